@@ -1,0 +1,1 @@
+"""Loops that several floors share, and the threads that run them."""

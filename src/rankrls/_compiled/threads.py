@@ -1,0 +1,130 @@
+"""How many threads, and how work is handed to them.
+
+Compiled loops release the GIL and are run over blocks of whole queries in a plain thread pool, one accumulator a
+block. The pool lives for one call: nothing is left behind that a ``fork`` could break, and any number of threads of
+the caller can be in here at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+__all__ = ["balanced_blocks", "map_threads", "n_threads", "one_blas_thread"]
+
+_LIMIT_VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def n_threads() -> int:
+    """Threads to use: ``RANKRLS_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the processors this process may use.
+
+    Process pools that set ``OMP_NUM_THREADS`` in their workers (joblib's loky does) are thereby respected.
+    """
+    for variable in _LIMIT_VARIABLES:
+        value = os.environ.get(variable, "").split(",")[0].strip()
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    return max(1, int(joblib.cpu_count()))
+
+
+def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
+    """``[function(item) for item in items]``, in order, on up to ``threads`` threads.
+
+    The first exception that a call raises is raised here, after the running calls have ended.
+    """
+    work: Sequence[T] = list(items)
+    workers = min(n_threads() if threads is None else threads, len(work))
+    if workers <= 1:
+        return [function(item) for item in work]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, work))
+
+
+def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:
+    """Split queries into at most ``n_blocks`` runs of whole queries with about equally many rows.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (q + 1,)
+        Row boundaries of the queries, ascending.
+    n_blocks : int
+        How many runs are wanted.
+
+    Returns
+    -------
+    list of (first query, one past the last query)
+        Never an empty run.
+    """
+    queries = len(starts) - 1
+    if queries <= 0:
+        return []
+    wanted = np.linspace(starts[0], starts[-1], max(1, min(n_blocks, queries)) + 1)
+    cuts = np.unique(np.searchsorted(starts, wanted[1:-1], side="left"))
+    edges = [0, *(int(c) for c in cuts if 0 < c < queries), queries]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+class _BlasLimit:
+    """Holds BLAS at one thread while anybody is inside; the last one out restores what the first one found."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limiter: Any = None
+        self._controller: ThreadpoolController | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+                self._limiter.__enter__()
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.__exit__(None, None, None)
+                self._limiter = None
+
+
+_BLAS = _BlasLimit()
+
+
+def _after_fork_in_child() -> None:
+    """A child forked while a thread of the parent held the lock must not inherit it."""
+    global _BLAS
+    _BLAS = _BlasLimit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, every BLAS call uses one thread, because the caller already runs one call a thread.
+
+    Safe to enter from several threads at once: the limit is counted, so that overlapping users cannot restore each
+    other's limit.
+    """
+    limit = _BLAS
+    limit.enter()
+    try:
+        yield
+    finally:
+        limit.leave()

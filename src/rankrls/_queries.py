@@ -1,0 +1,172 @@
+"""Which rows belong to which query.
+
+Every floor above asks the same three things of a ``qid`` column: which rows form a query, in what order the queries
+come, and how to walk them in contiguous runs. :class:`QueryLayout` answers them once. Sorting happens in here and
+nowhere else, and nothing that leaves a public function is in sorted order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["QueryLayout", "query_layout"]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryLayout:
+    """The rows of each query.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (q,)
+        The queries' ids, in order of first appearance.
+    codes : ndarray of shape (m,), intp
+        Number of each row's query.
+    starts : ndarray of shape (q + 1,), intp
+        ``order[starts[k]:starts[k + 1]]`` are the rows of query ``k``, in row order.
+    contiguous : bool
+        True where the rows of each query follow one another and the queries follow ``ids``; ``order`` is then
+        ``arange(m)`` and no gather is needed.
+    """
+
+    ids: NDArray[Any]
+    codes: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    contiguous: bool
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Stable permutation that brings the rows of each query together."""
+        if self.contiguous:
+            return np.arange(self.n_rows, dtype=np.intp)
+        return np.argsort(self.codes, kind="stable").astype(np.intp, copy=False)
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Rows of each query."""
+        return np.diff(self.starts)
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Rows brought into query order; ``values`` itself where they already are."""
+        return values if self.contiguous else values[self.order]
+
+    def scatter(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Inverse of :meth:`gather`."""
+        if self.contiguous:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+    def rows(self, query: int) -> NDArray[np.intp] | slice:
+        """Rows of one query, as a slice where they are contiguous."""
+        lo, hi = int(self.starts[query]), int(self.starts[query + 1])
+        return slice(lo, hi) if self.contiguous else self.order[lo:hi]
+
+
+def query_layout(qid: Any, n_rows: int) -> QueryLayout:
+    """Group rows by ``qid``.
+
+    Parameters
+    ----------
+    qid : array-like of shape (m,) or None
+        One id per row, any order, any hashable dtype. None is one query that holds every row.
+    n_rows : int
+        The number of rows that ``qid`` must have.
+
+    Raises
+    ------
+    ValueError
+        Where ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds a missing id.
+    """
+    if qid is None:
+        return QueryLayout(
+            np.zeros(1, dtype=np.intp),
+            np.zeros(n_rows, dtype=np.intp),
+            np.array([0, n_rows], dtype=np.intp),
+            True,
+        )
+    ids = _as_id_array(qid)
+    if ids.ndim != 1:
+        raise ValueError(f"qid must be one-dimensional, one id per row; got shape {ids.shape}.")
+    if len(ids) != n_rows:
+        raise ValueError(
+            f"qid has {len(ids)} entries but there are {n_rows} rows: it needs one query id per row of X "
+            "(not the sizes of the groups)."
+        )
+    _check_no_missing(ids)
+    if n_rows == 0:
+        return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)
+    return _group(ids)
+
+
+def _as_id_array(qid: Any) -> NDArray[Any]:
+    if isinstance(qid, (list, tuple)) and any(isinstance(v, (tuple, list, frozenset)) for v in qid):
+        ids = np.empty(len(qid), dtype=object)
+        ids[:] = [tuple(v) if isinstance(v, list) else v for v in qid]
+        return ids
+    if isinstance(qid, (list, tuple)) and len({isinstance(v, str) for v in qid}) > 1:
+        return np.asarray(qid, dtype=object)  # numpy would turn the 1 of [1, "1"] into the string "1"
+    if hasattr(qid, "to_numpy"):
+        return np.asarray(qid.to_numpy())
+    return np.asarray(qid)
+
+
+def _check_no_missing(ids: NDArray[Any]) -> None:
+    if ids.dtype.kind == "f":
+        missing = np.isnan(ids)
+    elif ids.dtype.kind in "mM":
+        missing = np.isnat(ids)
+    elif ids.dtype.kind == "O":
+        missing = np.fromiter((_is_missing(v) for v in ids), dtype=bool, count=len(ids))
+    else:
+        return
+    if missing.any():
+        raise ValueError(f"qid is missing in row {int(np.argmax(missing))}: every row needs a query id.")
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
+        return True
+
+
+def _group(ids: NDArray[Any]) -> QueryLayout:
+    """Group by runs first: real files keep a query's rows together, and then nothing is sorted but the run heads."""
+    m = len(ids)
+    heads = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.intp)
+    run_codes, firsts = _codes_by_first_appearance(ids[heads])
+    lengths = np.diff(np.append(heads, m))
+    codes = np.repeat(run_codes, lengths)
+    counts = np.bincount(codes, minlength=len(firsts))
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.intp)
+    return QueryLayout(ids[heads[firsts]], codes, starts, len(firsts) == len(heads))
+
+
+def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number each value by first appearance; also where each first appeared."""
+    if values.dtype.kind == "O":
+        seen: dict[Any, int] = {}
+        codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
+        return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    number = np.empty(len(first), dtype=np.intp)
+    number[by_appearance] = np.arange(len(first))
+    return number[inverse.reshape(-1)], first[by_appearance].astype(np.intp)
