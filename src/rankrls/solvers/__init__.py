@@ -1,0 +1,11 @@
+"""Least squares in the graph's norm: arrays in, arrays out.
+
+=====================  ==========================================================================================
+``rows``               blocks of ``F X``, the rows that every other solver works on
+``normal_equations``   ``X'LX`` and ``X'Ly``, addable and subtractable
+``spectrum``           one eigendecomposition, every regularization value after it a diagonal scaling
+``primal``, ``dual``   the two forms of the problem
+``holdout``            held-out scores of whole blocks without refitting
+``pair_holdout``       held-out scores of pairs of items in one global ranking
+=====================  ==========================================================================================
+"""

@@ -1,0 +1,127 @@
+"""The graph of plain preferences: item i was preferred to item j.
+
+With M the oriented incidence matrix, ``F = diag(sqrt(c)) M'`` and the target is ``t = sqrt(c) s``, so that the loss is
+
+.. math::
+
+    || F f - t ||^2 = \\sum_e c_e ( s_e - (f_{i_e} - f_{j_e}) )^2 .
+
+Any weighted graph W of Pahikkala et al. (2007) is such a list of edges, with weights ``W_ij`` and strengths
+``y_i - y_j``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.graph._base import Graph, GraphOperator, Matrix
+
+__all__ = ["PairGraph"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairGraph(Graph):
+    """Preferences between items, one row of ``F`` each.
+
+    Attributes
+    ----------
+    winners, losers : ndarray of shape (p,), intp
+        Item numbers; ``winners[e]`` was preferred to ``losers[e]``.
+    n_items : int
+        Items in all, those in no preference included.
+    strength : ndarray of shape (p,)
+        By how much; the target difference of scores.
+    weight : ndarray of shape (p,)
+        Non-negative weight of each preference.
+    groups : ndarray of shape (p,), intp, optional
+        Number of each preference's group, for hold-out; each preference is its own group by default.
+    """
+
+    winners: NDArray[np.intp]
+    losers: NDArray[np.intp]
+    n_items: int
+    strength: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    groups: NDArray[np.intp] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.winners)
+
+    @property
+    def n_blocks(self) -> int:
+        return self.n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
+
+    def rows_of(self, block: int) -> NDArray[np.intp] | slice:
+        if self.groups is None:
+            return slice(block, block + 1)
+        lo, hi = self._group_order[1][block : block + 2]
+        return self._group_order[0][lo:hi]
+
+    @cached_property
+    def _group_order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        assert self.groups is not None
+        order = np.argsort(self.groups, kind="stable").astype(np.intp)
+        starts = np.searchsorted(self.groups[order], np.arange(self.n_blocks + 1)).astype(np.intp)
+        return order, starts
+
+    @property
+    def target(self) -> NDArray[np.float64]:
+        """``sqrt(c) s``: what ``F f`` is fitted to."""
+        return np.sqrt(self.weight) * self.strength
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        """``F`` as a sparse matrix with two entries a row."""
+        p = self.n_rows
+        root = np.sqrt(self.weight)
+        return sparse.csr_array(
+            (
+                np.column_stack((root, -root)).ravel(),
+                np.column_stack((self.winners, self.losers)).ravel(),
+                2 * np.arange(p + 1),
+            ),
+            shape=(p, self.n_items),
+        )
+
+    @property
+    def L(self) -> GraphOperator:  # noqa: N802
+        return GraphOperator((self.n_items, self.n_items), self._laplacian, self._laplacian)
+
+    @property
+    def F(self) -> GraphOperator:  # noqa: N802
+        return GraphOperator((self.n_rows, self.n_items), self._factor, self._factor_transposed)
+
+    def differences(self, V: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:
+        """Winner minus loser of some preferences, unweighted. Exact where an offset is common to both."""
+        return np.asarray(V[self.winners[rows]] - V[self.losers[rows]])
+
+    def block(self, group: int) -> PairGraph:
+        """The graph of one group's preferences alone, over the same items."""
+        rows = self.rows_of(group)
+        return PairGraph(
+            self.winners[rows],
+            self.losers[rows],
+            self.n_items,
+            self.strength[rows],
+            self.weight[rows],
+            None if self.groups is None else np.zeros(len(self.winners[rows]), dtype=np.intp),
+        )
+
+    def _laplacian(self, V: Matrix) -> Matrix:
+        return self._factor_transposed(self._factor(V))
+
+    def _factor(self, V: Matrix) -> Matrix:
+        if sparse.issparse(V):
+            return self.matrix @ sparse.csr_array(V)
+        root = np.sqrt(self.weight)
+        return self.differences(V) * (root if V.ndim == 1 else root[:, None])
+
+    def _factor_transposed(self, U: Matrix) -> Matrix:
+        return self.matrix.T @ (sparse.csr_array(U) if sparse.issparse(U) else U)

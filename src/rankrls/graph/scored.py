@@ -1,0 +1,338 @@
+"""The graph of items with labels inside queries: three nested means.
+
+With row weights ``w``, let ``S_q`` be the weight of a query, ``S_c`` the weight of the items of the query that share
+a label (a *class*), and ``zq``, ``zc`` the weighted means of ``z`` over them. Then
+
+.. math::
+
+    (Lz)_i = w_i [ e_1 (z_i - z_c) + e_2 (z_c - z_q) + e_3 z_q ] ,
+    \\qquad
+    (Fz)_i = \\sqrt{w_i} [ \\sqrt{e_1} (z_i - z_c) + \\sqrt{e_2} (z_c - z_q) + \\sqrt{e_3} z_q ]
+
+with the levels' eigenvalues
+
+.. math::
+
+    e_1 = \\beta + (1 - \\beta) \\rho_q a_c , \\quad e_2 = \\beta + (1 - \\beta) \\rho_q S_q , \\quad e_3 = \\beta ,
+
+where ``a_c = S_q - S_c`` if tied pairs are excluded and ``S_q`` if they are included. ``F'F = L`` because, in the
+coordinates ``sqrt(w) z``, the three parts are orthogonal projections.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._queries import QueryLayout
+from rankrls.graph._base import Graph, GraphOperator, Matrix
+
+__all__ = ["Balance", "ScoredGraph", "Ties"]
+
+Ties = Literal["include", "exclude"]
+Balance = Literal["pairs", "examples", "queries"]
+Levels = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredGraph(Graph):
+    """Pairwise comparisons of labelled items inside their queries.
+
+    Built by :meth:`build`. Groups are the label classes inside queries where tied pairs are excluded, and the queries
+    themselves where they are included.
+
+    Attributes
+    ----------
+    layout : QueryLayout
+        The rows of each query.
+    weights : ndarray of shape (m,)
+        Row weights, positive.
+    order : ndarray of shape (m,), intp
+        Permutation that brings the rows of each group together, the groups of each query together.
+    group_starts : ndarray of shape (g + 1,), intp
+        ``order[group_starts[k]:group_starts[k + 1]]`` are the rows of group ``k``.
+    group_query : ndarray of shape (g,), intp
+        Query of each group, ascending.
+    group_weight, query_weight : ndarray
+        ``S_c`` and ``S_q``.
+    eigenvalues : tuple of ndarray
+        ``e_1`` of each group, ``e_2`` and ``e_3`` of each query.
+    has_ordered_pair : ndarray of shape (q,), bool
+        True for queries that hold two different labels.
+    """
+
+    layout: QueryLayout
+    weights: NDArray[np.float64]
+    ties: Ties
+    order: NDArray[np.intp]
+    group_starts: NDArray[np.intp]
+    group_query: NDArray[np.intp]
+    group_weight: NDArray[np.float64]
+    query_weight: NDArray[np.float64]
+    eigenvalues: Levels
+    has_ordered_pair: NDArray[np.bool_]
+
+    @classmethod
+    def build(
+        cls,
+        y: NDArray[np.float64],
+        layout: QueryLayout,
+        *,
+        weights: NDArray[np.float64] | None = None,
+        ties: Ties = "include",
+        balance: Balance = "examples",
+        regression_weight: float = 0.0,
+    ) -> ScoredGraph:
+        """Build the graph of labels ``y``.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,) or (m, targets)
+            Labels. Equality is ``==`` in float64. Several targets share a graph only where it does not look at the
+            labels, that is with ``ties="include"``.
+        layout : QueryLayout
+            The rows of each query.
+        weights : ndarray of shape (m,), optional
+            Positive row weights; a pair weighs ``w_i w_j``. 1 by default.
+        ties : {"include", "exclude"}
+            Whether pairs of items with equal labels are compared.
+        balance : {"pairs", "examples", "queries"}
+            What counts the same: every pair (``rho = 1``), every example (``1 / S_q``), or every query
+            (1 / the weight of its compared pairs).
+        regression_weight : float in [0, 1]
+            ``beta``: 0 ranks, 1 regresses.
+
+        Notes
+        -----
+        A query of one item, or with excluded ties of one label, compares nothing and contributes nothing.
+        O(m) with tied pairs included and contiguous queries, O(m log m) otherwise.
+        """
+        if ties not in ("include", "exclude"):
+            raise ValueError(f"ties must be 'include' or 'exclude'; got {ties!r}.")
+        if balance not in ("pairs", "examples", "queries"):
+            raise ValueError(f"balance must be 'pairs', 'examples' or 'queries'; got {balance!r}.")
+        m = layout.n_rows
+        unit = weights is None
+        w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
+        queries = np.arange(layout.n_queries, dtype=np.intp)
+        labels = _label_varies(y, layout)
+        if ties == "exclude":
+            if y.ndim > 1 and y.shape[1] > 1:
+                raise ValueError("With ties excluded each target has a graph of its own; build one graph a target.")
+            order, group_starts, group_query = _label_classes(y.reshape(m), layout)
+            if len(group_query) == m:
+                ties = "include"  # no two labels of a query are tied: the same graph, and no class level to carry
+        if ties == "include":
+            order, group_starts, group_query = layout.order, layout.starts, queries
+        sorted_w = w if unit else w[order]
+        group_weight = _group_sums(sorted_w, group_starts)
+        query_starts = np.searchsorted(group_query, np.arange(layout.n_queries + 1)).astype(np.intp)
+        query_weight = _group_sums(group_weight, query_starts)
+        compared = query_weight[group_query] - group_weight if ties == "exclude" else query_weight
+        if balance == "pairs":
+            rho = np.ones(layout.n_queries)
+        elif balance == "examples":
+            rho = 1.0 / query_weight
+        else:
+            own = (
+                _group_sums(group_weight**2, query_starts)
+                if ties == "exclude"
+                else _group_sums(sorted_w**2, layout.starts)
+            )
+            pairs = 0.5 * (query_weight**2 - own)
+            # A single item leaves rounding noise where there is no pair at all.
+            pairs[pairs <= 1e-14 * query_weight**2] = np.inf
+            rho = 1.0 / pairs
+        beta = float(regression_weight)
+        e1 = beta + (1.0 - beta) * rho[group_query] * compared
+        e2 = beta + (1.0 - beta) * rho * query_weight
+        e3 = np.full(layout.n_queries, beta)
+        return cls(
+            layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels
+        )
+
+    @property
+    def n_items(self) -> int:  # type: ignore[override]
+        return self.layout.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        return self.layout.n_rows
+
+    @property
+    def n_blocks(self) -> int:
+        return self.layout.n_queries
+
+    def rows_of(self, block: int) -> NDArray[np.intp] | slice:
+        return self.layout.rows(block)
+
+    @property
+    def L(self) -> GraphOperator:  # noqa: N802
+        return GraphOperator((self.n_items, self.n_items), self._laplacian, self._laplacian)
+
+    @property
+    def F(self) -> GraphOperator:  # noqa: N802
+        return GraphOperator((self.n_items, self.n_items), self._factor, self._factor_transposed)
+
+    def block(self, query: int) -> ScoredGraph:
+        """The graph of one query alone, over its rows in row order."""
+        return self.select(np.array([query], dtype=np.intp))
+
+    def select(self, queries: NDArray[np.intp]) -> ScoredGraph:
+        """The graph of some queries, over their rows in row order: the same weights and eigenvalues, fewer rows."""
+        keep_query = np.zeros(self.layout.n_queries, dtype=bool)
+        keep_query[queries] = True
+        rows = np.flatnonzero(keep_query[self.layout.codes])
+        new_query = np.cumsum(keep_query) - 1
+        keep_group = keep_query[self.group_query]
+        new_row = np.full(self.n_items, -1, dtype=np.intp)
+        new_row[rows] = np.arange(len(rows))
+        order = new_row[self.order[np.repeat(keep_group, np.diff(self.group_starts))]]
+        starts = np.concatenate(([0], np.cumsum(np.diff(self.group_starts)[keep_group]))).astype(np.intp)
+        counts = self.layout.counts[keep_query]
+        layout = QueryLayout(
+            self.layout.ids[keep_query],
+            new_query[self.layout.codes[rows]].astype(np.intp),
+            np.concatenate(([0], np.cumsum(counts))).astype(np.intp),
+            self.layout.contiguous,
+        )
+        e1, e2, e3 = self.eigenvalues
+        return replace(
+            self,
+            layout=layout,
+            weights=self.weights[rows],
+            order=order,
+            group_starts=starts,
+            group_query=new_query[self.group_query[keep_group]].astype(np.intp),
+            group_weight=self.group_weight[keep_group],
+            query_weight=self.query_weight[keep_query],
+            eigenvalues=(e1[keep_group], e2[keep_query], e3[keep_query]),
+            has_ordered_pair=self.has_ordered_pair[keep_query],
+        )
+
+    @cached_property
+    def is_contiguous(self) -> bool:
+        """Whether the rows of each group follow one another, so that no gather is needed."""
+        return self.layout.contiguous and self.ties == "include"
+
+    @cached_property
+    def query_groups(self) -> NDArray[np.intp]:
+        """Boundaries of each query's groups, shape (q + 1,)."""
+        return np.searchsorted(self.group_query, np.arange(self.n_blocks + 1)).astype(np.intp)
+
+    @cached_property
+    def row_group(self) -> NDArray[np.intp]:
+        """Group of each row, shape (m,)."""
+        groups = np.repeat(np.arange(len(self.group_query), dtype=np.intp), np.diff(self.group_starts))
+        out = np.empty_like(groups)
+        out[self.order] = groups
+        return out
+
+    @cached_property
+    def averaging(self) -> sparse.csr_array:
+        """Sparse (g, m) matrix whose product with z is the group means."""
+        values = self.weights[self.order] / np.repeat(self.group_weight, np.diff(self.group_starts))
+        return sparse.csr_array((values, self.order, self.group_starts), shape=(len(self.group_query), self.n_items))
+
+    def group_means(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted mean of each group, (g, ...)."""
+        columns = V if V.ndim == 2 else V[:, None]
+        sums = _group_sums(
+            self.weights[self.order, None] * (columns if self.is_contiguous else columns[self.order]),
+            self.group_starts,
+        )
+        return np.asarray((sums / self.group_weight[:, None]).reshape((-1, *V.shape[1:])))
+
+    def query_means(self, group_means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted mean of each query, from the means of its groups, (q, ...)."""
+        if self.ties == "include":
+            return group_means
+        weight = self.group_weight.reshape((-1, *[1] * (group_means.ndim - 1)))
+        total = self.query_weight.reshape((-1, *[1] * (group_means.ndim - 1)))
+        return np.asarray(_group_sums(weight * group_means, self.query_groups) / total)
+
+    def _laplacian(self, V: Matrix) -> Matrix:
+        return self._apply(V, self.eigenvalues, self.weights)
+
+    def _factor(self, V: Matrix) -> Matrix:
+        return self._apply(V, self._roots, np.sqrt(self.weights))
+
+    def _factor_transposed(self, U: Matrix) -> Matrix:
+        # F = T W^(1/2) with T symmetric, so F'u = W^(1/2) T u = w * levels(u / sqrt(w)).
+        return self._apply(_scale_rows(U, 1.0 / np.sqrt(self.weights)), self._roots, self.weights)
+
+    @cached_property
+    def _roots(self) -> Levels:
+        e1, e2, e3 = (np.sqrt(e) for e in self.eigenvalues)
+        return e1, e2, e3
+
+    def _apply(self, V: Matrix, levels: Levels, scale: NDArray[np.float64]) -> Matrix:
+        """``scale_i [ k1 (z_i - zc) + k2 (zc - zq) + k3 zq ]`` for every column z of V."""
+        if sparse.issparse(V):
+            return self._apply_sparse(V, levels, scale)
+        V = np.asarray(V)
+        one = V.ndim == 1
+        Z = V[:, None] if one else V
+        k1, k2, k3 = levels
+        means = self.group_means(Z)
+        over = self.query_means(means)
+        q = self.group_query
+        # Differences first and coefficients after: an offset common to a query must cancel exactly.
+        out = Z - means[self.row_group]
+        out *= k1[self.row_group, None]
+        rest = k3[q, None] * over[q]
+        if self.ties == "exclude":
+            rest += k2[q, None] * (means - over[q])
+        out += rest[self.row_group]
+        out *= scale[:, None]
+        return out[:, 0] if one else out
+
+    def _apply_sparse(self, V: Any, levels: Levels, scale: NDArray[np.float64]) -> sparse.csr_array:
+        Z = sparse.csr_array(V)
+        k1, k2, k3 = levels
+        means = self.averaging @ Z
+        q = self.group_query
+        share = sparse.csr_array(
+            (self.group_weight / self.query_weight[q], (q, np.arange(len(q)))), shape=(self.n_blocks, len(q))
+        )
+        over = (share @ means)[q]
+        rest = _scale_rows(means, k2[q] - k1) + _scale_rows(over, (k3 - k2)[q])
+        out = _scale_rows(Z, k1[self.row_group]) + sparse.csr_array(rest)[self.row_group]
+        return sparse.csr_array(_scale_rows(out, scale))
+
+
+def _scale_rows(V: Matrix, scale: NDArray[np.float64]) -> Matrix:
+    if sparse.issparse(V):
+        return sparse.csr_array(sparse.diags_array(scale) @ V)
+    return V * (scale if V.ndim == 1 else scale[:, None])
+
+
+def _group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sums over runs of rows; every run holds at least one row."""
+    if len(starts) == len(values) + 1:
+        return np.asarray(values)
+    return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
+
+
+def _label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+    """Whether each query holds two different labels, in any target."""
+    if layout.n_rows == 0:
+        return np.zeros(layout.n_queries, dtype=bool)
+    sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
+    first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
+    return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
+
+
+def _label_classes(
+    y: NDArray[np.float64], layout: QueryLayout
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Rows ordered by query, then label: the order, the classes' boundaries and each class's query."""
+    order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
+    q, z = layout.codes[order], y[order]
+    heads = np.concatenate(([0], np.flatnonzero((q[1:] != q[:-1]) | (z[1:] != z[:-1])) + 1)).astype(np.intp)
+    return order, np.append(heads, len(y)).astype(np.intp), q[heads]

@@ -1,0 +1,248 @@
+r"""Held-out scores of whole blocks of ``F``'s rows without refitting, in the primal.
+
+Let ``A = X'LX + alpha I = V diag(lambda + alpha) V'`` and let the block U, whole queries or a group of preferences,
+own the rows ``B = F_U X_U`` with target ``t_U``. Without U the coefficients are, in the eigenbasis with ``Z = B V``,
+
+.. math::
+
+    x = ( \Lambda + \alpha - Z'Z )^{-1} ( b - Z' t_U ) , \qquad b = V' X'L y .
+
+Three ways to solve that, chosen by shape for each block:
+
+* *iterate*: with ``D = 1 / (lambda + alpha)`` the scores ``P = Z x`` solve ``(I - Z D Z') P = Z D (b - Z' t_U)``, a
+  system whose eigenvalues lie between ``1 - leverage`` and 1. Conjugate gradients on it, all alphas at once, two thin
+  products a round. Where many small queries share the data a handful of rounds reach rounding error.
+* *downdate*: ``Lambda - Z'Z`` decomposed anew, O(n^3) for all alphas. For blocks with more rows than columns, and
+  for the columns on which the iteration does not settle.
+* *singles*: blocks of one row are leave-one-out, ``e = (t - Z x) / (1 - Z D Z')``, vectorised over the rows (PRESS).
+
+Exact: each equals refitting without U (Pahikkala, Suominen, Boberg, Salakoski 2007, section 3, derived there for the
+dual).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls.solvers.normal_equations import rows_gram
+from rankrls.solvers.rows import PairRows, ScoredRows
+from rankrls.solvers.spectrum import Spectrum, spectrum
+
+__all__ = ["check_holdout_alphas", "holdout_scores"]
+
+_CHUNK_ROWS = 2048
+_MAX_ROUNDS = 16
+_TOLERANCE = 1e-13
+_SPECTRUM_COST = 60.0
+"""A small eigendecomposition's time in units of n^3 multiply-adds of a matrix product."""
+
+
+def check_holdout_alphas(alphas: NDArray[np.float64]) -> None:
+    """Hold-out divides by what alpha leaves undetermined, so every alpha must be positive."""
+    if not (alphas > 0.0).all():
+        raise ValueError(
+            f"Hold-out without refitting needs alpha > 0; got {alphas.min():g}. Use a small positive alpha, or a "
+            "splitter as cv, which refits."
+        )
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """Everything that all blocks share."""
+
+    rows: ScoredRows | PairRows
+    target: NDArray[np.float64]
+    values: NDArray[np.float64]  # non-zero eigenvalues, (r,)
+    vectors: NDArray[np.float64]  # (n, r)
+    right: NDArray[np.float64]  # b, (r, targets)
+    alphas: NDArray[np.float64]
+    inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (r, alphas * targets)
+    full: NDArray[np.float64]  # coefficients of all rows, likewise
+    centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, r)
+    cutoff: float
+
+    @property
+    def n_targets(self) -> int:
+        return self.right.shape[1]
+
+    def spread(self, per_target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k, targets) repeated for every alpha, (k, alphas * targets)."""
+        return np.tile(per_target, len(self.alphas))
+
+
+def holdout_scores(
+    rows: ScoredRows | PairRows,
+    decomposition: Spectrum,
+    rhs: NDArray[np.float64],
+    target: NDArray[np.float64],
+    blocks: list[Any],
+    alphas: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Score the rows of each block by the model of all other rows.
+
+    Parameters
+    ----------
+    rows : ScoredRows or PairRows
+    decomposition : Spectrum
+        Of ``X'LX``.
+    rhs : ndarray of shape (n, targets)
+        ``X'LY``.
+    target : ndarray of shape (rows, targets)
+        ``F Y``, or the weighted strengths.
+    blocks : list of slices or row numbers
+        Disjoint; whole queries of a scored graph, any rows of a pair graph.
+    alphas : ndarray
+        Positive.
+
+    Returns
+    -------
+    ndarray of shape (rows, alphas, targets)
+        Scores of items, or score differences of pairs; NaN for rows in no block.
+    """
+    check_holdout_alphas(alphas)
+    alive = decomposition.values != 0.0
+    V = np.ascontiguousarray(decomposition.vectors[:, alive])
+    right = V.T @ rhs
+    D = np.repeat(decomposition.inverse(alphas)[alive], right.shape[1], axis=1)
+    holder = _Holder(
+        rows,
+        target,
+        decomposition.values[alive],
+        V,
+        right,
+        alphas,
+        D,
+        D * np.tile(right, len(alphas)),
+        rows.centres @ V,
+        decomposition.cutoff,
+    )
+    out = np.full((rows.n_rows, len(alphas) * right.shape[1]), np.nan)
+    lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
+    n, r = V.shape
+    iterate = 2.0 * lengths * n * r + 6 * 4.0 * lengths * r * D.shape[1]
+    downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
+    small = iterate <= downdate
+    threads = n_threads()
+    with one_blas_thread():
+        map_threads(lambda chunk: _hold_small(holder, chunk, out), _chunks(blocks, lengths, np.flatnonzero(small)))
+    large = [blocks[k] for k in np.flatnonzero(~small)]
+    if len(large) >= threads:
+        with one_blas_thread():
+            map_threads(lambda block: _downdate(holder, block, out, threads=1), large)
+    else:
+        for block in large:
+            _downdate(holder, block, out, threads=threads)
+    return out.reshape(rows.n_rows, len(alphas), -1)
+
+
+def _length(block: Any) -> int:
+    return block.stop - block.start if isinstance(block, slice) else len(block)
+
+
+def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp]) -> list[list[Any]]:
+    """Runs of blocks with a chunk's rows in all; a single larger block is a chunk of its own."""
+    chunks: list[list[Any]] = []
+    held = _CHUNK_ROWS
+    for k in which:
+        if held + lengths[k] > _CHUNK_ROWS:
+            chunks.append([])
+            held = 0
+        chunks[-1].append(blocks[k])
+        held += int(lengths[k])
+    return chunks
+
+
+def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None:
+    numbers = np.concatenate([np.arange(b.start, b.stop) if isinstance(b, slice) else b for b in blocks])
+    D = h.rows.differences(numbers) @ h.vectors
+    Z = h.rows.factor_of(numbers, D, h.vectors)
+    if all(_length(b) == 1 for b in blocks):
+        scores, settled = _singles(h, D, Z, h.target[numbers])
+        out[numbers] = scores + _centre_scores(h, numbers, h.full)
+        for row in numbers[~settled]:
+            _downdate(h, np.array([row]), out, threads=1)
+        return
+    lo = 0
+    for block in blocks:
+        hi = lo + _length(block)
+        x = _iterate(h, Z[lo:hi], h.target[block])
+        if x is None:
+            _downdate(h, block, out, threads=1)
+        else:
+            out[block] = D[lo:hi] @ x + _centre_scores(h, block, x)
+        lo = hi
+
+
+def _singles(
+    h: _Holder, D: NDArray[np.float64], Z: NDArray[np.float64], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Leave-one-out of every row, (rows, alphas * targets), and which rows it can be trusted for."""
+    slack = 1.0 - (Z * Z) @ h.inverse
+    settled = (slack > 1e-6).all(axis=1)
+    slack[~settled] = 1.0
+    residual = (h.spread(target) - Z @ h.full) / slack
+    return D @ h.full - ((D * Z) @ h.inverse) * residual, settled
+
+
+def _iterate(h: _Holder, Z: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Coefficients without the block, (r, alphas * targets), or None where a column does not settle."""
+    right = h.spread(h.right - Z.T @ target)
+    inverse = h.inverse
+
+    def smooth(P: NDArray[np.float64]) -> NDArray[np.float64]:
+        Q = Z.T @ P
+        Q *= inverse
+        return Z @ Q
+
+    # The full model's scores are a start that is wrong by the block's own influence only.
+    P = Z @ h.full
+    residual = Z @ (inverse * right) - P + smooth(P)
+    direction = residual.copy()
+    energy = np.einsum("ij,ij->j", residual, residual)
+    goal = _TOLERANCE**2 * (np.einsum("ij,ij->j", P, P) + energy)
+    for _ in range(_MAX_ROUNDS):
+        if (energy <= goal).all():
+            return np.asarray(inverse * (right + Z.T @ P))
+        image = direction - smooth(direction)
+        curvature = np.einsum("ij,ij->j", direction, image)
+        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=(curvature > 0.0) & (energy > goal))
+        P += step * direction
+        residual -= step * image
+        new = np.einsum("ij,ij->j", residual, residual)
+        direction *= np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)
+        direction += residual
+        energy = new
+    return None
+
+
+def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
+    gram, rhs = rows_gram(h.rows, block, h.target, threads=threads)
+    V = h.vectors
+    rest = -(V.T @ gram @ V)
+    rest = 0.5 * (rest + rest.T)
+    rest[np.diag_indices_from(rest)] += h.values
+    s = spectrum(rest, V.shape[0], noise=h.cutoff, overwrite=True)
+    right = s.vectors.T @ (h.right - V.T @ rhs)
+    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
+    inverse = np.repeat(_positive_part(s).inverse(h.alphas), h.n_targets, axis=1)
+    x = s.vectors @ (inverse * h.spread(right))
+    W = V @ x
+    numbers = np.arange(block.start, block.stop) if isinstance(block, slice) else block
+    for lo in range(0, len(numbers), _CHUNK_ROWS):
+        some = numbers[lo : lo + _CHUNK_ROWS]
+        out[some] = h.rows.differences(some) @ W + _centre_scores(h, some, x)
+
+
+def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of the rows' centres, which the scores of the differences leave out."""
+    which, number = np.unique(h.rows.centre_of(rows), return_inverse=True)
+    return np.asarray((h.centres[which] @ x)[number])
+
+
+def _positive_part(s: Spectrum) -> Spectrum:
+    return Spectrum(np.maximum(s.values, 0.0), s.vectors, s.cutoff)

@@ -1,0 +1,70 @@
+"""The primal problem: ``w = (X'LX + alpha I)^-1 X'L y`` (Pahikkala et al. 2007, equation 11)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.solvers.holdout import holdout_scores
+from rankrls.solvers.normal_equations import NormalEquations, normal_equations
+from rankrls.solvers.rows import factor_rows
+from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
+
+__all__ = ["PrimalProblem", "solve_equations"]
+
+
+def solve_equations(equations: NormalEquations, alpha: float, size: int) -> NDArray[np.float64]:
+    """Coefficients (n, targets) of one alpha. O(n^3)."""
+    return solve_one(equations.gram, equations.rhs, alpha, size)
+
+
+class PrimalProblem:
+    """Minimise ``||F X w - target||^2 + alpha ||w||^2``.
+
+    Parameters
+    ----------
+    X : dense (float32 or float64) or CSR, shape (m, n)
+    graph : ScoredGraph or PairGraph
+    target : ndarray of shape (rows of F, targets)
+        ``F Y``, or the weighted strengths of the preferences.
+
+    Notes
+    -----
+    O(m n^2) once; then O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
+    """
+
+    def __init__(self, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64]) -> None:
+        self.rows = factor_rows(X, graph)
+        self.graph = graph
+        self.target = target
+        self.equations = normal_equations(self.rows, target)
+        self.size = max(self.rows.n_rows, self.rows.n_features)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        return spectrum(self.equations.gram, self.size)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self.spectrum.values
+
+    def solve(self, alpha: float) -> NDArray[np.float64]:
+        """Coefficients of one alpha, (n, targets)."""
+        if "spectrum" in self.__dict__:
+            return self.path(np.array([alpha]))[0]
+        return solve_equations(self.equations, alpha, self.size)
+
+    def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of every alpha, (alphas, n, targets)."""
+        V = self.spectrum.vectors
+        D = self.spectrum.inverse(alphas)
+        right = V.T @ self.equations.rhs
+        return np.stack([V @ (D[:, k : k + 1] * right) for k in range(len(alphas))])
+
+    def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
+        return holdout_scores(self.rows, self.spectrum, self.equations.rhs, self.target, blocks, alphas)

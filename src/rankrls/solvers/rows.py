@@ -1,0 +1,199 @@
+"""Rows of ``F X``, block by block.
+
+Differences are taken before anything is multiplied: an offset that the columns share inside a query, however large,
+is gone before a product can round it. ``F X`` is never held whole unless a solver asks for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._compiled.group_pass import group_pass
+from rankrls._compiled.jit import compiled
+from rankrls.graph import PairGraph, ScoredGraph
+
+__all__ = ["BLOCK_ROWS", "FactorRows", "PairRows", "ScoredRows", "factor_rows", "row_slices"]
+
+BLOCK_ROWS = 1024
+"""Rows of a block: with a hundred columns it stays in the second-level cache."""
+
+Rows = NDArray[np.intp] | slice
+Matrix = Any
+
+
+class FactorRows(Protocol):
+    """Rows of ``F X`` for a graph and a feature matrix."""
+
+    n_rows: int
+    n_features: int
+
+    def factor(self, rows: Rows) -> NDArray[np.float64]:
+        """``(F X)[rows]``, dense, float64."""
+        ...
+
+    def differences(self, rows: Rows) -> NDArray[np.float64]:
+        """What held-out rows are predicted from: items minus their query's mean, or winners minus losers."""
+        ...
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """What the differences are taken from: the means of the queries, or one row of zeros."""
+        ...
+
+    def centre_of(self, rows: Rows) -> NDArray[np.intp]:
+        """Number of each row's centre."""
+        ...
+
+    def factor_of(
+        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """``factor(rows) @ V``, given ``D = differences(rows) @ V``; without a second product where there is a way."""
+        ...
+
+
+def factor_rows(X: Matrix, graph: ScoredGraph | PairGraph) -> ScoredRows | PairRows:
+    """Rows of ``F X`` for either kind of graph. X is dense (float32 or float64) or CSR."""
+    return PairRows(X, graph) if isinstance(graph, PairGraph) else ScoredRows(X, graph)
+
+
+def row_slices(lo: int, hi: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
+    """``slice(lo, hi)`` cut into pieces of at most ``step`` rows."""
+    for start in range(lo, hi, step):
+        yield slice(start, min(start + step, hi))
+
+
+@compiled
+def _scaled_differences(X, rows, groups, k1, scale, means, rest, out):  # type: ignore[no-untyped-def]
+    """out[r] = scale (k1 (x - mean of its group) + rest of its group)."""
+    columns = np.uint64(X.shape[1])
+    for r in range(np.uint64(len(rows))):
+        i = np.uint64(rows[r])
+        g = np.uint64(groups[r])
+        a, s = k1[g], scale[r]
+        for j in range(columns):
+            out[r, j] = s * (a * (X[i, j] - means[g, j]) + rest[g, j])
+
+
+class ScoredRows:
+    """``F X`` of a scored graph.
+
+    Construction takes one pass over X for the means of all groups, O(m n); a block of r rows is then O(r n).
+    """
+
+    def __init__(self, X: Matrix, graph: ScoredGraph) -> None:
+        self.X = X
+        self.graph = graph
+        self.n_rows, self.n_features = X.shape
+        if sparse.issparse(X):
+            means = (graph.averaging @ X).toarray()
+        else:
+            no_targets = np.empty((self.n_rows, 0))
+            sums, _ = group_pass(X, graph.order, graph.group_starts, graph.weights, no_targets)
+            sums /= graph.group_weight[:, None]
+            means = sums
+        over = graph.query_means(means)
+        q = graph.group_query
+        e1, e2, e3 = graph.eigenvalues
+        self.group_means = means
+        self.query_means = over
+        self._roots = np.sqrt(e1)
+        self._rest = np.sqrt(e3)[q, None] * over[q]
+        if graph.ties == "exclude":
+            self._rest += np.sqrt(e2)[q, None] * (means - over[q])
+        self._root_weight = np.sqrt(graph.weights)
+
+    def factor(self, rows: Rows) -> NDArray[np.float64]:
+        numbers = _numbers(rows)
+        return self._differences(
+            numbers, self.graph.row_group, self._roots, self._root_weight[numbers], self.group_means, self._rest
+        )
+
+    def differences(self, rows: Rows) -> NDArray[np.float64]:
+        numbers = _numbers(rows)
+        queries = len(self.query_means)
+        return self._differences(
+            numbers,
+            self.graph.layout.codes,
+            np.ones(queries),
+            np.ones(len(numbers)),
+            self.query_means,
+            np.zeros_like(self.query_means),
+        )
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        return self.query_means
+
+    def centre_of(self, rows: Rows) -> NDArray[np.intp]:
+        return self.graph.layout.codes[rows]
+
+    def factor_of(
+        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        if self.graph.ties == "exclude" or self.graph.eigenvalues[2].any():
+            return self.factor(rows) @ V
+        scale = self._root_weight[rows] * self._roots[self.graph.layout.codes[rows]]
+        return scale[:, None] * D
+
+    def _differences(
+        self,
+        rows: NDArray[np.intp],
+        groups: NDArray[np.intp],
+        k1: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        means: NDArray[np.float64],
+        rest: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        out = np.empty((len(rows), self.n_features))
+        groups = groups[rows]
+        if sparse.issparse(self.X):
+            block, rows = self.X[rows].toarray(), np.arange(len(rows), dtype=np.intp)
+        else:
+            block = self.X
+        _scaled_differences(block, rows, groups, k1, scale, means, rest, out)
+        return out
+
+
+class PairRows:
+    """``F X`` of a pair graph: weighted differences of rows."""
+
+    def __init__(self, X: Matrix, graph: PairGraph) -> None:
+        self.X = X
+        self.graph = graph
+        self.n_rows, self.n_features = graph.n_rows, X.shape[1]
+        self._root_weight = np.sqrt(graph.weight)
+
+    def factor(self, rows: Rows) -> NDArray[np.float64]:
+        out = self.differences(rows)
+        out *= self._root_weight[rows, None]
+        return out
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        return np.zeros((1, self.n_features))
+
+    def centre_of(self, rows: Rows) -> NDArray[np.intp]:
+        return np.zeros_like(self.graph.winners[rows])
+
+    def factor_of(
+        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return self._root_weight[rows, None] * D
+
+    def differences(self, rows: Rows) -> NDArray[np.float64]:
+        winners, losers = self.graph.winners[rows], self.graph.losers[rows]
+        if sparse.issparse(self.X):
+            return np.asarray((self.X[winners] - self.X[losers]).toarray(), dtype=np.float64)
+        # Upcast before the difference: float32 rows are subtracted in double.
+        out = self.X[winners].astype(np.float64)
+        out -= self.X[losers]
+        return out
+
+
+def _numbers(rows: Rows) -> NDArray[np.intp]:
+    return np.arange(rows.start, rows.stop, dtype=np.intp) if isinstance(rows, slice) else rows
