@@ -271,6 +271,16 @@ class ScoredGraph(Graph):
         e1, e2, e3 = (np.sqrt(e) for e in self.eigenvalues)
         return e1, e2, e3
 
+    @cached_property
+    def inverse_roots(self) -> Levels:
+        """``1 / sqrt(e)`` of each level, 0 where the level's eigenvalue is 0."""
+        e1, e2, e3 = (np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in self._roots)
+        return e1, e2, e3
+
+    def apply_levels(self, V: NDArray[np.float64], levels: Levels) -> NDArray[np.float64]:
+        """``k1 (z_i - zc) + k2 (zc - zq) + k3 zq`` of each column: any function of the levels' eigenvalues."""
+        return np.asarray(self._apply(V, levels, np.ones(self.n_items)))
+
     def _apply(self, V: Matrix, levels: Levels, scale: NDArray[np.float64]) -> Matrix:
         """``scale_i [ k1 (z_i - zc) + k2 (zc - zq) + k3 zq ]`` for every column z of V."""
         if sparse.issparse(V):

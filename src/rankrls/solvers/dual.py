@@ -1,0 +1,217 @@
+r"""The dual problem: ``(F K F' + alpha I) c = F y``, ``a = F'c``, ``f = K a``.
+
+Equal to ``a = (LK + alpha I)^-1 L y`` (Pahikkala et al. 2007, theorem 1), but symmetric, so that one symmetric
+eigendecomposition serves every alpha, and without their assumption that K is strictly positive definite.
+
+Hold-out (Pahikkala, Suominen, Boberg, Salakoski 2007): with ``C = F K F' + alpha I`` and ``c = C^-1 F y`` the model
+without the rows U has the coefficients ``c - C^-1_{:,U} e``, where
+
+.. math::
+
+    e = ( C^{-1}_{UU} )^{-1} c_U = ( I - H_{UU} )^{-1} ( F y - H F y )_U , \qquad H = F K F' C^{-1} ,
+
+so its scores satisfy ``F_U f_U = F_U y_U - e`` at once. ``F_U`` is inverted level by level; what it does not see needs
+rows of ``K F'``: one for the mean score of each query, and those of the items that no pair compares (a query of one
+label, ties excluded), instead of all m.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls.graph import Graph, PairGraph, ScoredGraph
+from rankrls.solvers.holdout import check_holdout_alphas
+from rankrls.solvers.rows import factor_rows, row_slices
+from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
+
+__all__ = ["DualProblem", "blind_items", "factored_kernel"]
+
+_COLUMNS = 512
+
+
+def factored_kernel(K: NDArray[np.float64], graph: Graph) -> NDArray[np.float64]:
+    """``F K F'``, in K's own memory where F is square.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        Destroyed.
+    graph : Graph
+    """
+    m = K.shape[0]
+    if graph.n_rows == m and isinstance(graph, ScoredGraph):
+        for columns in row_slices(0, m, _COLUMNS):
+            K[:, columns] = graph.F @ K[:, columns]
+        for rows in row_slices(0, m, _COLUMNS):
+            K[rows] = (graph.F @ K[rows].T).T
+        return K
+    half = graph.F @ K
+    return np.ascontiguousarray((graph.F @ half.T).T)
+
+
+class DualProblem:
+    """Minimise ``||F K a - target||^2 + alpha a'Ka`` over ``a = F'c``.
+
+    Parameters
+    ----------
+    graph : ScoredGraph or PairGraph
+    target : ndarray of shape (rows of F, targets)
+    C : ndarray of shape (rows of F, rows of F)
+        ``F K F'``.
+    unseen : ndarray of shape (q + blind items, rows of F) or None
+        Rows of ``K F'`` for what F does not see: the mean of each query, then each blind item (see
+        :func:`blind_items`); None for pairs, of which F sees all.
+
+    Notes
+    -----
+    O(m^3) for one alpha by Cholesky, about O(10 m^3) for the spectrum and O(m^2) for each alpha after it. One m x m
+    matrix besides the eigenvectors.
+    """
+
+    def __init__(
+        self,
+        graph: ScoredGraph | PairGraph,
+        target: NDArray[np.float64],
+        C: NDArray[np.float64],
+        unseen: NDArray[np.float64] | None,
+    ) -> None:
+        self.graph = graph
+        self.target = target
+        self.C: NDArray[np.float64] | None = C
+        self.unseen = unseen
+        self.size = C.shape[0]
+
+    @classmethod
+    def from_kernel(
+        cls, K: NDArray[np.float64], graph: ScoredGraph | PairGraph, target: NDArray[np.float64]
+    ) -> DualProblem:
+        """From the kernel matrix, which is destroyed."""
+        unseen = None
+        if isinstance(graph, ScoredGraph):
+            unseen = np.vstack((graph.query_means(graph.group_means(K)), K[blind_items(graph)]))
+            unseen = (graph.F @ unseen.T).T
+        return cls(graph, target, factored_kernel(K, graph), unseen)
+
+    @classmethod
+    def from_features(cls, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64]) -> DualProblem:
+        """The linear kernel of dense X with more columns than rows: ``F X`` is held, so that no offset is squared."""
+        rows = factor_rows(X, graph)
+        FX = rows.factor(slice(0, rows.n_rows))
+        unseen = None
+        if isinstance(graph, ScoredGraph):
+            unseen = np.vstack((rows.centres, X[blind_items(graph)])) @ FX.T
+        return cls(graph, target, FX @ FX.T, unseen)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Of ``F K F'``, whose memory it takes over."""
+        assert self.C is not None
+        C, self.C = self.C, None
+        return spectrum(C, self.size, overwrite=True)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self.spectrum.values
+
+    def solve(self, alpha: float) -> NDArray[np.float64]:
+        """Coefficients ``a`` of one alpha, (m, targets)."""
+        if self.C is None:
+            return self.path(np.array([alpha]))[0]
+        return np.asarray(self.graph.F.T @ solve_one(self.C, self.target, alpha, self.size))
+
+    def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients ``a`` of every alpha, (alphas, m, targets)."""
+        V = self.spectrum.vectors
+        D = self.spectrum.inverse(alphas)
+        right = V.T @ self.target
+        return np.stack([self.graph.F.T @ (V @ (D[:, k : k + 1] * right)) for k in range(len(alphas))])
+
+    def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Held-out scores of the rows of each block, trained on all the others, (rows, alphas, targets).
+
+        O(u m) a block and alpha for its scores, O(u^2 m) for its part of ``C^-1``. Scores of items, or score
+        differences of pairs; NaN for rows in no block.
+        """
+        check_holdout_alphas(alphas)
+        s = self.spectrum
+        s.inverse(alphas)  # an indefinite kernel is refused here too
+        right = s.vectors.T @ self.target
+        out = np.full((self.size, len(alphas), right.shape[1]), np.nan)
+        unseen = None if self.unseen is None else self.unseen @ s.vectors
+        run = lambda block: self._hold(block, alphas, right, unseen, out)
+        if len(blocks) >= n_threads():
+            with one_blas_thread():
+                map_threads(run, blocks)
+        else:
+            for block in blocks:
+                run(block)
+        return out
+
+    def _hold(
+        self,
+        block: Any,
+        alphas: NDArray[np.float64],
+        right: NDArray[np.float64],
+        unseen: NDArray[np.float64] | None,
+        out: NDArray[np.float64],
+    ) -> None:
+        s, graph = self.spectrum, self.graph
+        V = s.vectors[block]
+        inside = None
+        if isinstance(graph, ScoredGraph) and unseen is not None:
+            inside = _Inside(graph, block, unseen)
+        alive = s.values != 0.0
+        for k, alpha in enumerate(alphas):
+            # alpha C^-1 = I - H, bounded by 1 however small alpha is.
+            slack = alpha / (s.values + alpha)
+            error = _solve_positive((V * slack) @ V.T, V @ (slack[:, None] * right))
+            fitted = self.target[block] - error
+            if inside is None:
+                assert isinstance(graph, PairGraph)
+                out[block, k] = fitted / np.sqrt(graph.weight[block])[:, None]
+            else:
+                weight = np.divide(1.0, s.values + alpha, out=np.zeros_like(slack), where=alive)
+                out[block, k] = inside.scores(fitted, weight[:, None] * (right - V.T @ error))
+
+
+class _Inside:
+    """Scores of a block of whole queries from ``F_U f_U`` and the coefficients in the eigenbasis."""
+
+    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64]) -> None:
+        rows = np.arange(graph.n_items)[block]
+        queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
+        self.graph = graph.select(queries)
+        # ``select`` keeps its rows in row order; the block may name them in any.
+        self.order = np.argsort(rows, kind="stable")
+        self.means = unseen[queries]
+        blind = blind_items(graph)
+        self.blind = np.flatnonzero(np.isin(rows, blind))
+        self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
+
+    def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+        graph, (k1, k2, _) = self.graph, self.graph.inverse_roots
+        out = np.empty_like(factored)
+        deviations = factored[self.order] / np.sqrt(graph.weights)[:, None]
+        out[self.order] = graph.apply_levels(deviations, (k1, k2, np.zeros(graph.n_blocks)))
+        out += (self.means @ x)[self.query]
+        out[self.blind] = self.blind_kernel @ x
+        return out
+
+
+def blind_items(graph: ScoredGraph) -> NDArray[np.intp]:
+    """Items whose scores the graph never compares: F has no row for them. Ascending row numbers."""
+    return np.flatnonzero(graph.eigenvalues[0][graph.row_group] == 0.0)
+
+
+def _solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve with a matrix that is positive definite but for rounding, or for an indefinite kernel."""
+    try:
+        return np.asarray(linalg.cho_solve(linalg.cho_factor(A, lower=True, check_finite=False), B, check_finite=False))
+    except linalg.LinAlgError:
+        return np.asarray(linalg.lstsq(A, B, check_finite=False)[0])
