@@ -1,0 +1,28 @@
+"""Measures of a ranking's quality, per query and averaged, in the conventions of the tools that people compare with."""
+
+from rankrls.metrics._functions import (
+    average_precision,
+    disagreement_error,
+    evaluate,
+    kendall_tau,
+    ndcg,
+    pair_accuracy,
+    precision,
+    reciprocal_rank,
+)
+from rankrls.metrics._measure import Measure, RankingMeasure
+from rankrls.metrics._resolve import resolve_measure
+
+__all__ = [
+    "Measure",
+    "RankingMeasure",
+    "average_precision",
+    "disagreement_error",
+    "evaluate",
+    "kendall_tau",
+    "ndcg",
+    "pair_accuracy",
+    "precision",
+    "reciprocal_rank",
+    "resolve_measure",
+]

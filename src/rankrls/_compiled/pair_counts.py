@@ -1,0 +1,231 @@
+"""Counting ordered pairs inside queries, for many score columns at once, without enumerating them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.jit import compiled
+from rankrls._compiled.sorting import sort_descending
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+
+__all__ = ["PairCounts", "column_strides", "count_pairs", "tiles", "writable"]
+
+_FEW_LABELS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Weights of the unordered pairs of each query; a pair of rows weighs ``w_i w_j``.
+
+    Attributes
+    ----------
+    ordered : ndarray of shape (q,)
+        Pairs with different labels.
+    tied : ndarray of shape (q,)
+        Pairs with equal labels.
+    wrong : ndarray of shape (q, columns)
+        Ordered pairs whose scores go the other way.
+    level : ndarray of shape (q, columns)
+        Ordered pairs with equal scores.
+    apart : ndarray of shape (q, columns)
+        Pairs, ordered or tied, with different scores. Exactly 0 where all scores are equal.
+    tied_apart : ndarray of shape (q, columns)
+        Pairs with equal labels and different scores.
+    """
+
+    ordered: NDArray[np.float64]
+    tied: NDArray[np.float64]
+    wrong: NDArray[np.float64]
+    level: NDArray[np.float64]
+    apart: NDArray[np.float64]
+    tied_apart: NDArray[np.float64]
+
+
+@compiled
+def _count(y, flat, row_step, column_step, order, starts, weights, tile, ordered, tied, counts):  # type: ignore[no-untyped-def]
+    """Fill ``ordered[q]``, ``tied[q]`` and ``counts[q, column] = wrong, level, apart, tied apart`` for one tile.
+
+    Rows are swept from the highest score down. ``below[c]`` is the weight swept so far of labels under ``c``, which
+    is the weight that row's label should have come before: for few labels a plain table, for many a Fenwick tree.
+    """
+    one = np.uint64(1)
+    zero = np.uint64(0)
+    few = np.uint64(_FEW_LABELS)
+    longest = zero
+    for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
+        longest = max(longest, np.uint64(starts[q + one] - starts[q]))
+    keys = np.empty(longest)
+    rows = np.empty(longest, np.uint64)
+    spare_keys = np.empty(longest)
+    spare_rows = np.empty(longest, np.uint64)
+    label = np.empty(longest, np.uint64)
+    w = np.empty(longest)
+    seen = np.empty(longest)
+    below = np.empty(longest + one)
+    group = np.zeros(longest)
+    step = np.uint64(row_step)
+    for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
+        first = np.uint64(starts[q])
+        n = np.uint64(starts[q + one]) - first
+        for i in range(n):
+            row = np.uint64(order[first + i])
+            keys[i] = y[row]
+            rows[i] = i
+            w[i] = weights[row]
+        sort_descending(keys, rows, spare_keys, spare_rows, n)
+        # Labels become 0, 1, ... from the lowest up.
+        labels = zero
+        higher = 0.0
+        inside = 0.0
+        same = 0.0
+        total = 0.0
+        for k in range(n):
+            i = rows[n - one - k]
+            if k > zero and keys[n - one - k] != keys[n - k]:
+                labels += one
+                total += inside
+                inside = 0.0
+            label[i] = labels
+            higher += w[i] * total
+            same += w[i] * inside
+            inside += w[i]
+        labels += one
+        ordered[q] = higher
+        tied[q] = same
+
+        for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
+            offset = column * np.uint64(column_step)
+            for i in range(n):
+                keys[i] = flat[np.uint64(order[first + i]) * step + offset]
+                rows[i] = i
+            sort_descending(keys, rows, spare_keys, spare_rows, n)
+            for c in range(labels):
+                seen[c] = 0.0
+                below[c] = 0.0
+            below[labels] = 0.0
+            wrong = 0.0
+            level = 0.0
+            apart = 0.0
+            tied_apart = 0.0
+            swept = 0.0
+            start = zero
+            while start < n:
+                stop = start + one
+                while stop < n and keys[stop] == keys[start]:
+                    stop += one
+                if stop - start > one:
+                    inside = 0.0
+                    for k in range(start, stop):
+                        i = rows[k]
+                        c = label[i]
+                        level += w[i] * (inside - group[c])
+                        group[c] += w[i]
+                        inside += w[i]
+                    for k in range(start, stop):
+                        group[label[rows[k]]] = 0.0
+                weight = 0.0
+                for k in range(start, stop):
+                    i = rows[k]
+                    c = label[i]
+                    tied_apart += w[i] * seen[c]
+                    weight += w[i]
+                    if labels <= few:
+                        wrong += w[i] * below[c]
+                    else:
+                        prefix = 0.0
+                        while c > zero:
+                            prefix += below[c]
+                            c &= c - one
+                        wrong += w[i] * prefix
+                apart += weight * swept
+                swept += weight
+                for k in range(start, stop):
+                    i = rows[k]
+                    c = label[i]
+                    seen[c] += w[i]
+                    c += one
+                    if labels <= few:
+                        while c < labels:
+                            below[c] += w[i]
+                            c += one
+                    else:
+                        while c <= labels:
+                            below[c] += w[i]
+                            c += c & (~c + one)
+                start = stop
+            counts[q, column, 0] = wrong
+            counts[q, column, 1] = level
+            counts[q, column, 2] = apart
+            counts[q, column, 3] = tied_apart
+
+
+def count_pairs(
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    order: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    weights: NDArray[np.float64] | None = None,
+) -> PairCounts:
+    """Pairs of each query that the scores put in the right order, in the wrong order, or in none.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+        Labels; different means ``!=`` in float64.
+    scores : ndarray of shape (m, columns)
+        Finite; equal means ``==``. Read in place in C or Fortran order.
+    order, starts : ndarray
+        ``order[starts[q]:starts[q + 1]]`` are the rows of query q.
+    weights : ndarray of shape (m,), optional
+        Row weights, not negative; 1 by default.
+
+    Notes
+    -----
+    O(columns m log m), O(longest query) of scratch a thread, threaded over tiles of queries and columns. With unit
+    weights every count is exact. A query of one item has no pairs.
+    """
+    queries, columns = len(starts) - 1, scores.shape[1]
+    ordered, tied = np.zeros(queries), np.zeros(queries)
+    counts = np.zeros((queries, columns, 4))
+    flat, row_step, column_step = column_strides(scores)
+    y, order, starts = writable(y, np.float64), writable(order, np.intp), writable(starts, np.intp)
+    w = np.ones(len(y)) if weights is None else writable(weights, np.float64)
+
+    def run(tile: NDArray[np.intp]) -> None:
+        # Tiles that share queries write the same two numbers to ordered and tied.
+        _count(y, flat, row_step, column_step, order, starts, w, tile, ordered, tied, counts)
+
+    map_threads(run, tiles(starts, columns))
+    return PairCounts(ordered, tied, counts[..., 0], counts[..., 1], counts[..., 2], counts[..., 3])
+
+
+def writable(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """``values`` as numba knows it already: C order, one dtype, writable (a read-only array is another type to it)."""
+    return np.require(values, dtype, ["C", "W"])
+
+
+def column_strides(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], int, int]:
+    """A matrix as a flat buffer, with the steps between rows and between columns: C or Fortran order, no copy."""
+    m, columns = scores.shape
+    if scores.flags.f_contiguous and not scores.flags.c_contiguous:
+        return writable(scores.T, np.float64).reshape(-1), 1, m
+    return writable(scores, np.float64).reshape(-1), columns, 1
+
+
+def tiles(starts: NDArray[np.intp], columns: int) -> list[NDArray[np.intp]]:
+    """(first query, end, first column, end) pieces of about equal work.
+
+    Queries are split among the threads; where one of them is so long that the others would wait for it, columns
+    are split too.
+    """
+    threads = n_threads()
+    blocks = balanced_blocks(starts, 4 * threads)
+    longest = max((int(starts[b] - starts[a]) for a, b in blocks), default=0)
+    even = longest * threads <= starts[-1] - starts[0]
+    edges = np.linspace(0, columns, (1 if even else min(threads, columns)) + 1).astype(np.intp)
+    return [np.array([a, b, c, d], dtype=np.intp) for c, d in pairwise(edges) for a, b in blocks]
