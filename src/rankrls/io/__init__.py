@@ -1,0 +1,7 @@
+"""Files to arrays and back."""
+
+from rankrls.io._atomic import atomic_write
+from rankrls.io._reader import load_letor
+from rankrls.io._table import Comments, LetorError, LetorTable
+
+__all__ = ["Comments", "LetorError", "LetorTable", "atomic_write", "load_letor"]

@@ -1,0 +1,219 @@
+"""Decimal text to float64, rounded as Python's ``float`` rounds, inside compiled loops.
+
+A decimal is read as ``w * 10**q`` with an integer ``w`` of at most 19 digits. Three ways lead to the float64 nearest
+to it:
+
+- ``w < 2**53`` and ``abs(q) <= 22``: both factors are exact in float64, so one multiplication or division rounds once
+  and correctly (Clinger 1990). Nearly every value of a real file ends here.
+- any other ``w`` of 19 digits or fewer: the 64 x 128 bit product of ``w`` with a table of powers of five holds enough
+  bits to round correctly (Lemire 2021, "Number parsing at a gigabyte per second"; Mushtak and Lemire 2023 prove that
+  no case is left over). Decimals of 17 digits, as ``repr`` writes them, end here.
+- more than 19 digits: the first 19, and the same plus one in the last place, bound the value. Where both round to the
+  same float64 that is the answer, and else the decimal is *hard*: the caller asks Python about it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.jit import compiled
+
+__all__ = ["BAD", "FINE", "HARD", "parse_number", "round_decimal"]
+
+FINE, BAD, HARD = 0, 1, 2
+"""What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
+
+_LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
+_LARGEST_POWER = 308
+_EXACT_RECIPROCALS = -27  # down to here 5**-q fits 64 bits and the reciprocal must be rounded up (Lemire 2021, 8)
+
+
+def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The leading 128 bits of each power of five, as two words."""
+    high, low = [], []
+    for q in range(_LEAST_POWER, _LARGEST_POWER + 1):
+        power = 5 ** abs(q)
+        if q < 0:
+            quotient = (1 << (power.bit_length() + 127)) // power
+            bits = quotient + 1 if q >= _EXACT_RECIPROCALS else quotient
+        else:
+            excess = power.bit_length() - 128
+            bits = power >> excess if excess > 0 else power << -excess
+        high.append(bits >> 64)
+        low.append(bits & 0xFFFFFFFFFFFFFFFF)
+    return np.array(high, dtype=np.uint64), np.array(low, dtype=np.uint64)
+
+
+_FIVES_HIGH, _FIVES_LOW = _powers_of_five()
+_TENS = np.array([float(10**k) for k in range(23)])
+_TWOS = np.array([math.ldexp(1.0, k) for k in range(-1074, 972)])
+_LOW_WORD = np.uint64(0xFFFFFFFF)
+_TWO_52 = np.uint64(1 << 52)
+_TWO_53 = np.uint64(1 << 53)
+
+
+@compiled
+def _multiply(a, b):  # type: ignore[no-untyped-def]
+    """High and low word of the product of two 64 bit words."""
+    half = np.uint64(32)
+    a1, a0 = a >> half, a & _LOW_WORD
+    b1, b0 = b >> half, b & _LOW_WORD
+    low = a0 * b0
+    middle = a1 * b0 + (low >> half)
+    other = a0 * b1 + (middle & _LOW_WORD)
+    return a1 * b1 + (middle >> half) + (other >> half), a * b
+
+
+@compiled
+def round_decimal(w, q):  # type: ignore[no-untyped-def]
+    """The float64 nearest to ``w * 10**q``, ties to even; infinite where it overflows.
+
+    Parameters
+    ----------
+    w : uint64
+        At most 19 digits: below 10**19.
+    q : int64
+        Any exponent.
+    """
+    if w == np.uint64(0) or q < _LEAST_POWER:
+        return 0.0
+    if q > _LARGEST_POWER:
+        return np.inf
+    if w < _TWO_53 and -22 <= q <= 22:
+        exact = np.float64(np.int64(w))
+        return exact / _TENS[np.uint64(-q)] if q < 0 else exact * _TENS[np.uint64(q)]
+    zeros = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if w >> np.uint64(64 - step) == np.uint64(0):
+            w <<= np.uint64(step)
+            zeros += step
+    at = np.uint64(q - _LEAST_POWER)
+    high, low = _multiply(w, _FIVES_HIGH[at])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # a carry out of the lower word could reach the rounding bit
+        carry, _ = _multiply(w, _FIVES_LOW[at])
+        low += carry
+        if low < carry:
+            high += np.uint64(1)
+    top = np.int64(high >> np.uint64(63))
+    shift = np.uint64(top + 9)
+    mantissa = high >> shift  # 53 bits and the rounding bit
+    exponent = ((217706 * q) >> 16) + 63 + top - zeros + 1023  # 217706 / 2**16 is log2(10) for all q in range
+    if exponent <= 0:
+        if exponent <= -63:
+            return 0.0
+        mantissa >>= np.uint64(1 - exponent)
+        mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+        return np.float64(np.int64(mantissa)) * _TWOS[np.uint64(0)]
+    if low <= np.uint64(1) and -4 <= q <= 23 and mantissa & np.uint64(3) == np.uint64(1) and mantissa << shift == high:
+        mantissa -= np.uint64(1)  # exactly half way between two float64: to the even one, which is below
+    mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+    if mantissa >= _TWO_53:
+        mantissa = _TWO_52
+        exponent += 1
+    if exponent >= 2047:
+        return np.inf
+    return np.float64(np.int64(mantissa)) * _TWOS[np.uint64(exponent - 1)]
+
+
+@compiled
+def _round_long(text, start, stop, q):  # type: ignore[no-untyped-def]
+    """Round a decimal of more than 19 digits: the digits and perhaps a point lie in ``text[start:stop]``."""
+    w = np.uint64(0)
+    kept = 0
+    dropped = 0
+    rest = False
+    for i in range(start, stop):
+        c = text[np.uint64(i)]
+        if c == 46:
+            continue
+        if kept == 19:
+            dropped += 1
+            rest = rest or c != 48
+        elif kept > 0 or c != 48:
+            w = w * np.uint64(10) + np.uint64(c - 48)
+            kept += 1
+    value = round_decimal(w, q + dropped)
+    if rest and value != round_decimal(w + np.uint64(1), q + dropped):
+        return value, HARD
+    return value, FINE
+
+
+@compiled
+def parse_number(text, start):  # type: ignore[no-untyped-def]
+    """Parse ``[+-] digits [. digits] [e [+-] digits]`` from ``start`` on.
+
+    The text must hold a byte behind the number that cannot belong to it; no bounds are checked.
+
+    Parameters
+    ----------
+    text : uint8 ndarray
+        The bytes.
+    start : int64
+        Where the number starts.
+
+    Returns
+    -------
+    value : float64
+        Infinite where the decimal overflows. Meaningless unless ``status`` is FINE.
+    stop : int64
+        The first byte behind what could be read.
+    status : int64
+        FINE, BAD or HARD.
+    """
+    ten = np.uint64(10)
+    zero = np.uint64(48)
+    p = start
+    c = text[np.uint64(p)]
+    negative = c == 45
+    if negative or c == 43:
+        p += 1
+    w = np.uint64(0)
+    first = p
+    d = np.uint64(text[np.uint64(p)]) - zero
+    while d < ten:
+        w = w * ten + d
+        p += 1
+        d = np.uint64(text[np.uint64(p)]) - zero
+    digits = p - first
+    q = 0
+    if text[np.uint64(p)] == 46:
+        p += 1
+        point = p
+        d = np.uint64(text[np.uint64(p)]) - zero
+        while d < ten:
+            w = w * ten + d
+            p += 1
+            d = np.uint64(text[np.uint64(p)]) - zero
+        q = point - p
+        digits -= q
+    if digits == 0:
+        return 0.0, p, BAD
+    last = p
+    if text[np.uint64(p)] | 32 == 101:
+        p += 1
+        c = text[np.uint64(p)]
+        if c == 45 or c == 43:
+            p += 1
+        mark = p
+        exponent = 0
+        d = np.uint64(text[np.uint64(p)]) - zero
+        while d < ten:
+            if exponent < 10**12:  # no line is long enough for its digits to make up for more
+                exponent = exponent * 10 + np.int64(d)
+            p += 1
+            d = np.uint64(text[np.uint64(p)]) - zero
+        if p == mark:
+            return 0.0, p, BAD
+        q += -exponent if c == 45 else exponent
+    status = FINE
+    if digits <= 19:
+        if w < _TWO_53 and -22 <= q <= 0:
+            value = np.float64(np.int64(w)) / _TENS[np.uint64(-q)]
+        else:
+            value = round_decimal(w, q)
+    else:
+        value, status = _round_long(text, first, last, q)
+    return (-value if negative else value), p, status

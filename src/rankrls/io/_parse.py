@@ -1,0 +1,401 @@
+"""Compiled passes over LETOR text: one that counts, one that parses into arrays of known size.
+
+Both walk blocks of whole lines (the last byte is a line end, so that no inner loop checks bounds) and split lines in
+the same way: tokens end at a blank, at ``#`` and at the line end. The first is lenient, the second judges, and never
+writes more rows, entries or bytes than the first has counted: an entry is counted wherever one could be written.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.jit import compiled
+from rankrls.io._decimal import BAD, FINE, HARD, parse_number
+
+__all__ = ["Job", "Problem", "Sums", "Target", "parse_block", "scan_block", "sort_rows"]
+
+
+class Sums:
+    """Places in what :func:`scan_block` returns."""
+
+    LINES, ROWS, ENTRIES, LEAST_ID, LARGEST_ID, FIRST_HAS_QID, TEXT_QID, QID_BYTES, COMMENT_BYTES = range(9)
+    COUNT = 9
+
+
+class Problem:
+    """What :func:`parse_block` finds wrong; NONE where nothing is."""
+
+    (
+        NONE,
+        LABEL,
+        TOKEN,
+        VALUE,
+        ID_TOO_LONG,
+        ID_ZERO,
+        ID_TOO_HIGH,
+        TWICE,
+        QID_EMPTY,
+        QID_TWICE,
+        QID_MISSING,
+        QID_UNEXPECTED,
+        QID_NUL,
+    ) = range(13)
+
+
+class Target(NamedTuple):
+    """Arrays that the blocks of a file fill together; those that a job does not need have length 0."""
+
+    y: NDArray[np.float64]
+    double: NDArray[np.float64]  # feature values, dense row by row or entry by entry: here or in `single`
+    single: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    qid: NDArray[np.int64]
+    qid_text: NDArray[np.uint8]
+    qid_ends: NDArray[np.int64]
+    comment_text: NDArray[np.uint8]
+    comment_ends: NDArray[np.int64]
+
+
+class Job(NamedTuple):
+    """What one block is to be read as, and where its part of the arrays begins."""
+
+    first_id: int
+    n_columns: int
+    dense: bool
+    in_single: bool
+    with_qid: bool
+    text_qid: bool
+    row: int
+    entry: int
+    qid_byte: int
+    comment_byte: int
+
+
+_LEAST, _LARGEST = Sums.LEAST_ID, Sums.LARGEST_ID
+_LINES, _ROWS, _ENTRIES, _HAS_QID = Sums.LINES, Sums.ROWS, Sums.ENTRIES, Sums.FIRST_HAS_QID
+_TEXT_QID, _QID_BYTES, _COMMENT_BYTES, _COUNT = Sums.TEXT_QID, Sums.QID_BYTES, Sums.COMMENT_BYTES, Sums.COUNT
+_NO_ID = np.iinfo(np.int64).max
+_LARGEST_INT = np.uint64(_NO_ID)
+_ID_DIGITS = 18  # so many always fit int64
+_LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
+(
+    _LABEL,
+    _TOKEN,
+    _VALUE,
+    _ID_TOO_LONG,
+    _ID_ZERO,
+    _ID_TOO_HIGH,
+    _TWICE,
+    _QID_EMPTY,
+    _QID_TWICE,
+    _QID_MISSING,
+    _QID_UNEXPECTED,
+    _QID_NUL,
+) = range(1, 13)
+
+
+@compiled
+def _blank(c):  # type: ignore[no-untyped-def]
+    """Space, tab, carriage return, vertical tab, form feed."""
+    return c == 32 or (9 <= c <= 13 and c != 10)
+
+
+@compiled
+def _ends_token(c):  # type: ignore[no-untyped-def]
+    return c <= 35 and (c == 10 or c == 35 or _blank(c))
+
+
+@compiled
+def _skip_token(text, p):  # type: ignore[no-untyped-def]
+    """First byte from ``p`` on that does not belong to the token."""
+    while True:
+        while text[np.uint64(p)] > 35:
+            p += 1
+        if _ends_token(text[np.uint64(p)]):
+            return p
+        p += 1
+
+
+@compiled
+def _starts_qid(text, p):  # type: ignore[no-untyped-def]
+    return (
+        text[np.uint64(p)] == 113
+        and text[np.uint64(p + 1)] == 105
+        and text[np.uint64(p + 2)] == 100
+        and text[np.uint64(p + 3)] == 58
+    )
+
+
+@compiled
+def _whole_number(text, start, stop):  # type: ignore[no-untyped-def]
+    """Value of a whole number as ``str(int)`` writes it; False where it is anything else or does not fit int64."""
+    negative = text[np.uint64(start)] == 45
+    first = start + 1 if negative else start
+    digits = stop - first
+    if digits < 1 or digits > 19 or (text[np.uint64(first)] == 48 and (digits > 1 or negative)):
+        return np.int64(0), False
+    value = np.uint64(0)
+    for i in range(first, stop):
+        d = np.uint64(text[np.uint64(i)]) - np.uint64(48)
+        if d >= np.uint64(10):
+            return np.int64(0), False
+        value = value * np.uint64(10) + d
+    if value > (_LARGEST_INT + np.uint64(1) if negative else _LARGEST_INT):
+        return np.int64(0), False
+    return (-np.int64(value) if negative else np.int64(value)), True
+
+
+@compiled
+def _comment(text, p):  # type: ignore[no-untyped-def]
+    """The comment that begins behind ``text[p] == '#'``, without blanks around it, and the line end."""
+    start = p + 1
+    while _blank(text[np.uint64(start)]):
+        start += 1
+    end = start
+    while text[np.uint64(end)] != 10:
+        end += 1
+    stop = end
+    while stop > start and _blank(text[np.uint64(stop - 1)]):
+        stop -= 1
+    return start, stop, end
+
+
+@compiled
+def scan_block(text, start, size):  # type: ignore[no-untyped-def]
+    """Count what ``text[start:size]`` holds, without judging it. Returns an int64 array laid out as :class:`Sums`."""
+    sums = np.zeros(_COUNT, dtype=np.int64)
+    sums[_LEAST] = _NO_ID
+    sums[_LARGEST] = -1
+    least, largest, entries = sums[_LEAST], sums[_LARGEST], 0
+    p = start
+    while p < size:
+        sums[_LINES] += 1
+        while _blank(text[np.uint64(p)]):
+            p += 1
+        c = text[np.uint64(p)]
+        if c == 10 or c == 35:
+            while text[np.uint64(p)] != 10:
+                p += 1
+            p += 1
+            continue
+        sums[_ROWS] += 1
+        p = _skip_token(text, p)
+        while True:
+            while _blank(text[np.uint64(p)]):
+                p += 1
+            c = text[np.uint64(p)]
+            if c == 10:
+                break
+            if c == 35:
+                first, last, p = _comment(text, p)
+                sums[_COMMENT_BYTES] += last - first
+                break
+            if c == 113 and _starts_qid(text, p):
+                first = p + 4
+                p = _skip_token(text, first)
+                if sums[_ROWS] == 1:
+                    sums[_HAS_QID] = 1
+                sums[_QID_BYTES] += p - first
+                if sums[_TEXT_QID] == 0 and not _whole_number(text, first, p)[1]:
+                    sums[_TEXT_QID] = 1
+                continue
+            number = 0
+            first = p
+            d = np.uint64(c) - np.uint64(48)
+            while d < np.uint64(10):
+                number = number * 10 + np.int64(d)
+                p += 1
+                d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
+            if text[np.uint64(p)] == 58 and 0 < p - first <= _ID_DIGITS:
+                entries += 1
+                if number < least:
+                    least = number
+                if number > largest:
+                    largest = number
+            p = _skip_token(text, p)
+        p += 1
+    sums[_LEAST], sums[_LARGEST], sums[_ENTRIES] = least, largest, entries
+    return sums
+
+
+@compiled
+def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-def]
+    """Parse ``text[start:size]`` into the job's part of the arrays, up to the first bad line.
+
+    Decimals that need Python's own rounding are listed in ``hard``, one row each: first and last byte, line, and
+    where the value belongs (an entry of the values, or ``-1 - row`` for a label).
+
+    Returns
+    -------
+    problem, line : int
+        What is wrong (see :class:`Problem`) and in which line of the block, counted from 0.
+    first, last : int
+        The bytes of the bad token.
+    number : int
+        The feature id concerned, where there is one.
+    n_hard : int
+        Rows of ``hard`` that are filled.
+    n_rows : int
+        Rows that were parsed whole.
+    unsorted : bool
+        Whether a sparse row's ids do not ascend: :func:`sort_rows` must see to them.
+    """
+    row, entry = job.row, job.entry
+    first_id, n_columns = job.first_id, job.n_columns
+    qid_byte, comment_byte = job.qid_byte, job.comment_byte
+    seen = np.full(n_columns if job.dense else 0, -1, dtype=np.int64)
+    if not job.dense:
+        out.indptr[row] = entry  # what the block before writes too, perhaps later than this one's rows are sorted
+    line = -1
+    n_hard = 0
+    unsorted = False
+    p = start
+    while p < size:
+        line += 1
+        while _blank(text[np.uint64(p)]):
+            p += 1
+        c = text[np.uint64(p)]
+        if c == 10 or c == 35:
+            while text[np.uint64(p)] != 10:
+                p += 1
+            p += 1
+            continue
+        first = p
+        value, p, status = parse_number(text, p)
+        if status == BAD or not _ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value)):
+            return _LABEL, line, first, _skip_token(text, first), 0, n_hard, row - job.row, unsorted
+        if status == HARD:
+            hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, -1 - row
+            n_hard += 1
+        out.y[row] = value
+        base = row * n_columns - first_id
+        previous = -1
+        has_qid = False
+        while True:
+            while _blank(text[np.uint64(p)]):
+                p += 1
+            c = text[np.uint64(p)]
+            first = p
+            if c == 10:
+                break
+            if c == 35:
+                left, right, p = _comment(text, p)
+                for i in range(left, right):
+                    out.comment_text[np.uint64(comment_byte + i - left)] = text[np.uint64(i)]
+                comment_byte += right - left
+                break
+            if c == 113 and _starts_qid(text, p):
+                left = p + 4
+                p = _skip_token(text, left)
+                if p == left:
+                    return _QID_EMPTY, line, first, p, 0, n_hard, row - job.row, unsorted
+                if has_qid:
+                    return _QID_TWICE, line, first, p, 0, n_hard, row - job.row, unsorted
+                if not job.with_qid:
+                    return _QID_UNEXPECTED, line, first, p, 0, n_hard, row - job.row, unsorted
+                has_qid = True
+                if job.text_qid:
+                    for i in range(left, p):
+                        if text[np.uint64(i)] == 0:
+                            return _QID_NUL, line, first, p, 0, n_hard, row - job.row, unsorted
+                        out.qid_text[np.uint64(qid_byte + i - left)] = text[np.uint64(i)]
+                    qid_byte += p - left
+                else:
+                    out.qid[row] = _whole_number(text, left, p)[0]
+                continue
+            number = 0
+            d = np.uint64(c) - np.uint64(48)
+            while d < np.uint64(10):
+                number = number * 10 + np.int64(d)
+                p += 1
+                d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
+            if text[np.uint64(p)] != 58 or p == first:
+                return _TOKEN, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
+            if p - first > _ID_DIGITS:
+                return _ID_TOO_LONG, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
+            value, p, status = parse_number(text, p + 1)
+            if (
+                status == BAD
+                or not _ends_token(text[np.uint64(p)])
+                or (status == FINE and not np.isfinite(value))
+                or (job.in_single and abs(value) >= _LARGEST_SINGLE)
+            ):
+                return _VALUE, line, first, _skip_token(text, first), number, n_hard, row - job.row, unsorted
+            column = number - first_id
+            if column < 0:
+                return _ID_ZERO, line, first, p, number, n_hard, row - job.row, unsorted
+            if column >= n_columns:
+                return _ID_TOO_HIGH, line, first, p, number, n_hard, row - job.row, unsorted
+            if job.dense:
+                if seen[np.uint64(column)] == row:
+                    return _TWICE, line, first, p, number, n_hard, row - job.row, unsorted
+                seen[np.uint64(column)] = row
+                at = base + number
+            else:
+                if number <= previous:
+                    unsorted = True
+                previous = number
+                at = entry
+                out.indices[np.uint64(at)] = column
+                entry += 1
+            if status == HARD:
+                hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, at
+                n_hard += 1
+            if job.in_single:
+                out.single[np.uint64(at)] = np.float32(value)
+            else:
+                out.double[np.uint64(at)] = value
+        if job.with_qid and not has_qid:
+            return _QID_MISSING, line, first, first, 0, n_hard, row - job.row, unsorted
+        if job.text_qid:
+            out.qid_ends[row] = qid_byte
+        if len(out.comment_ends):
+            out.comment_ends[row] = comment_byte
+        row += 1
+        if not job.dense:
+            out.indptr[row] = entry
+        p += 1
+    return 0, line, p, p, 0, n_hard, row - job.row, unsorted
+
+
+@compiled
+def sort_rows(indptr, indices, double, single, first_row, last_row):  # type: ignore[no-untyped-def]
+    """Bring the columns of each sparse row into ascending order (Shell's sort, in place).
+
+    Returns
+    -------
+    row, column : int
+        The first row that names a column twice, and that column; -1 and -1 where none does.
+    """
+    in_single = len(single) > 0
+    for row in range(first_row, last_row):
+        low, high = indptr[row], indptr[row + 1]
+        gap = 1
+        while gap < (high - low) // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for i in range(low + gap, high):
+                column = indices[i]
+                value = np.float64(single[i]) if in_single else double[i]
+                j = i
+                while j >= low + gap and indices[j - gap] > column:
+                    indices[j] = indices[j - gap]
+                    if in_single:
+                        single[j] = single[j - gap]
+                    else:
+                        double[j] = double[j - gap]
+                    j -= gap
+                indices[j] = column
+                if in_single:
+                    single[j] = np.float32(value)
+                else:
+                    double[j] = value
+            gap //= 3
+        for i in range(low + 1, high):
+            if indices[i] == indices[i - 1]:
+                return row, indices[i]
+    return -1, -1

@@ -1,0 +1,208 @@
+"""Where each block's rows go: arrays of the right size for a whole file, filled block by block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.io._messages import describe
+from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
+from rankrls.io._source import Block, Text
+from rankrls.io._table import Comments, LetorError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["BadLine", "Plan"]
+
+_DENSE_FROM = 0.1
+"""Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """What is wrong in a line, counted from 0 inside its block."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The arrays of a file, and each block's part of them.
+
+    Attributes
+    ----------
+    sums, before : ndarray of shape (blocks, Sums.COUNT)
+        What each block holds, and what all the blocks before it hold.
+    """
+
+    name: str
+    sums: NDArray[np.int64]
+    before: NDArray[np.int64]
+    columns: int
+    zero_based: bool
+    dense: bool
+    with_qid: bool
+    text_qid: bool
+    target: Target
+
+    @staticmethod
+    def make(
+        name: str,
+        sums: NDArray[np.int64],
+        n_features: int | None,
+        zero_based: bool | Literal["auto"],
+        dense: bool | Literal["auto"],
+        dtype: np.dtype[Any],
+    ) -> Plan:
+        """Decide the table's shape and kind, and allocate it."""
+        total = sums.sum(axis=0)
+        rows, entries = int(total[Sums.ROWS]), int(total[Sums.ENTRIES])
+        if rows == 0:
+            raise LetorError(f"{name}: there is no row, only blank lines and comments.")
+        if zero_based == "auto":
+            zero_based = bool(sums[:, Sums.LEAST_ID].min() == 0)
+        largest = int(sums[:, Sums.LARGEST_ID].max())
+        columns = max(largest + int(zero_based), 0) if n_features is None else n_features
+        if dense == "auto":
+            dense = entries >= _DENSE_FROM * rows * columns
+        with_qid = bool(sums[np.argmax(sums[:, Sums.ROWS] > 0), Sums.FIRST_HAS_QID])
+        text_qid = with_qid and bool(total[Sums.TEXT_QID])
+        values = rows * columns if dense else entries
+        single = dtype == np.float32
+        commented = bool(total[Sums.COMMENT_BYTES])
+        try:
+            # zeros, not empty: cells that no line names stay zero, and pages are touched by whoever fills them
+            target = Target(
+                y=np.empty(rows),
+                double=np.zeros(0 if single else values),
+                single=np.zeros(values if single else 0, dtype=np.float32),
+                indptr=np.zeros(0 if dense else rows + 1, dtype=np.int64),
+                indices=np.empty(0 if dense else entries, dtype=np.int64),
+                qid=np.empty(rows if with_qid and not text_qid else 0, dtype=np.int64),
+                qid_text=np.empty(int(total[Sums.QID_BYTES]) if text_qid else 0, dtype=np.uint8),
+                qid_ends=np.empty(rows if text_qid else 0, dtype=np.int64),
+                comment_text=np.empty(int(total[Sums.COMMENT_BYTES]), dtype=np.uint8),
+                comment_ends=np.empty(rows if commented else 0, dtype=np.int64),
+            )
+        except (MemoryError, ValueError) as error:
+            raise MemoryError(
+                f"{name}: a {'dense' if dense else 'sparse'} table of {rows} rows and {columns} columns with {entries} "
+                f"values written does not fit into memory{' (dense=False makes it sparse)' if dense else ''}."
+            ) from error
+        before = np.cumsum(sums, axis=0) - sums
+        return Plan(name, sums, before, columns, zero_based, dense, with_qid, text_qid, target)
+
+    @property
+    def _first_id(self) -> int:
+        return 0 if self.zero_based else 1
+
+    def first_line(self, k: int) -> int:
+        """Number of a block's first line in the file, counted from 1."""
+        return int(self.before[k, Sums.LINES]) + 1
+
+    def fill(self, text: Text, k: int) -> BadLine | None:
+        """Parse block ``k`` into its part of the arrays and let go of its text; its first bad line, if there is one."""
+        block = text.blocks[k]
+        assert block is not None  # each block is filled once
+        text.blocks[k] = None
+        job = Job(
+            first_id=self._first_id,
+            n_columns=self.columns,
+            dense=self.dense,
+            in_single=len(self.target.single) > 0,
+            with_qid=self.with_qid,
+            text_qid=self.text_qid,
+            row=int(self.before[k, Sums.ROWS]),
+            entry=int(self.before[k, Sums.ENTRIES]),
+            qid_byte=int(self.before[k, Sums.QID_BYTES]),
+            comment_byte=int(self.before[k, Sums.COMMENT_BYTES]),
+        )
+        # room for every number to be hard, which costs nothing while none is: untouched pages are never provided
+        hard = np.empty((int(self.sums[k, Sums.ENTRIES] + self.sums[k, Sums.ROWS]), 4), dtype=np.int64)
+        problem, line, first, last, number, n_hard, n_rows, unsorted = parse_block(
+            block.text, block.start, block.stop, job, self.target, hard
+        )
+        bad = self._settle_hard(block, hard[:n_hard])
+        if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
+            bad.append(found)
+        if problem != Problem.NONE:
+            message = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
+            bad.append(BadLine(line, message))
+        return min(bad, key=lambda b: b.line, default=None)
+
+    def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[BadLine]:
+        """Ask Python about the decimals that the compiled loop could not round. The first one that is too large."""
+        values = self.target.single if len(self.target.single) else self.target.double
+        for first, last, line, at in hard.tolist():
+            token = _token(block, first, last)
+            name, colon, digits = token.rpartition(b":")
+            value = float(digits)
+            with np.errstate(over="ignore"):
+                stored = values.dtype.type(value) if at >= 0 else value
+            if not math.isfinite(stored):
+                kind = Problem.VALUE if colon else Problem.LABEL
+                return [BadLine(line, describe(kind, token, int(name or 0), self.columns, self._first_id))]
+            if at >= 0:
+                values[at] = stored
+            else:
+                self.target.y[-1 - at] = value
+        return []
+
+    def _sort(self, block: Block, first_row: int, last_row: int) -> BadLine | None:
+        """Sort the block's sparse rows by column; the first row that names a column twice."""
+        t = self.target
+        row, column = sort_rows(t.indptr, t.indices, t.double, t.single, first_row, last_row)
+        if row < 0:
+            return None
+        lines = _token(block, block.start, block.stop).split(b"\n")
+        rows = [i for i, line in enumerate(lines) if line.strip(b" \t\r\v\f") and line.strip(b" \t\r\v\f")[:1] != b"#"]
+        message = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
+        return BadLine(rows[row - first_row], message)
+
+    def features(self) -> NDArray[Any] | csr_array:
+        """The features, after every block has been filled."""
+        values = self.target.single if len(self.target.single) else self.target.double
+        rows = len(self.target.y)
+        if self.dense:
+            return values.reshape(rows, self.columns)
+        from scipy.sparse import csr_array
+
+        small = max(len(values), self.columns) <= np.iinfo(np.int32).max
+        index = np.int32 if small else np.int64
+        indices = self.target.indices.astype(index, copy=False)
+        X = csr_array((values, indices, self.target.indptr.astype(index, copy=False)), shape=(rows, self.columns))
+        X.has_canonical_format = True
+        return X
+
+    def queries(self) -> NDArray[Any] | None:
+        """The query ids, after every block has been filled."""
+        if not self.with_qid:
+            return None
+        if not self.text_qid:
+            return self.target.qid
+        data, start, ids = self.target.qid_text.tobytes(), 0, []
+        known: dict[bytes, str] = {}
+        for end in self.target.qid_ends.tolist():
+            raw = data[start:end]
+            start = end
+            if raw not in known:
+                known[raw] = raw.decode("utf-8", "surrogateescape")
+            ids.append(known[raw])
+        return np.array(ids)
+
+    def comments(self) -> Comments:
+        """The rows' comments, after every block has been filled."""
+        ends = self.target.comment_ends
+        if len(ends) == 0:
+            ends = np.broadcast_to(np.int64(0), len(self.target.y))
+        return Comments(self.target.comment_text, ends)
+
+
+def _token(block: Block, first: int, last: int) -> bytes:
+    return block.text[first:last].tobytes()

@@ -1,0 +1,516 @@
+"""The LETOR reader against a reader of a few plain lines, on files that are right, odd and wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import re
+import threading
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankrls.io import Comments, LetorError, load_letor
+from rankrls.io import _source as source
+
+NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+BLANKS = b" \t\r\v\f"
+
+
+def plain_reader(data: bytes):
+    """The format in plain Python: rows of (label, qid, {id: value}, comment), or the number of the first bad line."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    rows = []
+    for line, text in enumerate(data.split(b"\n"), start=1):
+        body, _, comment = text.partition(b"#")
+        label, *tokens = re.split(rb"[ \t\r\v\f]+", body.strip(BLANKS))
+        if not label and not tokens:
+            continue
+        try:
+            qid = None
+            features = {}
+            y = number(label)
+            for token in tokens:
+                name, colon, value = token.partition(b":")
+                if name == b"qid" and colon:
+                    if qid is not None or not value or (rows and rows[0][1] is None):
+                        raise ValueError
+                    qid = value.decode()
+                else:
+                    if not re.fullmatch(rb"[0-9]{1,18}", name) or not colon or int(name) in features:
+                        raise ValueError
+                    features[int(name)] = number(value)
+            if rows and (qid is None) != (rows[0][1] is None):
+                raise ValueError
+        except ValueError:
+            return line
+        rows.append((y, qid, features, comment.strip(BLANKS).decode()))
+    return rows
+
+
+def number(token: bytes) -> float:
+    if not NUMBER.fullmatch(token) or not np.isfinite(float(token)):
+        raise ValueError
+    return float(token)
+
+
+@contextlib.contextmanager
+def blocks_of(size: int):
+    with mock.patch.multiple(source, _LEAST_BLOCK=size, _LARGEST_BLOCK=size):
+        yield
+
+
+def read(data: bytes, **options):
+    return load_letor(io.BytesIO(data), **options)
+
+
+def check_against_plain(data: bytes, dense, block: int, threads: int) -> None:
+    rows = plain_reader(data)
+    if re.search(rb"[0-9]{7}:", data):
+        dense = False  # a dense array of so many columns would not fit
+    with blocks_of(block):
+        if isinstance(rows, int):
+            with pytest.raises(LetorError, match=f"^<stream>:{rows}: "):
+                read(data, dense=dense, n_threads=threads)
+            return
+        ids = {i for row in rows for i in row[2]}
+        if not rows or not ids:
+            with pytest.raises(LetorError, match=r"empty|no row|no line names a feature"):
+                read(data, dense=dense, n_threads=threads)
+            return
+        table = read(data, dense=dense, n_threads=threads)
+    first = 0 if 0 in ids else 1
+    assert table.zero_based is (first == 0)
+    assert table.X.shape == (len(rows), max(ids) + 1 - first)
+    got = [{} for _ in rows]
+    for i, j, v in zip(*sp.find(sp.coo_array(table.X)), strict=True):
+        got[i][j + first] = v
+    assert got == [{i: v for i, v in row[2].items() if v != 0} for row in rows]
+    assert table.y.tolist() == [row[0] for row in rows]
+    assert table.comments == [row[3] for row in rows]
+    qids = [row[1] for row in rows]
+    if qids[0] is None:
+        assert table.qid is None
+    elif all(re.fullmatch("0|-?[1-9][0-9]*", q) and -(2**63) <= int(q) < 2**63 for q in qids):
+        assert table.qid.dtype == np.int64
+        assert table.qid.tolist() == [int(q) for q in qids]
+    else:
+        assert table.qid.tolist() == qids
+
+
+decimals = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**25), 10**25).map(str),
+    st.from_regex(r"[+-]?[0-9]{1,3}\.[0-9]{0,24}(e[+-]?[0-9]{1,2})?", fullmatch=True),
+    st.sampled_from(["0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400"]),
+)
+blanks = st.sampled_from([" ", "  ", "\t", " \t ", "\f"])
+
+
+@st.composite
+def lines(draw, with_qid=None):
+    with_qid = draw(st.booleans()) if with_qid is None else with_qid
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return draw(st.sampled_from(["", "  ", "# only a comment", " \t# 1 qid:3 1:2", "\r"]))
+    ids = draw(st.lists(st.integers(0, 12) | st.just(2**33), unique=True, max_size=5))
+    tokens = [f"{i}:{draw(decimals)}" for i in ids]
+    if with_qid:
+        qid = draw(st.sampled_from(["1", "2", "-5", "9223372036854775807", "0"] + ["q:1", "007"] * (kind == 1)))
+        tokens.insert(draw(st.integers(0, len(tokens))), f"qid:{qid}")
+    line = draw(decimals) + "".join(draw(blanks) + t for t in tokens)
+    return line + draw(st.sampled_from(["", "", " ", " # docid = 7", "#", "#a b # c \t", "\r", " #ü\r"]))
+
+
+@st.composite
+def files(draw):
+    with_qid = draw(st.booleans())
+    body = draw(st.lists(lines(with_qid), max_size=12))
+    text = "\n".join(body) + draw(st.sampled_from(["", "\n", "\n\n"]))
+    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text.encode()
+
+
+dense_options = st.sampled_from([True, False, "auto"])
+
+
+@given(data=files(), dense=dense_options, block=st.sampled_from([1, 7, 64, 4096]), threads=st.integers(1, 3))
+def test_reads_what_the_plain_reader_reads(data, dense, block, threads):
+    check_against_plain(data, dense, block, threads)
+
+
+@given(
+    data=files(),
+    at=st.floats(0, 1),
+    damage=st.sampled_from(
+        [b" ", b":", b"x", b"nan", b"#", b"\n", b"-", b"1_0", b" 3", b" 3:3", b"qid:1 ", b"\0", b"e"]
+    ),
+    cut=st.integers(0, 3),
+    dense=dense_options,
+    block=st.sampled_from([1, 64, 4096]),
+)
+def test_judges_a_damaged_file_as_the_plain_reader_does(data, at, damage, cut, dense, block):
+    place = int(at * len(data))
+    data = data[:place] + damage + data[place + cut :]
+    if b"\0" in data and re.search(rb"qid:[^ \t\r\v\f#\n]*\0", data):
+        return  # text ids with NUL are refused: a test of their own
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return  # the plain reader decodes strictly
+    check_against_plain(data, dense, block, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"x 1:2", "the label 'x' is not a number."),
+        (b"1:2 2:3", "the line starts with '1:2', but a label has to come first."),
+        (b"qid:1 1:2", "the line starts with 'qid:1', but a label has to come first."),
+        (b"nan 1:2", "the label 'nan' is not finite."),
+        (b"-inf 1:2", "the label '-inf' is not finite."),
+        (b"1e999 1:2", "the label '1e999' is too large for a float64."),
+        (b"1 qid:1 5", "'5' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
+        (b"1 qid:1 1:2:3", "the value '2:3' of feature 1 is not a number."),
+        (b"1 qid:1 -1:2", "'-1:2' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
+        (b"1 qid:1 a:2", "'a:2' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
+        (b"1 qid:1 1.5:2", "'1.5:2' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
+        (b"1 qid:1 3:", "feature 3 has no value ('3:')."),
+        (b"1 qid:1 3: 5", "feature 3 has no value ('3:')."),
+        (b"1 qid:1 3:nan", "the value 'nan' of feature 3 is not finite."),
+        (b"1 qid:1 3:+Infinity", "the value '+Infinity' of feature 3 is not finite."),
+        (b"1 qid:1 3:1e400", "the value '1e400' of feature 3 is too large for a float64."),
+        (b"1 qid:1 3:0x1p3", "the value '0x1p3' of feature 3 is not a number."),
+        (b"1 qid:1 3:1_000", "the value '1_000' of feature 3 is not a number."),
+        (b"1 qid:1 3:1e", "the value '1e' of feature 3 is not a number."),
+        (b"1 qid:1 3:--1", "the value '--1' of feature 3 is not a number."),
+        (b"1 qid:1 3:.", "the value '.' of feature 3 is not a number."),
+        (b"1 qid:1 3:1,5", "the value '1,5' of feature 3 is not a number."),
+        (b"1 qid:1 1234567890123456789:1", "the feature id of '1234567890123456789:1' is too large."),
+        (b"1 qid:1 3:1 4:1 3:1", "feature 3 is named twice."),
+        (b"1 qid:1 3:1 3:1", "feature 3 is named twice."),
+        (b"1 qid: 3:1", "the query id behind 'qid:' is missing."),
+        (b"1 qid:1 3:1 qid:1", "there is a second query id, 'qid:1'."),
+        (b"1 qid:a\0 3:1", r"the query id 'qid:a\x00' holds a NUL byte."),
+        (b"1 3:1", "the line has no qid, but the lines before it have one."),
+        (b"1 qid:1 " + b"9" * 60, f"'{'9' * 37}...' is not 'feature:value'"),
+        (b"1 qid:1 3:" + b"9" * 400, f"the value '{'9' * 37}...' of feature 3 is too large for a float64."),
+        (b"1 qid:1 \xff:2", r"'\xff:2' is not 'feature:value' with a whole number as feature id"),
+    ],
+)
+@pytest.mark.parametrize("dense", [True, False])
+def test_each_bad_line_is_named(tmp_path, line, message, dense):
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"\xef\xbb\xbf# head\n\n1 qid:1 1:2 7:1\r\n" + line + b"\n0 qid:1 1:x\n")
+    with pytest.raises(LetorError) as caught:
+        load_letor(path, dense=dense)
+    assert str(caught.value).startswith(f"{path}:4: {message}")
+
+
+def test_a_qid_after_lines_without_one():
+    with pytest.raises(LetorError, match=r"^<stream>:2: the line has a query id, 'qid:4', but the lines before"):
+        read(b"1 1:1\n1 qid:4 1:1\n")
+
+
+def test_the_first_bad_line_is_reported_whatever_the_threads():
+    rows = [b"1 qid:1 1:%d 2:3" % i for i in range(4000)]
+    for bad in (3777, 2500, 123):
+        rows[bad] = b"1 qid:1 1:2 2:oops"
+        for threads in (1, 2, 5):
+            for dense in (True, False):
+                with blocks_of(1000), pytest.raises(LetorError, match=rf"^<stream>:{bad + 1}: "):
+                    read(b"\n".join(rows), n_threads=threads, dense=dense)
+
+
+def test_a_feature_named_twice_in_an_unsorted_sparse_row_comes_before_later_trouble():
+    data = b"1 3:1 1:1\n\n#\n1 5:1 2:1 5:2\n1 1:x\n"
+    for block in (1, 4096):
+        with blocks_of(block), pytest.raises(LetorError, match=r":4: feature 5 is named twice"):
+            read(data, dense=False)
+    with pytest.raises(LetorError, match=r":2: the value 'x'"):
+        read(b"1 3:1 1:1\n1 1:x\n1 5:1 2:1 5:2\n", dense=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n \n# nothing\n", "there is no row"),
+        (b"\xef\xbb\xbf", "there is no row"),
+        (b"1 qid:1\n", "no line names a feature"),
+        (b"PK\x03\x04 abc", "this is a zip archive"),
+        (b"\xff\xfe1\0 \0", "this is UTF-16 text"),
+    ],
+)
+def test_files_without_rows(data, message):
+    with pytest.raises(LetorError, match=message):
+        read(data)
+
+
+def test_n_features_makes_shapes_agree():
+    data = b"1 1:1\n0 3:2\n"
+    for dense in (True, False):
+        assert read(data, n_features=7, dense=dense).X.shape == (2, 7)
+        with pytest.raises(LetorError, match=r":2: feature 3 \('3:2'\) is beyond n_features=2, with ids from 1 on"):
+            read(data, n_features=2, dense=dense)
+        with pytest.raises(LetorError, match=r":2: feature 3 .* is beyond n_features=3, with ids from 0 on"):
+            read(data, n_features=3, zero_based=True, dense=dense)
+    empty = read(b"1 qid:1\n2 qid:1\n", n_features=3, dense=True)
+    assert np.array_equal(empty.X, np.zeros((2, 3)))
+
+
+def test_ids_from_zero_and_from_one():
+    assert read(b"1 0:5 1:6\n").X.tolist() == [[5, 6]]
+    assert read(b"1 1:6\n", zero_based=True).X.tolist() == [[0, 6]]
+    assert read(b"1 1:6\n").first_feature == 1
+    with pytest.raises(LetorError, match=r":2: feature id 0 \('0:5'\), but zero_based=False"):
+        read(b"1 1:6\n1 0:5\n", zero_based=False)
+
+
+def test_dense_from_one_cell_in_ten():
+    assert isinstance(read(b"1 10:1\n").X, np.ndarray)
+    sparse = read(b"1 11:1\n").X
+    assert isinstance(sparse, sp.csr_array)
+    assert sparse.indices.dtype == np.int32
+    huge = read(b"1 5000000000:1 2:3\n").X
+    assert huge.shape == (1, 5_000_000_000)
+    assert huge.indices.tolist() == [1, 4_999_999_999]
+    with pytest.raises(MemoryError, match="dense=False"):
+        read(b"1 500000000000000000:1 2:3\n", dense=True)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_float32(dense):
+    text = b"1 1:0.1 2:3.4028235677973366e38\n1 2:0.30000000000000000000000001 1:1e-60\n"
+    with pytest.raises(LetorError, match=r":1: .* of feature 2 is too large for float32"):
+        read(text, dtype=np.float32, dense=dense)
+    table = read(text.replace(b"677973366e38", b"67797336e38"), dtype=np.float32, dense=dense)
+    assert table.X.dtype == np.float32
+    assert table.y.dtype == np.float64
+    X = table.X if dense else table.X.toarray()
+    assert X.tolist() == [[np.float32(0.1), np.finfo(np.float32).max], [0, np.float32(0.3)]]
+    hard = b"1 2:340282356779733661637539395458142568447.99999999999999999999 1:1\n"
+    assert float(hard[4:].split()[0]) == 2.0**128 - 2.0**103
+    with pytest.raises(LetorError, match=r":1: .* of feature 2 is too large for float32"):
+        read(hard, dtype=np.float32, dense=dense)
+
+
+def test_hard_decimals_reach_their_places_in_unsorted_rows():
+    hard = [f"{m}.{'0' * 20}1" for m in (9007199254740993, 9007199254740995, 2**53 + 101)]
+    text = f"{hard[0]} 9:{hard[1]} 2:1 5:{hard[2]} 1:3\n-{hard[1]} 3:1\n".encode()
+    for dense in (True, False):
+        table = read(text, dense=dense)
+        X = sp.csr_array(table.X).toarray()
+        assert X[0].tolist() == [3, 1, 0, 0, float(hard[2]), 0, 0, 0, float(hard[1])]
+        assert table.y.tolist() == [float(hard[0]), -float(hard[1])]
+
+
+def test_a_hard_decimal_that_overflows_is_an_error_of_its_line():
+    over = str(2**1024 - 2**970)  # half a unit above the largest float64; every shorter prefix leaves it open
+    assert np.isinf(float(over))
+    assert np.isfinite(float(str(int(over) - 1)))
+    for text, line in ((f"1 1:1\n1 1:{over}\n1 1:x\n", 2), (f"1 1:1\n{over} 1:1\n", 2)):
+        with pytest.raises(LetorError, match=rf":{line}: .*too large for a float64"):
+            read(text.encode())
+
+
+def test_query_ids():
+    assert read(b"1 qid:9223372036854775807 1:1\n1 1:1 qid:-9223372036854775808\n").qid.tolist() == [
+        2**63 - 1,
+        -(2**63),
+    ]
+    assert read(b"1 qid:9223372036854775808 1:1\n1 qid:7 1:1\n").qid.tolist() == ["9223372036854775808", "7"]
+    assert read(b"1 qid:07 1:1\n1 qid:7 1:1\n").qid.tolist() == ["07", "7"]
+    assert read("1 qid:schön 1:1\n1 qid:a:b 1:1 #c\n".encode()).qid.tolist() == ["schön", "a:b"]
+    assert read(b"1 1:1\n").qid is None
+
+
+def test_comments_are_a_lazy_sequence():
+    comments = read(b"1 1:1 # a\n1 1:1\n1 1:1 #  b # c \xff\n").comments
+    assert isinstance(comments, Comments)
+    assert list(comments) == ["a", "", "b # c \udcff"]
+    assert comments[-1] == "b # c \udcff"
+    assert comments[:2] == ["a", ""]
+    assert comments == ["a", "", "b # c \udcff"]
+    assert comments != ["a"]
+    assert comments != "a"
+    assert bool(comments)
+    assert repr(comments).startswith("Comments(['a', '', ")
+    with pytest.raises(IndexError):
+        comments[3]
+    none = read(b"1 1:1\n1 1:1\n").comments
+    assert not none
+    assert none == ["", ""]
+
+
+def test_table_says_what_it_is():
+    table = read(b"1 qid:3 1:1\n1 qid:4 1:2\n")
+    assert repr(table) == "<LetorTable <stream>: 2 rows, 1 features (dense), 2 queries>"
+    assert (table.n_rows, table.n_features, table.first_feature) == (2, 1, 1)
+
+
+def some_rows(m: int) -> bytes:
+    rng = np.random.default_rng(0)
+    return "".join(
+        f"{i % 3} qid:{i // 9} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(row, 1)) + f" # d{i}\n"
+        for i, row in enumerate(rng.standard_normal((m, 5)).tolist())
+    ).encode()
+
+
+@pytest.mark.parametrize("pack", ["plain", "one member", "members", "padded", "misnamed"])
+def test_gzip_is_known_by_its_bytes(tmp_path, pack):
+    data = some_rows(3000)
+    expected = read(data)
+    parts = [data] if pack != "members" else [data[:1000], b"", data[1000:]]
+    raw = data if pack == "plain" else b"".join(map(gzip.compress, parts)) + b"\0" * (600 * (pack == "padded"))
+    path = tmp_path / ("x.txt" if pack == "misnamed" else "x.gz")
+    path.write_bytes(raw)
+    for size in (1000, 1 << 20):
+        with blocks_of(size), mock.patch.object(source, "_PIECE", 777):
+            table = load_letor(path)
+        assert np.array_equal(table.X, expected.X)
+        assert table.comments == expected.comments
+        assert table.sha256 == hashlib.sha256(raw).hexdigest()
+        assert table.path == str(path)
+
+
+@pytest.mark.parametrize("newline", [b"", b"\n"])
+def test_sha256_is_of_the_files_own_bytes(tmp_path, newline):
+    raw = b"\xef\xbb\xbf" + some_rows(300).rstrip() + newline
+    path = tmp_path / "x"
+    path.write_bytes(raw)
+    with blocks_of(1000):
+        assert load_letor(path).sha256 == hashlib.sha256(raw).hexdigest()
+
+
+def test_damaged_gzip():
+    raw = gzip.compress(some_rows(500))
+    for cut in (3, 12, len(raw) // 2, len(raw) - 1):
+        with pytest.raises(LetorError, match="truncated"):
+            read(raw[:cut])
+    broken = bytearray(raw)
+    broken[-6] ^= 1
+    with pytest.raises(LetorError, match="damaged"):
+        read(bytes(broken))
+    with pytest.raises(LetorError, match="damaged"):
+        read(raw + b"trailing rubbish")
+
+
+def test_an_empty_gzip():
+    with pytest.raises(LetorError, match="the file is empty"):
+        read(gzip.compress(b""))
+
+
+def test_the_result_does_not_depend_on_threads_or_blocks():
+    data = some_rows(2000)
+    expected = read(data, n_threads=1)
+    for threads, size in ((2, 50), (3, 5000), (8, 1 << 17)):
+        with blocks_of(size):
+            table = read(data, n_threads=threads)
+        for name in ("X", "y", "qid"):
+            assert np.array_equal(getattr(table, name), getattr(expected, name))
+        assert table.comments == expected.comments
+        assert table.sha256 == expected.sha256
+
+
+def test_a_line_longer_than_many_blocks():
+    data = b"1 qid:1 " + b" ".join(b"%d:%d.5" % (i, i) for i in range(1, 3000)) + b"\n0 qid:2 7:1\n"
+    with blocks_of(100):
+        X = read(data, dense=True).X
+    assert X.shape == (2, 2999)
+    assert np.array_equal(X[0], np.arange(1, 3000) + 0.5)
+
+
+def test_a_stream_that_gives_little_at_a_time():
+    class Slow(io.RawIOBase):
+        def __init__(self, data):
+            self.rest = data
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            n = min(3, len(self.rest), len(buffer))
+            buffer[:n], self.rest = self.rest[:n], self.rest[n:]
+            return n
+
+    class OnlyRead:
+        def __init__(self, data):
+            self.file = io.BytesIO(data)
+
+        def read(self, n):
+            return self.file.read(min(n, 5))
+
+    data = some_rows(50)
+    for stream in (Slow(data), OnlyRead(data), Slow(gzip.compress(data))):
+        assert np.array_equal(load_letor(stream).X, read(data).X)
+
+
+def test_a_pipe(tmp_path):
+    data = some_rows(2000)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(data))
+    writer.start()
+    table = load_letor(pipe)
+    writer.join()
+    assert np.array_equal(table.X, read(data).X)
+
+
+def test_a_text_file_object_is_refused():
+    with pytest.raises(TypeError, match="binary mode"):
+        load_letor(io.StringIO("1 1:1\n"))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
+        load_letor(tmp_path / "missing.txt")
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        load_letor(tmp_path)
+    secret = tmp_path / "secret.txt"
+    secret.write_text("1 1:1\n")
+    refused = mock.patch("builtins.open", side_effect=PermissionError(13, "Permission denied", str(secret)))
+    with refused, pytest.raises(PermissionError, match=r"secret\.txt"):
+        load_letor(secret)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_features": 0},
+        {"n_features": 2.5},
+        {"n_features": True},
+        {"zero_based": "yes"},
+        {"zero_based": 1},
+        {"dense": None},
+        {"dtype": np.int32},
+        {"n_threads": 0},
+    ],
+)
+def test_options_are_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        read(b"1 1:1\n", **options)
+
+
+@settings(max_examples=20)
+@given(m=st.integers(1, 30), n=st.integers(1, 6), seed=st.integers(0, 99))
+def test_agrees_with_scikit_learn(m, n, seed):
+    from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+    X[0, -1] = 1.0
+    file = io.BytesIO()
+    dump_svmlight_file(X, rng.integers(0, 3, m), file, query_id=np.sort(rng.integers(0, 5, m)), zero_based=False)
+    file.seek(0)
+    theirs, y, qid = load_svmlight_file(file, query_id=True, zero_based=False)
+    table = read(file.getvalue(), dense=False)
+    assert (theirs != table.X).nnz == 0
+    assert np.array_equal(table.y, y)
+    assert np.array_equal(table.qid, qid)
