@@ -1,0 +1,79 @@
+"""The compiled loops: sorting, tiling, threads."""
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from rankrls._compiled.pair_counts import tiles
+from rankrls._compiled.sorting import sort_descending
+from rankrls._queries import query_layout
+from rankrls.metrics import resolve_measure
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 11, 12, 13, 24, 25, 100, 1000, 4097])
+@pytest.mark.parametrize("distinct", [1, 3, 10**6])
+def test_sorting_is_numpys_stable_sort(n, distinct):
+    values = np.random.default_rng(n + distinct).integers(0, distinct, n) - distinct / 2
+    keys, rows = values.copy(), np.arange(n, dtype=np.uint64)
+    sort_descending(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
+    expected = np.argsort(-values, kind="stable")
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(keys, values[expected])
+
+
+def test_sorting_leaves_what_lies_beyond_n():
+    keys, rows = np.arange(40.0), np.arange(40, dtype=np.uint64)
+    sort_descending(keys, rows, np.empty(40), np.empty(40, np.uint64), 30)
+    np.testing.assert_array_equal(keys, [*range(29, -1, -1), *range(30, 40)])
+
+
+@pytest.mark.parametrize("sizes", [[5], [1, 1, 1], [1000, 1, 1], [3] * 50])
+@pytest.mark.parametrize("columns", [1, 2, 21])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_tiles_cover_every_query_and_column_once(sizes, columns, threads, monkeypatch):
+    monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
+    covered = np.zeros((len(sizes), columns), dtype=int)
+    for a, b, c, d in tiles(np.concatenate(([0], np.cumsum(sizes))), columns):
+        covered[a:b, c:d] += 1
+    np.testing.assert_array_equal(covered, 1)
+
+
+def _case():
+    rng = np.random.default_rng(0)
+    y, S = rng.integers(0, 3, 3000).astype(float), rng.normal(size=(3000, 4))
+    return y, S, query_layout(rng.integers(0, 40, 3000), 3000)
+
+
+def _judge(name):
+    return resolve_measure(name).per_query(*_case())
+
+
+NAMES = ["disagreement", "tau", "ndcg@10", "map"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_number_of_threads_changes_nothing(name, monkeypatch):
+    found = []
+    for threads in ("1", "3", "8"):
+        monkeypatch.setenv("RANKRLS_NUM_THREADS", threads)
+        found.append(_judge(name))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_four_threads_at_once():
+    alone = [_judge(name) for name in NAMES]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(_judge, NAMES * 3))
+    for i, values in enumerate(together):
+        np.testing.assert_array_equal(values, alone[i % 4])
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child():
+    alone = _judge("ndcg@10")
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(_judge, ("ndcg@10",)), alone)

@@ -1,0 +1,30 @@
+"""The official LETOR predictions, scored with our measures, give the official figures."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rankrls.metrics import average_precision, ndcg, precision
+
+pytestmark = pytest.mark.shared_data
+
+
+@pytest.mark.parametrize("method", ["RankSVM", "RankBoost"])
+@pytest.mark.parametrize("fold", range(1, 6))
+def test_official_figures(data_dir, method, fold):
+    folder = data_dir / "ohsumed_letor1"
+    rows = [line.split()[:2] for line in (folder / f"Fold{fold}" / "testset.txt").read_text().splitlines()]
+    y, qid = [int(label) for label, _ in rows], [q for _, q in rows]
+    (predictions,) = (folder / "official_results" / method).glob(f"{fold}_Prediction*")
+    scores = np.loadtxt(predictions)
+    perf = (folder / "official_results" / method / f"{fold}_Perf.txt").read_text()
+    official = {
+        name: np.array(re.search(rf"{name}:\s*(.*)", perf).group(1).split(), dtype=float)
+        for name in ("precision", "MAP", "NDCG")
+    }
+    assert len(official["precision"]) == len(official["NDCG"]) == 16
+    for k in range(1, 17):
+        assert precision(y, scores, qid=qid, k=k) == pytest.approx(official["precision"][k - 1], abs=1e-9)
+        assert ndcg(y, scores, qid=qid, k=k) == pytest.approx(official["NDCG"][k - 1], abs=1e-9)
+    assert average_precision(y, scores, qid=qid) == pytest.approx(official["MAP"][0], abs=1e-9)
