@@ -150,7 +150,7 @@ def test_evaluate_passes_weights_ids_and_columns_on():
         Y,
         S,
         qid=QID,
-        measures=["map", "ndcg@2", "tau", "disagreement"],
+        measures=names,
         convention="trec",
         sample_weight=w,
         docno=docno,
