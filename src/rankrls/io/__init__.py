@@ -3,5 +3,6 @@
 from rankrls.io._atomic import atomic_write
 from rankrls.io._reader import load_letor
 from rankrls.io._table import Comments, LetorError, LetorTable
+from rankrls.io._writer import save_letor
 
-__all__ = ["Comments", "LetorError", "LetorTable", "atomic_write", "load_letor"]
+__all__ = ["Comments", "LetorError", "LetorTable", "atomic_write", "load_letor", "save_letor"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -57,8 +57,10 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     target = os.path.realpath(os.fspath(path))
     permissions = _permissions(target)
     folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder)
+        # made as `open` makes files, so that the umask applies without being read (reading it means setting it)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:
         raise _about(error, target) from None
     try:
@@ -66,26 +68,25 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, permissions)
+        if permissions is not None:
+            os.chmod(temporary, permissions)
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        # errors of the temporary file name it, or nothing; the reader of the message knows the target only
-        if isinstance(error, OSError) and error.filename in (None, temporary):
+        # errors of the temporary file name it, or nothing; who reads the message knows the target only
+        if isinstance(error, OSError) and error.filename in (None, handle, temporary):
             raise _about(error, target) from error
         raise
     _sync_folder(folder)
 
 
-def _permissions(target: str) -> int:
-    """Permissions for the new file: those of the one it replaces, or those that ``open`` would give."""
+def _permissions(target: str) -> int | None:
+    """Permissions of the file to replace; None where there is none."""
     try:
         status = os.stat(target)
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+        return None
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "Is a directory, where a file should be written", target)
     if not stat.S_ISREG(status.st_mode):

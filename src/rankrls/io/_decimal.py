@@ -21,20 +21,21 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["BAD", "FINE", "HARD", "parse_number", "round_decimal"]
+__all__ = ["BAD", "FINE", "FIVES_HIGH", "FIVES_LOW", "HARD", "LEAST_POWER", "multiply", "parse_number", "round_decimal"]
 
 FINE, BAD, HARD = 0, 1, 2
 """What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
 
-_LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
+LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
 _LARGEST_POWER = 308
+_LARGEST_NEEDED = 345  # writing a subnormal multiplies it by such powers
 _EXACT_RECIPROCALS = -27  # down to here 5**-q fits 64 bits and the reciprocal must be rounded up (Lemire 2021, 8)
 
 
 def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The leading 128 bits of each power of five, as two words."""
     high, low = [], []
-    for q in range(_LEAST_POWER, _LARGEST_POWER + 1):
+    for q in range(LEAST_POWER, _LARGEST_NEEDED + 1):
         power = 5 ** abs(q)
         if q < 0:
             quotient = (1 << (power.bit_length() + 127)) // power
@@ -47,7 +48,9 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return np.array(high, dtype=np.uint64), np.array(low, dtype=np.uint64)
 
 
-_FIVES_HIGH, _FIVES_LOW = _powers_of_five()
+FIVES_HIGH, FIVES_LOW = _powers_of_five()
+"""The leading 128 bits of ``5**(LEAST_POWER + k)``, the first bit set."""
+
 _TENS = np.array([float(10**k) for k in range(23)])
 _TWOS = np.array([math.ldexp(1.0, k) for k in range(-1074, 972)])
 _LOW_WORD = np.uint64(0xFFFFFFFF)
@@ -56,7 +59,7 @@ _TWO_53 = np.uint64(1 << 53)
 
 
 @compiled
-def _multiply(a, b):  # type: ignore[no-untyped-def]
+def multiply(a, b):  # type: ignore[no-untyped-def]
     """High and low word of the product of two 64 bit words."""
     half = np.uint64(32)
     a1, a0 = a >> half, a & _LOW_WORD
@@ -78,7 +81,7 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
     q : int64
         Any exponent.
     """
-    if w == np.uint64(0) or q < _LEAST_POWER:
+    if w == np.uint64(0) or q < LEAST_POWER:
         return 0.0
     if q > _LARGEST_POWER:
         return np.inf
@@ -90,10 +93,10 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
         if w >> np.uint64(64 - step) == np.uint64(0):
             w <<= np.uint64(step)
             zeros += step
-    at = np.uint64(q - _LEAST_POWER)
-    high, low = _multiply(w, _FIVES_HIGH[at])
+    at = np.uint64(q - LEAST_POWER)
+    high, low = multiply(w, FIVES_HIGH[at])
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # a carry out of the lower word could reach the rounding bit
-        carry, _ = _multiply(w, _FIVES_LOW[at])
+        carry, _ = multiply(w, FIVES_LOW[at])
         low += carry
         if low < carry:
             high += np.uint64(1)

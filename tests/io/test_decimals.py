@@ -1,0 +1,211 @@
+"""Decimals to float64 and back, against Python's own float and repr, to the last bit."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rankrls.io._decimal import BAD, FINE, HARD, parse_number
+from rankrls.io._format import LONGEST, format_number
+
+
+def bits(value: float) -> bytes:
+    return struct.pack("<d", value)
+
+
+def parse(text: str) -> tuple[float, int, int]:
+    raw = np.frombuffer(bytearray(text.encode() + b" "), dtype=np.uint8)
+    return parse_number(raw, 0)
+
+
+def check(text: str) -> bool:
+    """The token is read as Python reads it; False where that is left to Python."""
+    value, stop, status = parse(text)
+    assert stop == len(text)
+    assert status in (FINE, HARD)
+    if status == FINE:
+        assert bits(value) == bits(float(text)), text
+    return status == FINE
+
+
+def exactly(value: Fraction) -> str:
+    """A dyadic fraction written out in full."""
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    places = value.denominator.bit_length() - 1
+    digits = str(value.numerator * 5**places).rjust(places + 1, "0")
+    return sign + digits[: len(digits) - places] + ("." + digits[len(digits) - places :] if places else "")
+
+
+def halfway(value: float) -> Fraction:
+    """The point in the middle between a positive float64 and the next one."""
+    return (Fraction(value) + Fraction(np.nextafter(value, np.inf))) / 2
+
+
+FEW_DIGITS = [
+    "0", "-0", "+0", "-0.0", "1", "1.", ".5", "-.5", "+.5e+1", "1e5", "1E5", "1e+05", "0.1e-5", "-2.4780157e-012",
+    "123456789012345678", "0e999", "0.000e-999", "1e22", "1e23", "1e-22", "1e-23", "9007199254740992",
+    "9007199254740993", "9007199254740995", "-9007199254740993e0", "18014398509481990", "4.9e-324", "5e-324",
+    "2.4703282292062327e-324", "2.4703282292062328e-324", "2.2250738585072011e-308", "2.2250738585072012e-308",
+    "2.2250738585072014e-308", "1.7976931348623157e308", "1.7976931348623158e308", "1.7976931348623159e308",
+    "1e308", "1e309", "1e400", "1e-400", "-1e-400", "1e999999999999999", "1e-999999999999999", "1e-342", "1e-343",
+    "9999999999999999999e-343", "0.30000000000000004", "8.98846567431158e307", "9223372036854775808",
+    "6.631236846766476e-316", "3.2378839133029012895e-319", "8.442911973260991817e-309",
+    "1.8446744073709551616e19", "9999999999999999999", "18446744073709551615",
+    "000000000000000000000000000000001.5", "0.0000000000000000000000000000000000000000001234567890123456789",
+    "1.00000000000000000000000000000000000", "100000000000000000000000000000", "0.10000000000000000000000000",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FEW_DIGITS)
+def test_decimals_that_have_tripped_parsers(text):
+    check(text)
+
+
+@pytest.mark.parametrize("text", FEW_DIGITS)
+def test_nineteen_digits_never_need_python(text):
+    digits = text.lower().partition("e")[0].lstrip("+-").replace(".", "").strip("0")
+    assert check(text) or len(digits) > 19
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-", "+", ".", "-.", "e5", ".e5", "1e", "1e+", "1.e-", "--1", "+-1", "nan", "inf", "x"]
+)
+def test_what_is_no_decimal(text):
+    assert parse(text)[2] == BAD
+
+
+@pytest.mark.parametrize("text", ["0x10", "1_0", "1,5", "1:2", "1.2.3", "1e5.5", "12a", "1#", "1e5e5"])
+def test_reading_stops_where_the_decimal_stops(text):
+    value, stop, status = parse(text)
+    assert status == FINE
+    assert value == float(text[:stop])
+    assert 0 < stop < len(text)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(2.2250738585072014e-308)
+def test_reading_repr(value):
+    assert check(repr(value))
+
+
+@given(
+    digits=st.integers(0, 10**19 - 1),
+    point=st.integers(0, 30),
+    exponent=st.integers(-360, 330),
+)
+def test_reading_up_to_nineteen_digits(digits, point, exponent):
+    text = str(digits).rjust(point + 1, "0")
+    assert check(f"{text[: len(text) - point]}.{text[len(text) - point :]}e{exponent}")
+    assert check(f"{digits}e{exponent}")
+
+
+@given(
+    digits=st.text("0123456789", min_size=20, max_size=800),
+    point=st.integers(0, 800),
+    exponent=st.integers(-1000, 400),
+    sign=st.sampled_from(["", "+", "-"]),
+)
+def test_reading_many_digits(digits, point, exponent, sign):
+    check(f"{sign}{digits[:point]}.{digits[point:]}e{exponent}")
+
+
+@given(st.floats(min_value=0, max_value=1.7e308), st.integers(-1, 1))
+@example(0.0, 0)
+@example(2.0**-1022, 0)
+@example(1.7976931348623155e308, 0)
+def test_reading_half_way_cases(value, nudge):
+    text = exactly(halfway(value))
+    if nudge:
+        text = text + ("" if "." in text else ".") + "0" * 40 + "1" if nudge > 0 else text[:-1]
+    check(text)
+
+
+@given(st.integers(2**53, 2**63), st.integers(-4, 23))
+def test_reading_ties_that_nineteen_digits_can_reach(mantissa, power):
+    """Half-way cases of at most 19 digits: odd multiples of half a unit, times a power of ten that is an integer."""
+    shift = mantissa.bit_length() - 54
+    exact = Fraction((mantissa >> shift | 1) << shift) / Fraction(10) ** power
+    if exact.denominator == 1 and exact < 10**19:
+        assert check(f"{exact.numerator}e{power}")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(-0.0)
+@example(5e-324)
+@example(2.0**122)
+@example(9.999999999999999e22)
+@example(1e15)
+@example(999999999999999.9)
+def test_writing(value):
+    check_written(value)
+
+
+def check_written(value: float) -> None:
+    out = np.empty(64, dtype=np.uint8)
+    text = out[: format_number(out, 0, value)].tobytes().decode()
+    assert len(text) < LONGEST
+    assert bits(float(text)) == bits(value)
+    assert bits(parse(text)[0]) == bits(value)
+    assert len(significant(text)) == len(significant(repr(value)))
+
+
+def significant(text: str) -> str:
+    return text.partition("e")[0].replace(".", "").lstrip("-").strip("0")
+
+
+def test_how_numbers_look():
+    out = np.empty(64, dtype=np.uint8)
+    looks = {
+        0.0: "0",
+        3.0: "3",
+        -0.5: "-0.5",
+        1e-4: "0.0001",
+        1.5e-5: "1.5e-5",
+        123456.75: "123456.75",
+        1e15: "1000000000000000",
+        1e16: "1e16",
+        1.25e100: "1.25e100",
+        -2e-300: "-2e-300",
+    }
+    for value, text in looks.items():
+        assert out[: format_number(out, 0, value)].tobytes().decode() == text
+
+
+@pytest.mark.slow
+def test_millions_of_decimals():
+    rng = np.random.default_rng(20070807)
+    hard = 0
+    any_bits = rng.integers(0, 2**64, 400_000, dtype=np.uint64).view(np.float64)
+    for value in any_bits[np.isfinite(any_bits)].tolist():
+        assert check(repr(value))
+        assert check(f"{value:.18e}")
+        hard += not check(f"{value:.25e}")
+    for digits, places, exponent in zip(
+        rng.integers(0, 2**63, 500_000).tolist(),
+        rng.integers(0, 19, 500_000).tolist(),
+        rng.integers(-345, 312, 500_000).tolist(),
+        strict=True,
+    ):
+        assert check(f"{digits >> (3 * places)}e{exponent}")
+        assert check(f"{digits % 1000}.{digits % 10**places}e{exponent % 40 - 20}") or places > 16
+    assert hard < 400  # Python is asked once in a thousand times at most
+
+
+@pytest.mark.slow
+def test_hundreds_of_thousands_of_numbers_written():
+    rng = np.random.default_rng(4)
+    any_bits = rng.integers(0, 2**64, 300_000, dtype=np.uint64).view(np.float64)
+    kinds = [
+        any_bits[np.isfinite(any_bits)],
+        np.round(rng.random(200_000) * 100, 6),
+        rng.standard_normal(200_000),
+        2.0 ** rng.integers(-1074, 1024, 3000),
+        np.arange(1, 3000) * 5e-324,
+    ]
+    for value in np.concatenate(kinds).tolist():
+        check_written(value)

@@ -1,0 +1,263 @@
+"""What is written is what is read back, and files are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import stat
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls.io import _atomic, atomic_write, load_letor, save_letor
+from rankrls.io import _writer as writer
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\v\f\n#\0"), min_size=1, max_size=6)
+notes = st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=8)
+
+
+def same_bits(a, b) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@st.composite
+def tables(draw):
+    m, n = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    cell = st.just(0.0) | st.just(-0.0) | finite
+    X = np.array(draw(st.lists(cell, min_size=m * n, max_size=m * n))).reshape(m, n)
+    y = np.array(draw(st.lists(finite, min_size=m, max_size=m)))
+    whole = st.integers(-(2**63), 2**63 - 1)
+    qid = draw(st.none() | st.lists(whole, min_size=m, max_size=m) | st.lists(ids, min_size=m, max_size=m))
+    comments = draw(st.none() | st.lists(notes, min_size=m, max_size=m))
+    return X, y, qid, comments
+
+
+@given(tables(), st.booleans(), st.booleans(), st.sampled_from(["", ".gz"]), st.integers(1, 20))
+def test_round_trip(tmp_path_factory, table, zero_based, drop_zeros, suffix, block):
+    X, y, qid, comments = table
+    path = tmp_path_factory.mktemp("letor") / f"table.txt{suffix}"
+    with mock.patch.object(writer, "_BLOCK_ENTRIES", block):
+        save_letor(path, X, y, qid, comments=comments, zero_based=zero_based, drop_zeros=drop_zeros)
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") is (suffix == ".gz")
+    back = load_letor(path, dense=True)
+    assert back.zero_based is zero_based
+    assert same_bits(back.X, X)
+    assert same_bits(back.y, y)
+    if qid is None:
+        assert back.qid is None
+    elif isinstance(qid[0], int):
+        assert same_bits(back.qid, np.array(qid))
+    else:
+        assert [str(q) for q in back.qid.tolist()] == qid
+    assert back.comments == [c.strip(" \t\r\v\f") for c in comments or [""] * len(y)]
+    again = path.with_name(f"again.txt{suffix}")
+    save_letor(again, back.X, back.y, back.qid, comments=back.comments, zero_based=zero_based, drop_zeros=drop_zeros)
+    assert load_letor(again, dense=True).comments == back.comments
+    if suffix == "":
+        assert again.read_bytes() == path.read_bytes()
+
+
+@given(tables(), st.booleans(), st.booleans(), st.integers(1, 9))
+def test_round_trip_of_sparse(tmp_path_factory, table, zero_based, drop_zeros, block):
+    X, y, _, _ = table
+    path = tmp_path_factory.mktemp("letor") / "table.txt"
+    sparse = sp.csr_array(X)
+    with mock.patch.object(writer, "_BLOCK_ENTRIES", block):
+        save_letor(path, sparse, y, zero_based=zero_based, drop_zeros=drop_zeros)
+    back = load_letor(path, dense=False).X
+    assert back.shape == X.shape
+    assert same_bits(back.toarray() + 0.0, X + 0.0)  # scipy drops the sign of -0.0 when it makes a sparse array
+    assert back.nnz - sparse.nnz in (0, 1, 2)  # what the shape needs
+
+
+def test_float32_and_integers_come_back(tmp_path):
+    path = tmp_path / "x"
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 3)).astype(np.float32)
+    save_letor(path, X, np.arange(20))
+    assert same_bits(load_letor(path, dtype=np.float32).X, X)
+    assert same_bits(load_letor(path).X, X.astype(np.float64))
+    save_letor(path, [[1, 2**53]], [True])
+    assert load_letor(path).X.tolist() == [[1, 2**53]]
+
+
+def test_sparse_formats_and_unsorted_entries(tmp_path):
+    path = tmp_path / "x"
+    X = sp.coo_array(([1.0, 2.0, 3.0, 4.0], ([0, 0, 1, 0], [4, 1, 2, 1])), shape=(2, 6))
+    unsorted = sp.csr_array(([5.0, 6.0], [3, 0], [0, 2, 2]), shape=(2, 4))
+    for given_X in (X, X.tocsc(), sp.csr_matrix(X), unsorted):
+        save_letor(path, given_X, [1, 2])
+        assert np.array_equal(
+            load_letor(path).X.toarray() if False else load_letor(path, dense=True).X, given_X.toarray()
+        )
+    assert unsorted.indices.tolist() == [3, 0]
+
+
+def test_the_text(tmp_path):
+    path = tmp_path / "x"
+    X = np.array([[0.0, 0.5], [-0.0, 1e-9]])
+    save_letor(path, X, [1, 2.5], ["a", "b:c"], comments=["", "doc 1"], drop_zeros=True)
+    assert path.read_text() == "1 qid:a 2:0.5\n2.5 qid:b:c 1:-0 2:1e-9 # doc 1\n"
+    save_letor(path, sp.csr_array((2, 3)), [0, 1], zero_based=True)
+    assert path.read_text() == "0 0:0 2:0\n1\n"
+
+
+def test_the_same_table_gives_the_same_gzip(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        save_letor(tmp_path / name, [[1.5]], [1])
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"1 1:1.5\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0, np.nan]], [1]), r"X is nan in row 0, column 1"),
+        ((sp.csr_array([[0, 0, 1.0], [0, np.inf, 0]]), [1, 2]), r"X is inf in row 1, column 1"),
+        (([[1.0], [2.0]], [1, np.inf]), r"y is inf in row 1"),
+        (([[1.0]], [1, 2]), r"y has shape \(2,\), but X has 1 rows"),
+        (([1.0], [1]), r"X must have two dimensions"),
+        ((np.zeros((0, 2)), []), r"nothing to write"),
+        ((np.zeros((2, 0)), [1, 2]), r"nothing to write"),
+        (([[1.0]], [1], [1, 2]), r"qid has shape \(2,\)"),
+        (([[1.0]], [1], [1.5]), r"qid must be whole numbers or strings; got float64"),
+        (([[1.0]], [1], np.array([None])), r"qid is None in row 0"),
+        (([[1.0]], [1], ["a b"]), r"qid is 'a b' in row 0"),
+        (([[1.0]], [1], ["a#b"]), r"qid is 'a#b' in row 0"),
+        (([[1.0], [1]], [1, 1], ["a", ""]), r"qid is '' in row 1"),
+    ],
+)
+def test_what_cannot_be_written(tmp_path, arguments, message):
+    path = tmp_path / "x"
+    path.write_text("old")
+    with pytest.raises(ValueError, match=message):
+        save_letor(path, *arguments)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_comments_that_cannot_be_written(tmp_path):
+    with pytest.raises(ValueError, match="The comment of row 1 holds a line end"):
+        save_letor(tmp_path / "x", [[1.0], [2]], [1, 2], comments=["", "a\nb"])
+    with pytest.raises(ValueError, match="There are 1 comments, but X has 2 rows"):
+        save_letor(tmp_path / "x", [[1.0], [2]], [1, 2], comments=[""])
+    assert os.listdir(tmp_path) == []
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk that is full after so many bytes."""
+
+    left = 0
+
+    def write(self, data):
+        self.left -= len(data)
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
+def full_disk(after: int):
+    disk = type("Disk", (FullDisk,), {"left": after})
+    return mock.patch.object(_atomic, "open", lambda handle, *_, **__: disk(handle, "w"), create=True)
+
+
+@pytest.mark.parametrize("name", ["table.txt", "table.txt.gz"])
+@pytest.mark.parametrize("after", [0, 20_000])
+def test_a_disk_that_fills_up(tmp_path, name, after):
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    X = np.random.default_rng(0).standard_normal((3000, 10))
+    message = r"No space left on device; nothing was written.*table"
+    with full_disk(after), pytest.raises(OSError, match=message) as caught:
+        save_letor(path, X, np.zeros(3000))
+    assert caught.value.errno == errno.ENOSPC
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [name]
+
+
+def write_new(path, error=None):
+    with atomic_write(path, "w") as file:
+        file.write("new")
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "os.replace"])
+def test_a_failure_in_the_last_steps(tmp_path, step):
+    path = tmp_path / "x"
+    path.write_text("old")
+    broken = mock.patch(step, side_effect=OSError(errno.EIO, "Input/output error"))
+    with broken, pytest.raises(OSError, match=r"Input/output error; nothing was written"):
+        write_new(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_nothing_is_left_when_the_block_raises(tmp_path):
+    path = tmp_path / "x"
+    other = FileNotFoundError(errno.ENOENT, "No such file or directory", "another file")
+    for error in (KeyError("of the caller"), KeyboardInterrupt(), other):
+        with pytest.raises(type(error)) as caught:
+            write_new(path, error)
+        assert caught.value is error
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_target_appears_only_at_the_end(tmp_path):
+    path = tmp_path / "x"
+    with atomic_write(path, "w") as file:
+        file.write("ü")
+        file.flush()
+        assert not path.exists()
+    assert path.read_bytes() == "ü".encode()
+
+
+def test_permissions(tmp_path):
+    path = tmp_path / "x"
+    mask = os.umask(0o027)
+    try:
+        with atomic_write(path) as file:
+            file.write(b"1")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    with atomic_write(path) as file:
+        file.write(b"2")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with atomic_write(link, "w") as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "message"),
+    [
+        ("missing/x", FileNotFoundError, r"nothing was written.*missing"),
+        ("", IsADirectoryError, "directory"),
+        (os.devnull, OSError, "no regular file"),
+    ],
+)
+def test_targets_that_cannot_be_written(tmp_path, target, error, message):
+    with pytest.raises(error, match=message):
+        write_new(tmp_path / target)
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_modes_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="mode must be 'wb' or 'w'"), atomic_write(tmp_path / "x", "ab"):
+        pass
