@@ -28,7 +28,7 @@ class GraphOperator:
     _transposed_product: Callable[[Matrix], Matrix]
 
     @property
-    def T(self) -> GraphOperator:  # noqa: N802 - numpy's name
+    def T(self) -> GraphOperator:
         return GraphOperator(self.shape[::-1], self._transposed_product, self._product)
 
     def __matmul__(self, V: Matrix) -> Matrix:
@@ -56,12 +56,12 @@ class Graph(ABC):
 
     @property
     @abstractmethod
-    def L(self) -> GraphOperator:  # noqa: N802 - the papers' name
+    def L(self) -> GraphOperator:
         """The Laplacian, (n_items, n_items)."""
 
     @property
     @abstractmethod
-    def F(self) -> GraphOperator:  # noqa: N802
+    def F(self) -> GraphOperator:
         """A factor of the Laplacian, (n_rows, n_items)."""
 
     @abstractmethod

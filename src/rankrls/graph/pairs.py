@@ -1,10 +1,10 @@
-"""The graph of plain preferences: item i was preferred to item j.
+r"""The graph of plain preferences: item i was preferred to item j.
 
 With M the oriented incidence matrix, ``F = diag(sqrt(c)) M'`` and the target is ``t = sqrt(c) s``, so that the loss is
 
 .. math::
 
-    || F f - t ||^2 = \\sum_e c_e ( s_e - (f_{i_e} - f_{j_e}) )^2 .
+    || F f - t ||^2 = \sum_e c_e ( s_e - (f_{i_e} - f_{j_e}) )^2 .
 
 Any weighted graph W of Pahikkala et al. (2007) is such a list of edges, with weights ``W_ij`` and strengths
 ``y_i - y_j``.
@@ -91,11 +91,11 @@ class PairGraph(Graph):
         )
 
     @property
-    def L(self) -> GraphOperator:  # noqa: N802
+    def L(self) -> GraphOperator:
         return GraphOperator((self.n_items, self.n_items), self._laplacian, self._laplacian)
 
     @property
-    def F(self) -> GraphOperator:  # noqa: N802
+    def F(self) -> GraphOperator:
         return GraphOperator((self.n_rows, self.n_items), self._factor, self._factor_transposed)
 
     def differences(self, V: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:

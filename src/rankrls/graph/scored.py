@@ -1,4 +1,4 @@
-"""The graph of items with labels inside queries: three nested means.
+r"""The graph of items with labels inside queries: three nested means.
 
 With row weights ``w``, let ``S_q`` be the weight of a query, ``S_c`` the weight of the items of the query that share
 a label (a *class*), and ``zq``, ``zc`` the weighted means of ``z`` over them. Then
@@ -6,14 +6,14 @@ a label (a *class*), and ``zq``, ``zc`` the weighted means of ``z`` over them. T
 .. math::
 
     (Lz)_i = w_i [ e_1 (z_i - z_c) + e_2 (z_c - z_q) + e_3 z_q ] ,
-    \\qquad
-    (Fz)_i = \\sqrt{w_i} [ \\sqrt{e_1} (z_i - z_c) + \\sqrt{e_2} (z_c - z_q) + \\sqrt{e_3} z_q ]
+    \qquad
+    (Fz)_i = \sqrt{w_i} [ \sqrt{e_1} (z_i - z_c) + \sqrt{e_2} (z_c - z_q) + \sqrt{e_3} z_q ]
 
 with the levels' eigenvalues
 
 .. math::
 
-    e_1 = \\beta + (1 - \\beta) \\rho_q a_c , \\quad e_2 = \\beta + (1 - \\beta) \\rho_q S_q , \\quad e_3 = \\beta ,
+    e_1 = \beta + (1 - \beta) \rho_q a_c , \quad e_2 = \beta + (1 - \beta) \rho_q S_q , \quad e_3 = \beta ,
 
 where ``a_c = S_q - S_c`` if tied pairs are excluded and ``S_q`` if they are included. ``F'F = L`` because, in the
 coordinates ``sqrt(w) z``, the three parts are orthogonal projections.
@@ -152,9 +152,7 @@ class ScoredGraph(Graph):
         e1 = beta + (1.0 - beta) * rho[group_query] * compared
         e2 = beta + (1.0 - beta) * rho * query_weight
         e3 = np.full(layout.n_queries, beta)
-        return cls(
-            layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels
-        )
+        return cls(layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels)
 
     @property
     def n_items(self) -> int:  # type: ignore[override]
@@ -172,11 +170,11 @@ class ScoredGraph(Graph):
         return self.layout.rows(block)
 
     @property
-    def L(self) -> GraphOperator:  # noqa: N802
+    def L(self) -> GraphOperator:
         return GraphOperator((self.n_items, self.n_items), self._laplacian, self._laplacian)
 
     @property
-    def F(self) -> GraphOperator:  # noqa: N802
+    def F(self) -> GraphOperator:
         return GraphOperator((self.n_items, self.n_items), self._factor, self._factor_transposed)
 
     def block(self, query: int) -> ScoredGraph:

@@ -183,7 +183,7 @@ def _singles(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Leave-one-out of every row, (rows, alphas * targets), and which rows it can be trusted for."""
     slack = 1.0 - (Z * Z) @ h.inverse
-    settled = (slack > 1e-6).all(axis=1)
+    settled = np.asarray((slack > 1e-6).all(axis=1))
     slack[~settled] = 1.0
     residual = (h.spread(target) - Z @ h.full) / slack
     return D @ h.full - ((D * Z) @ h.inverse) * residual, settled

@@ -141,8 +141,13 @@ def leave_pair_out_concordance(
         residual = np.vstack((z - shrunk @ (B.T @ z) - u * (u @ z), diagonal))
         good, seen = np.zeros(m), np.zeros(m)
 
-        def run(rows: slice, shrunk: NDArray[np.float64] = shrunk, residual: NDArray[np.float64] = residual,
-                good: NDArray[np.float64] = good, seen: NDArray[np.float64] = seen) -> None:
+        def run(
+            rows: slice,
+            shrunk: NDArray[np.float64] = shrunk,
+            residual: NDArray[np.float64] = residual,
+            good: NDArray[np.float64] = good,
+            seen: NDArray[np.float64] = seen,
+        ) -> None:
             H = shrunk[rows] @ B.T
             H += u[rows, None] * u
             _count(H, rows.start, y, residual, root, good, seen)

@@ -49,9 +49,7 @@ class FactorRows(Protocol):
         """Number of each row's centre."""
         ...
 
-    def factor_of(
-        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor_of(self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
         """``factor(rows) @ V``, given ``D = differences(rows) @ V``; without a second product where there is a way."""
         ...
 
@@ -132,13 +130,23 @@ class ScoredRows:
     def centre_of(self, rows: Rows) -> NDArray[np.intp]:
         return self.graph.layout.codes[rows]
 
-    def factor_of(
-        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor_of(self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.graph.ties == "exclude" or self.graph.eigenvalues[2].any():
             return self.factor(rows) @ V
         scale = self._root_weight[rows] * self._roots[self.graph.layout.codes[rows]]
         return scale[:, None] * D
+
+    def combine(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``X'a`` for item coefficients, (n, targets). What the queries' coefficients cancel is never multiplied."""
+        graph = self.graph
+        if sparse.issparse(self.X):
+            return np.asarray(self.X.T @ a)
+        sums = np.zeros((graph.n_blocks, a.shape[1]))
+        np.add.at(sums, graph.layout.codes, a)
+        out = self.query_means.T @ sums
+        for piece in row_slices(0, self.n_rows):
+            out += self.differences(piece).T @ a[piece]
+        return np.asarray(out)
 
     def _differences(
         self,
@@ -180,10 +188,18 @@ class PairRows:
     def centre_of(self, rows: Rows) -> NDArray[np.intp]:
         return np.zeros_like(self.graph.winners[rows])
 
-    def factor_of(
-        self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor_of(self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._root_weight[rows, None] * D
+
+    def combine(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``X'a`` for item coefficients that sum to zero, (n, targets)."""
+        if sparse.issparse(self.X):
+            return np.asarray(self.X.T @ a)
+        centre = self.X.mean(axis=0, dtype=np.float64)
+        out = np.zeros((self.n_features, a.shape[1]))
+        for piece in row_slices(0, self.X.shape[0]):
+            out += (self.X[piece] - centre).T @ a[piece]
+        return out
 
     def differences(self, rows: Rows) -> NDArray[np.float64]:
         winners, losers = self.graph.winners[rows], self.graph.losers[rows]

@@ -1,0 +1,38 @@
+"""Learning to rank by pairwise regularized least squares.
+
+A preference graph turns ranking into least squares, ``||F (y - f(X))||^2`` with ``F'F`` the graph's Laplacian, and
+neither matrix is ever formed. Model selection is then free: one factorisation gives every regularization value and the
+exact cross-validated ranking of every query.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Imported on first use, so that the command line's help does not wait for scientific libraries.
+_HOMES = {
+    "RankRLS": "rankrls.models",
+    "RankRLSCV": "rankrls.models",
+    "load": "rankrls.persistence",
+    "save": "rankrls.persistence",
+}
+
+__all__ = ["RankRLS", "RankRLSCV", "load", "save"]
+
+if TYPE_CHECKING:
+    from rankrls.models import RankRLS, RankRLSCV
+    from rankrls.persistence import load, save
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rankrls' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

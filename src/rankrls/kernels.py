@@ -1,0 +1,191 @@
+"""Kernels by name, by function, or given as a matrix.
+
+================  ==========================================================
+``linear``        ``x'z``
+``rbf``           ``exp(-gamma ||x - z||^2)`` (Gaussian)
+``laplacian``     ``exp(-gamma ||x - z||_1)``
+``polynomial``    ``(gamma x'z + coef0)^degree``; ``poly`` is the same
+``sigmoid``       ``tanh(gamma x'z + coef0)``; not positive semidefinite
+``precomputed``   X is the kernel matrix itself
+a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X, or two objects of any kind
+================  ==========================================================
+
+``gamma`` is 1 / number of features by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._compiled.threads import map_threads
+
+__all__ = ["KERNELS", "Kernel"]
+
+KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid", "precomputed")
+_TILE = 1024
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters: ``kernel(X, Z)`` is the matrix of all pairs of rows.
+
+    Parameters
+    ----------
+    name : str or callable
+        See the module's table.
+    gamma, degree, coef0 : float
+        As in the table; those that the kernel does not have are ignored.
+    params : mapping, optional
+        Keyword arguments of a callable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Kernel("rbf", gamma=0.5)(np.array([[0.0], [2.0]]))
+    array([[1.        , 0.13533528],
+           [0.13533528, 1.        ]])
+    """
+
+    name: str | Callable[..., float]
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_linear(self) -> bool:
+        return self.name == "linear"
+
+    def __call__(self, X: Any, Z: Any | None = None) -> NDArray[np.float64]:
+        """Kernel matrix, (rows of X, rows of Z); with Z None, of X with itself, exactly symmetric.
+
+        X and Z are dense (float32 or float64), CSR, or for a callable any sequences. Computed tile by tile, so that
+        neither is copied or upcast whole. O(rows x rows x features), threaded.
+        """
+        if callable(self.name):
+            return self._called(X, Z)
+        if self.name == "precomputed":
+            return np.array(X, dtype=np.float64)
+        symmetric = Z is None
+        right = X if Z is None else Z
+        out = np.empty((X.shape[0], right.shape[0]))
+        centre = self._centre(right)
+        norms = symmetric_norms = None
+        if self.name == "rbf":
+            norms = _squared_norms(right, centre)
+            symmetric_norms = norms if symmetric else _squared_norms(X, centre)
+        tiles = [
+            (slice(i, min(i + _TILE, X.shape[0])), slice(j, min(j + _TILE, right.shape[0])))
+            for i in range(0, X.shape[0], _TILE)
+            for j in range(0, right.shape[0], _TILE)
+            if not symmetric or j <= i
+        ]
+        for rows, columns in tiles:  # BLAS has its own threads
+            self._product(X, right, rows, columns, centre, out)
+
+        def finish(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            block = out[rows, columns]
+            if self.name == "rbf":
+                assert norms is not None
+                assert symmetric_norms is not None
+                block *= -2.0
+                block += symmetric_norms[rows, None]
+                block += norms[columns]
+                np.maximum(block, 0.0, out=block)
+                if symmetric and rows == columns:
+                    np.fill_diagonal(block, 0.0)
+                block *= -self.gamma
+                np.exp(block, out=block)
+            elif self.name == "laplacian":
+                block *= -self.gamma
+                np.exp(block, out=block)
+            elif self.name in ("polynomial", "poly"):
+                block *= self.gamma
+                block += self.coef0
+                np.power(block, self.degree, out=block)
+            elif self.name == "sigmoid":
+                block *= self.gamma
+                block += self.coef0
+                np.tanh(block, out=block)
+            if symmetric:
+                if rows == columns:
+                    upper = np.triu_indices(block.shape[0], 1)
+                    block[upper] = block.T[upper]
+                else:
+                    out[columns, rows] = block.T
+
+        map_threads(finish, tiles)
+        return out
+
+    def _centre(self, Z: Any) -> NDArray[np.float64] | None:
+        """What is subtracted from all rows first: a Gaussian does not change, and large offsets do not cancel."""
+        if self.name != "rbf" or sparse.issparse(Z) or not Z.shape[0]:
+            return None
+        return np.asarray(Z.mean(axis=0, dtype=np.float64))
+
+    def _product(
+        self, X: Any, Z: Any, rows: slice, columns: slice, centre: NDArray[np.float64] | None, out: NDArray[np.float64]
+    ) -> None:
+        if self.name == "laplacian":
+            from sklearn.metrics.pairwise import manhattan_distances
+
+            out[rows, columns] = manhattan_distances(_tile(X, rows, None), _tile(Z, columns, None))
+            return
+        product = _tile(X, rows, centre) @ _tile(Z, columns, centre).T
+        out[rows, columns] = product.toarray() if sparse.issparse(product) else product
+
+    def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
+        assert callable(self.name)
+        left = list(X)
+        if Z is None:
+            out = np.empty((len(left), len(left)))
+            for i, x in enumerate(left):
+                for j in range(i + 1):
+                    out[i, j] = out[j, i] = self._value(x, left[j], i, j)
+        else:
+            right = list(Z)
+            out = np.empty((len(left), len(right)))
+            for i, x in enumerate(left):
+                for j, z in enumerate(right):
+                    out[i, j] = self._value(x, z, i, j)
+        return out
+
+    def _value(self, x: Any, z: Any, i: int, j: int) -> float:
+        assert callable(self.name)
+        value = self.name(x, z, **self.params)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The kernel function must return one number for two items; for items {i} and {j} it returned "
+                f"{type(value).__name__}."
+            ) from None
+        if not np.isfinite(number):
+            raise ValueError(f"The kernel function returned {number} for items {i} and {j}; it must be finite.")
+        return number
+
+
+def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:
+    block = X[rows]
+    if sparse.issparse(block):
+        return block.astype(np.float64)
+    return block.astype(np.float64, copy=False) if centre is None else block - centre
+
+
+def _squared_norms(X: Any, centre: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    out = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _TILE):
+        rows = slice(start, start + _TILE)
+        block = _tile(X, rows, centre)
+        if sparse.issparse(block):
+            out[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
+        else:
+            out[rows] = np.einsum("ij,ij->i", block, block)
+    return out

@@ -1,0 +1,208 @@
+"""What the RankRLS estimators share: parameters, prediction, ranking, scoring."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._queries import query_layout
+from rankrls.graph import PairGraph
+from rankrls.kernels import Kernel
+from rankrls.metrics import disagreement_error
+from rankrls.models._problems import FittedProblem, feature_weights
+from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
+from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.rows import row_slices
+
+__all__ = ["SOLVERS", "KernelRanker", "linear_scores", "resolve_kernel"]
+
+SOLVERS = ("auto", "primal", "dual")
+_PREDICT_ROWS = 4096
+
+
+class KernelRanker(RegressorMixin, BaseEstimator):
+    """Scores items by ``w'x`` or ``sum_i a_i k(x, x_i)``; only differences inside a query mean anything."""
+
+    # With metadata routing enabled, qid reaches fit and score without being asked for.
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    kernel: Any
+    coef_: NDArray[np.float64]
+    dual_coef_: NDArray[np.float64]
+    X_fit_: Any
+    alpha_: float
+    n_queries_: int
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Defined by each estimator."""
+        raise TypeError(f"{type(self).__name__} does not fit.")
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            With ``kernel="precomputed"``: the kernel between these items and the training items.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Higher is better. Only differences between items of the same query mean anything.
+
+        Notes
+        -----
+        O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
+        """
+        check_is_fitted(self)
+        kernel = self._kernel_in_use()
+        X = check_features(self, X, kernel=kernel)
+        if hasattr(self, "coef_"):
+            return linear_scores(X, self.coef_.T)
+        a = self.dual_coef_
+        if callable(kernel) or kernel == "precomputed":
+            return np.asarray((X if kernel == "precomputed" else self._kernel_(X, self.X_fit_)) @ a)
+        out = np.empty((X.shape[0], *a.shape[1:]))
+        for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
+            out[rows] = self._kernel_(X[rows], self.X_fit_) @ a
+        return out
+
+    def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
+        """Rank items inside their queries.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        qid : array-like of shape (m,), optional
+            One query id per row. None ranks all items together, which a model fitted with qid refuses.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(getattr(self, "_fitted_with_qid", False), qid, "rank")
+        scores = self.predict(X)
+        layout = query_layout(qid, len(scores))
+        columns = scores if scores.ndim == 2 else scores[:, None]
+        out = np.empty(columns.shape, dtype=np.intp)
+        places = np.arange(len(scores)) - np.repeat(layout.starts[:-1], layout.counts) + 1
+        for t in range(columns.shape[1]):
+            order = np.lexsort((-columns[:, t], layout.codes))  # stable: equal scores keep row order
+            out[order, t] = places
+        return out[:, 0] if scores.ndim == 1 else out
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """1 - disagreement error: the share of pairs with different labels that are ordered rightly.
+
+        Predicted ties count half; queries count the same, those without two different labels not at all; several
+        targets are averaged.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        y : array-like of shape (m,) or (m, targets)
+        qid : array-like of shape (m,), optional
+            Required where the model was fitted with qid.
+        sample_weight : array-like of shape (m,), optional
+            A pair weighs the product of its rows' weights.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(getattr(self, "_fitted_with_qid", False), qid, "score")
+        scores = self.predict(X)
+        labels = np.asarray(y)
+        if scores.ndim == 1:
+            if labels.ndim == 2 and labels.shape[1] == 1:
+                labels = labels[:, 0]
+            return 1.0 - float(disagreement_error(labels, scores, qid=qid, sample_weight=sample_weight))
+        if labels.shape != scores.shape:
+            raise ValueError(f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.")
+        errors = [
+            float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
+            for t in range(scores.shape[1])
+        ]
+        return 1.0 - float(np.mean(errors))
+
+    def _resolved_kernel(self, X: Any) -> Any:
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.")
+        return resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def _forget_fit(self) -> None:
+        for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_kept"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _adopt(
+        self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]
+    ) -> None:
+        """Take the solutions of scored problems as this model's coefficients."""
+        self._kernel_ = kernel
+        self._fitted_with_qid = data.has_qid
+        self._one_target = data.one_target
+        self.n_queries_ = data.layout.n_queries
+        if kernel.is_linear:
+            weights = [feature_weights(data.X, p.problem, s) for p, s in zip(problems, solutions, strict=True)]
+            self._set_coefficients(weights, data.one_target)
+        if not isinstance(problems[0].problem, PrimalProblem):
+            a = np.column_stack(solutions)
+            if kernel.name == "precomputed" and data.kept is not None:
+                # predict is given the kernel with all training items, also those of weight zero
+                a_all = np.zeros((len(data.kept), a.shape[1]))
+                a_all[data.kept] = a
+                a = a_all
+            self.dual_coef_ = a[:, 0] if data.one_target else a
+            if kernel.name not in ("linear", "precomputed"):
+                self.X_fit_ = data.X
+
+    def _adopt_pairs(self, X: Any, kernel: Any, problem: Any, graph: PairGraph, solution: NDArray[np.float64]) -> None:
+        """Take the solution of a pair problem as this model's coefficients."""
+        self._kernel_ = kernel
+        self._fitted_with_qid = False
+        self._one_target = True
+        self.n_queries_ = 1
+        if kernel.is_linear:
+            self._set_coefficients([feature_weights(X, problem, solution)], True)
+        if not isinstance(problem, PrimalProblem):
+            self.dual_coef_ = solution[:, 0]
+            if kernel.name not in ("linear", "precomputed"):
+                self.X_fit_ = X
+
+    def _set_coefficients(self, weights: list[NDArray[np.float64]], one_target: bool) -> None:
+        W = np.column_stack(weights)
+        self.coef_ = np.ascontiguousarray(W[:, 0] if one_target else W.T)
+
+    def _kernel_in_use(self) -> Any:
+        return self.kernel if not hasattr(self, "_kernel_") else self._kernel_.name
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
+    """The kernel with gamma's default filled in from the number of features."""
+    if gamma is None:
+        gamma = 1.0 if holds_objects(X, name) else 1.0 / max(X.shape[1], 1)
+    return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
+
+
+def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` for weights (n,) or (n, columns); float32 rows are upcast block by block."""
+    if X.dtype == np.float64 or sparse.issparse(X):
+        return np.asarray(X @ W)
+    out = np.empty((X.shape[0], *W.shape[1:]))
+    for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
+        out[rows] = X[rows].astype(np.float64) @ W
+    return out

@@ -1,0 +1,109 @@
+"""From checked data and parameters to the solver that fits their shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.kernels import Kernel
+from rankrls.models._validation import TrainingData
+from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.reduced import ReducedProblem
+from rankrls.solvers.rows import factor_rows
+
+__all__ = ["Candidate", "FittedProblem", "feature_weights", "is_primal", "make_problem", "scored_graphs"]
+
+Problem = PrimalProblem | DualProblem | ReducedProblem
+
+
+@dataclass(frozen=True)
+class FittedProblem:
+    """A solver and the targets that it solves for."""
+
+    problem: Problem
+    targets: slice
+
+
+def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
+    """Whether to solve for one coefficient a feature instead of one an item."""
+    if not kernel.is_linear:
+        if solver == "primal":
+            raise ValueError(
+                f"solver='primal' solves for feature weights and needs kernel='linear'; got {kernel.name!r}."
+            )
+        return False
+    if solver != "auto":
+        return solver == "primal"
+    return bool(X.shape[1] <= min(n_rows, X.shape[0]))
+
+
+def scored_graphs(
+    data: TrainingData, ties: Any, balance: Any, regression_weight: float
+) -> list[tuple[ScoredGraph, slice]]:
+    """One graph for all targets, or one a target where ties are excluded: they differ from target to target."""
+    targets = data.Y.shape[1]
+    parts = [slice(k, k + 1) for k in range(targets)] if ties == "exclude" else [slice(0, targets)]
+    return [
+        (
+            ScoredGraph.build(
+                data.Y[:, part],
+                data.layout,
+                weights=data.weights,
+                ties=ties,
+                balance=balance,
+                regression_weight=regression_weight,
+            ),
+            part,
+        )
+        for part in parts
+    ]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One combination of a kernel and a graph: builds the solvers for any data."""
+
+    kernel: Kernel
+    ties: Any
+    balance: Any
+    regression_weight: float
+    solver: str
+
+    def problems(self, data: TrainingData, K: NDArray[np.float64] | None = None) -> list[FittedProblem]:
+        """One problem a graph. ``K`` is the kernel matrix where it is known already; it is copied."""
+        return [
+            FittedProblem(make_problem(data.X, graph, graph.F @ data.Y[:, part], self.kernel, self.solver, K=K), part)
+            for graph, part in scored_graphs(data, self.ties, self.balance, self.regression_weight)
+        ]
+
+
+def make_problem(
+    X: Any,
+    graph: ScoredGraph | PairGraph,
+    target: NDArray[np.float64],
+    kernel: Kernel,
+    solver: str,
+    *,
+    K: NDArray[np.float64] | None = None,
+) -> Problem:
+    """The solver for the shape of the data."""
+    if is_primal(kernel, X, graph.n_rows, solver):
+        return PrimalProblem(X, graph, target)
+    many = graph.n_rows > graph.n_items
+    if kernel.is_linear and not sparse.issparse(X) and not many:
+        return DualProblem.from_features(X, graph, target)
+    matrix = kernel(X) if K is None else K.copy()
+    return ReducedProblem(matrix, graph, target) if many else DualProblem.from_kernel(matrix, graph, target)
+
+
+def feature_weights(X: Any, problem: Problem, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the features, (n, targets), of a linear model's coefficients."""
+    if isinstance(problem, PrimalProblem):
+        return coefficients
+    return factor_rows(X, problem.graph).combine(coefficients)

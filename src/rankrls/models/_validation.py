@@ -1,0 +1,288 @@
+"""What comes in through an estimator's methods, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.kernels import KERNELS
+
+__all__ = [
+    "TrainingData",
+    "check_alpha",
+    "check_alphas",
+    "check_choice",
+    "check_comparable",
+    "check_features",
+    "check_fraction",
+    "check_kernel",
+    "check_labels",
+    "check_matrix",
+    "check_no_extra_qid",
+    "check_weights",
+    "holds_objects",
+    "take_rows",
+    "training_data",
+]
+
+Choices = Iterable[str]
+_MATRIX: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "order": "C",
+    "ensure_all_finite": False,  # checked here, with the row and the column in the message
+}
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked data: rows of weight zero are gone.
+
+    Attributes
+    ----------
+    X : ndarray, csr_array or list
+    Y : ndarray of shape (m, targets)
+    layout : QueryLayout
+    weights : ndarray of shape (m,) or None
+    one_target : bool
+        Whether y was one-dimensional.
+    has_qid : bool
+    kept : ndarray of shape (rows given,), bool, or None
+        Which rows are left, where some had weight zero.
+    """
+
+    X: Any
+    Y: NDArray[np.float64]
+    layout: QueryLayout
+    weights: NDArray[np.float64] | None
+    one_target: bool
+    has_qid: bool
+    kept: NDArray[np.bool_] | None
+
+    def rows(self, rows: NDArray[np.intp]) -> TrainingData:
+        """Some rows, as training data of their own."""
+        return replace(
+            self,
+            X=take_rows(self.X, rows),
+            Y=self.Y[rows],
+            layout=query_layout(self.layout.codes[rows], len(rows)),
+            weights=None if self.weights is None else self.weights[rows],
+            kept=None,
+        )
+
+
+def training_data(
+    estimator: Any, X: Any, y: Any, qid: Any, sample_weight: Any, *, kernel: Any, reset: bool = True
+) -> TrainingData:
+    """Check what ``fit`` was given. Errors name the row, and the column or feature."""
+    if holds_objects(X, kernel):
+        if y is None:
+            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        X = list(X)
+        y = np.asarray(y)
+        if not X:
+            raise ValueError("X is empty: there is nothing to learn from.")
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} items but y has {len(y)} labels; it needs one label per item.")
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            reset=reset,
+            multi_output=True,
+            **_MATRIX,
+        )
+        X = _as_csr_array(X)
+        _check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+    Y, one_target = check_labels(y)
+    layout = query_layout(qid, len(Y))
+    weights = check_weights(sample_weight, len(Y))
+    data = TrainingData(X, Y, layout, weights, one_target, qid is not None, None)
+    if weights is None or (weights > 0.0).all():
+        return data
+    kept = weights > 0.0
+    rows = np.flatnonzero(kept)
+    left = data.rows(rows)
+    if kernel == "precomputed":
+        left = replace(left, X=left.X[:, rows])
+    return replace(left, layout=query_layout(np.asarray(_row_ids(layout))[rows], len(rows)), kept=kept)
+
+
+def _row_ids(layout: QueryLayout) -> NDArray[Any]:
+    return layout.ids[layout.codes]
+
+
+def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
+    """Check what ``predict`` was given against what ``fit`` saw."""
+    if holds_objects(X, kernel):
+        return list(X)
+    return check_matrix(estimator, X, reset=False)
+
+
+def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A dense C-ordered or CSR matrix of finite features; float32 stays float32."""
+    X = validate_data(estimator, X, reset=reset, **_MATRIX)
+    X = _as_csr_array(X)
+    _check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def holds_objects(X: Any, kernel: Any) -> bool:
+    """Whether X is a sequence of objects for a callable kernel, not a matrix of features."""
+    if not callable(kernel):
+        return False
+    if sparse.issparse(X) or hasattr(X, "columns") or hasattr(X, "iloc"):
+        return False
+    return not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub")
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of a matrix, or items of a list."""
+    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
+
+
+def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
+    """Labels as (m, targets) float64, and whether they came as (m,)."""
+    try:
+        Y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must be numeric: graded relevance, utilities, or a binary outcome.") from None
+    if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
+        raise ValueError(f"y must have shape (m,) or (m, targets); got {Y.shape}.")
+    finite = np.isfinite(Y)
+    if not finite.all():
+        where = np.argwhere(~finite)[0]
+        value = "NaN" if np.isnan(Y[tuple(where)]) else "infinity"
+        raise ValueError(f"Input y contains {value}: row {where[0]}. Every row needs a finite label.")
+    return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
+
+
+def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+    """Row weights, or None where none were given."""
+    if sample_weight is None:
+        return None
+    try:
+        w = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numeric, one weight per row.") from None
+    if w.ndim == 0:
+        w = np.full(m, float(w))
+    if w.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar; got shape {w.shape}.")
+    if len(w) != m:
+        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(m,)}: it needs one weight per row.")
+    bad = ~(np.isfinite(w) & (w >= 0.0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"sample_weight must be finite and not negative; row {row} has {w[row]}.")
+    if not (w > 0.0).any():
+        raise ValueError("All values of sample_weight are zero: there is nothing to learn from.")
+    return w
+
+
+def check_alpha(alpha: Any) -> float:
+    """One regularization value."""
+    if isinstance(alpha, (bool, np.bool_)) or not isinstance(alpha, Real):
+        raise ValueError(f"alpha must be a number; got {alpha!r}.")
+    value = float(alpha)
+    if not (np.isfinite(value) and value >= 0.0):
+        raise ValueError(f"alpha must be finite and not negative; got {alpha!r}.")
+    return value
+
+
+def check_alphas(alphas: Any) -> NDArray[np.float64]:
+    """A grid of regularization values, in the caller's order."""
+    if isinstance(alphas, str) or np.ndim(alphas) != 1 or len(alphas) == 0:
+        raise ValueError(f"alphas must be 'auto' or a sequence of numbers; got {alphas!r}.")
+    return np.array([check_alpha(a) for a in alphas])
+
+
+def check_choice(name: str, value: Any, choices: Choices) -> None:
+    """One of some words."""
+    if value not in tuple(choices):
+        words = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number in [0, 1]."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+        raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
+    return float(value)
+
+
+def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
+    """A kernel's name and its parameters."""
+    if not callable(kernel):
+        check_choice("kernel", kernel, KERNELS)
+    if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
+        raise ValueError(f"gamma must be None or a positive number; got {gamma!r}.")
+    if kernel in ("polynomial", "poly") and not (isinstance(degree, Integral) and int(degree) >= 1):
+        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
+    if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
+        raise ValueError(f"coef0 must be a finite number; got {coef0!r}.")
+    if kernel_params is not None and not callable(kernel):
+        raise ValueError("kernel_params are the keyword arguments of a kernel function; kernel is a name here.")
+
+
+def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
+    """A model of queries cannot be judged as if everything were one query."""
+    if fitted_with_qid and qid is None:
+        raise ValueError(
+            f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
+            f"compared. Pass qid to {what}, one id per row."
+        )
+
+
+def check_comparable(data: TrainingData, regression_weight: float) -> None:
+    """Refuse labels that order nothing."""
+    if regression_weight > 0.0:
+        return
+    if not _has_ordered_pair(data.Y, data.layout):
+        m, q = data.layout.n_rows, data.layout.n_queries
+        where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
+        raise ValueError(
+            f"Nothing to compare: {where} two items with different labels (n_samples = {m}). Learning to rank needs "
+            "at least one query with two different labels; check y and qid."
+        )
+
+
+def _has_ordered_pair(Y: NDArray[np.float64], layout: QueryLayout) -> bool:
+    sorted_Y = layout.gather(Y)
+    return bool((sorted_Y != np.repeat(sorted_Y[layout.starts[:-1]], layout.counts, axis=0)).any())
+
+
+def _as_csr_array(X: Any) -> Any:
+    """CSR matrices become CSR arrays over the same memory."""
+    return sparse.csr_array(X) if sparse.issparse(X) else X
+
+
+def _check_finite_features(X: Any, names: NDArray[Any] | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy; a finite sum has finite terms
+            return
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    if sparse.issparse(X):
+        position = int(np.argmin(finite))
+        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
+        column, value = int(X.indices[position]), values[position]
+    else:
+        row, column = (int(v) for v in np.argwhere(~finite)[0])
+        value = values[row, column]
+    word = "NaN" if np.isnan(value) else "infinity"
+    name = "" if names is None else f" ({names[column]!r})"
+    raise ValueError(
+        f"Input X contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
+    )

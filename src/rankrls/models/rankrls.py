@@ -1,0 +1,302 @@
+"""RankRLS: pairwise regularized least squares, primal and dual."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls.models._base import SOLVERS, KernelRanker
+from rankrls.models._pairs import pair_graph
+from rankrls.models._problems import Candidate, FittedProblem, make_problem, scored_graphs
+from rankrls.models._updates import SeenQueries, query_energies
+from rankrls.models._validation import (
+    TrainingData,
+    check_alpha,
+    check_choice,
+    check_comparable,
+    check_fraction,
+    check_kernel,
+    check_no_extra_qid,
+    training_data,
+)
+from rankrls.solvers.normal_equations import NormalEquations, normal_equations
+from rankrls.solvers.primal import PrimalProblem, solve_equations
+from rankrls.solvers.rows import factor_rows
+
+__all__ = ["RankRLS"]
+
+
+def _has_feature_weights(model: Any) -> bool:
+    if model.kernel == "linear" and model.solver != "dual":
+        return True
+    raise AttributeError("Exact updates work on the weights of features: they need kernel='linear', not solver='dual'.")
+
+
+class RankRLS(KernelRanker):
+    r"""Learning to rank by pairwise regularized least squares.
+
+    Minimises, over all functions f of the kernel's space,
+
+    .. math::
+
+        \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - (f(x_i) - f(x_j)) )^2 + \alpha \lVert f \rVert^2
+        = \lVert F (y - f(X)) \rVert^2 + \alpha \lVert f \rVert^2 ,
+
+    where ``W`` compares the items of a query and ``F'F = D - W`` is the graph's Laplacian. Neither matrix is formed.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The papers' lambda, without a factor 1/m. 0 is the limit from above: the solution of minimum norm.
+    kernel : {"linear", "rbf", "laplacian", "polynomial", "sigmoid", "precomputed"} or callable, default="linear"
+        A callable takes two rows of X, or two objects of any kind where X is a sequence of them, and returns a number.
+    gamma : float, optional
+        Of rbf, laplacian, polynomial and sigmoid. 1 / number of features by default.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1.0
+        Of the polynomial and sigmoid kernels.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    ties : {"include", "exclude"}, default="include"
+        Whether pairs of items with equal labels (``==`` in float64) count: their scores are then drawn together.
+    balance : {"pairs", "examples", "queries"}, default="examples"
+        What counts the same: each pair (Pahikkala et al. 2007), each example (Airola et al. 2010), or each query.
+    regression_weight : float in [0, 1], default=0.0
+        ``beta`` in ``beta ||y - f||^2 + (1 - beta) (pairwise loss)``: 0 ranks, 1 is plain regularized least squares
+        without an intercept.
+    solver : {"auto", "primal", "dual"}, default="auto"
+        Primal solves for one weight a feature, O(m n^2 + n^3); dual for one coefficient an item, O(m^3 + m^2 n).
+        "auto" takes the primal for a linear kernel with no more features than items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n,) or (targets, n)
+        Weights of the features; linear kernel only.
+    dual_coef_ : ndarray of shape (m,) or (m, targets)
+        Coefficients of the training items; dual only.
+    X_fit_ : ndarray, sparse array or list
+        The training items that ``dual_coef_`` weighs; kernels other than linear and precomputed.
+    alpha_ : float
+    n_queries_ : int
+        Queries seen; 1 where no qid was given.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had column names.
+
+    Notes
+    -----
+    There is no intercept: a constant cancels in every difference. A query of a single item, or with ``ties="exclude"``
+    of a single label, contributes nothing. Rows of weight zero are dropped first. Integer weights equal repetition of
+    rows, except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
+
+    References
+    ----------
+    Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to rank with pairwise regularized least-squares.
+    SIGIR 2007 workshop on learning to rank for information retrieval. Equations (8) and (11).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 1.0], [2.0, 5.0]])
+    >>> y = [1, 0, 1, 2, 0]
+    >>> qid = ["a", "a", "a", "b", "b"]
+    >>> model = RankRLS(alpha=0.1).fit(X, y, qid=qid)
+    >>> model.rank(X, qid=qid)
+    array([1, 3, 2, 1, 2])
+    >>> model.score(X, y, qid=qid)
+    1.0
+    """
+
+    _equations: list[NormalEquations]
+    _seen: SeenQueries
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from items with labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
+        y : array-like of shape (m,) or (m, targets)
+            Labels, higher is better. Several targets share one factorisation where ties are included.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and where no query holds two different labels.
+        """
+        alpha = self._check_parameters()
+        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
+        check_comparable(data, float(self.regression_weight))
+        kernel = self._resolved_kernel(data.X)
+        problems = Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver).problems(data)
+        self._forget_fit()
+        self._adopt(data, kernel, problems, [p.problem.solve(alpha) for p in problems])
+        self.alpha_ = alpha
+        self._remember(data, problems)
+        return self
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        r"""Learn from preferences: minimise :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2 + \alpha \|f\|^2`.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; those in no preference are allowed.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Repeated and contradictory
+            preferences are allowed, an item against itself is not.
+        strength : array-like of shape (p,), optional
+            By how much each winner should lead; 1 by default, 0 for a tie.
+        weight : array-like of shape (p,), optional
+            How much each preference counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Primal O(p n^2 + n^3), or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3). ``ties``, ``balance`` and
+        ``regression_weight`` are about labels and play no part.
+        """
+        alpha = self._check_parameters()
+        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
+        kernel = self._resolved_kernel(X)
+        problem = make_problem(X, graph, graph.target[:, None], kernel, self.solver)
+        self._forget_fit()
+        self._adopt_pairs(X, kernel, problem, graph, problem.solve(alpha))
+        self.alpha_ = alpha
+        return self
+
+    @available_if(_has_feature_weights)
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Add whole queries, exactly: the same model as one fit on everything seen so far.
+
+        Primal only (a linear kernel). Continues after :meth:`fit` or an earlier ``partial_fit``.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for :meth:`fit`
+        qid : array-like of shape (m,)
+            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
+            own: items of different batches are not compared.
+
+        Raises
+        ------
+        ValueError
+            Where a query was seen before: pairs between its old and its new items would be missed.
+
+        Notes
+        -----
+        O(m n^2 + n^3) for a batch of m rows.
+        """
+        return self._update(X, y, qid, sample_weight, add=True)
+
+    @available_if(_has_feature_weights)
+    def forget(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Remove whole queries, exactly up to rounding: the same model as a fit without them.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as they were given to :meth:`fit` or :meth:`partial_fit`
+
+        Raises
+        ------
+        ValueError
+            Where a query has not been seen, or not with these labels and this number of rows.
+        """
+        return self._update(X, y, qid, sample_weight, add=False)
+
+    def _update(self, X: Any, y: Any, qid: Any, sample_weight: Any, *, add: bool) -> Self:
+        alpha = self._check_parameters()
+        name = "partial_fit" if add else "forget"
+        started = hasattr(self, "_equations")
+        if hasattr(self, "alpha_") and not started:
+            raise ValueError(f"{name} cannot continue this model: it was fitted in the dual or from pairs.")
+        if not started and not add:
+            check_is_fitted(self)
+        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
+        if started:
+            check_no_extra_qid(self._fitted_with_qid, qid, name)
+            if qid is not None and not self._fitted_with_qid:
+                raise ValueError(f"{name} was called with qid, but this model was fitted without.")
+        if started and data.Y.shape[1] != self._equations_targets():
+            raise ValueError(f"y has {data.Y.shape[1]} targets; the model has {self._equations_targets()}.")
+        graphs = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
+        energies = np.sum([query_energies(graph, data.Y[:, part]) for graph, part in graphs], axis=0)
+        seen = self._seen if started else SeenQueries()
+        layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=add)
+        seen = seen.with_queries(layout, energies) if add else seen.without_queries(layout, energies)
+        batch = [normal_equations(factor_rows(data.X, graph), graph.F @ data.Y[:, part]) for graph, part in graphs]
+        if started:
+            batch = [old + new if add else old - new for old, new in zip(self._equations, batch, strict=True)]
+        else:
+            self._kernel_ = self._resolved_kernel(data.X)
+            self._one_target = data.one_target
+            self._fitted_with_qid = data.has_qid
+        self._seen = seen
+        self._equations = batch
+        size = max(seen.n_rows, batch[0].gram.shape[0])
+        self._set_coefficients([solve_equations(e, alpha, size) for e in batch], self._one_target)
+        self.alpha_ = alpha
+        self.n_queries_ = len(seen)
+        return self
+
+    def _equations_targets(self) -> int:
+        return sum(e.rhs.shape[1] for e in self._equations)
+
+    def _check_parameters(self) -> float:
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("ties", self.ties, ("include", "exclude"))
+        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
+        check_fraction("regression_weight", self.regression_weight)
+        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return check_alpha(self.alpha)
+
+    def _remember(self, data: TrainingData, problems: list[FittedProblem]) -> None:
+        """Keep what exact updates need: the normal equations, and which queries are in them."""
+        if not all(isinstance(p.problem, PrimalProblem) for p in problems):
+            return
+        self._equations = [p.problem.equations for p in problems]  # type: ignore[union-attr]
+        energies = np.sum([query_energies(p.problem.graph, data.Y[:, p.targets]) for p in problems], axis=0)  # type: ignore[arg-type]
+        seen = SeenQueries()
+        layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=True)
+        self._seen = seen.with_queries(layout, energies)
