@@ -1,9 +1,9 @@
 """Measures of a ranking's quality, per query and averaged, in the conventions of the tools that people compare with."""
 
+from rankrls.metrics._evaluate import evaluate
 from rankrls.metrics._functions import (
     average_precision,
     disagreement_error,
-    evaluate,
     kendall_tau,
     ndcg,
     pair_accuracy,

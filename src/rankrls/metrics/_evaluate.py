@@ -1,0 +1,102 @@
+"""Several measures of one ranking, and what one measure says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics._checks import check_labels, check_scores, check_weights
+from rankrls.metrics._measure import Measure, RankingMeasure
+from rankrls.metrics._resolve import resolve_measure
+
+__all__ = ["evaluate", "value_of"]
+
+_NOT_JUDGED = {
+    "disagreement": "no query has an ordered pair, that is two items with different labels",
+    "pair_accuracy": "no query has an ordered pair, that is two items with different labels",
+    "kendall_tau": "no query has both two different labels and two different scores",
+}
+
+
+def evaluate(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    measures: Sequence[Any] = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement"),
+    convention: str | None = None,
+    sample_weight: Any = None,
+    docno: Any = None,
+    per_query: bool = False,
+) -> dict[str, Any]:
+    """Several measures of one ranking.
+
+    Parameters
+    ----------
+    y_true, y_score, qid, per_query
+        As for :func:`ndcg`.
+    measures : sequence of str, Measure or callable
+        What :func:`resolve_measure` understands.
+    convention : str, optional
+        The convention of the measures given by name; "letor" by default.
+    sample_weight : array-like of shape (m,), optional
+        Row weights, for the measures over pairs; the others look at positions and ignore them.
+    docno : array-like of shape (m,), optional
+        Document ids, for the measures that break ties by them.
+
+    Returns
+    -------
+    dict
+        From the measure, as it was named, to its value, in the order of ``measures``.
+
+    Raises
+    ------
+    ValueError
+        As the single measures do.
+
+    Examples
+    --------
+    >>> from rankrls.metrics import evaluate
+    >>> evaluate([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], measures=["mrr", "p@2", "disagreement"])
+    {'mrr': 1.0, 'p@2': 0.5, 'disagreement': 0.4}
+    """
+    if isinstance(measures, str) or not isinstance(measures, Sequence):
+        measures = [measures]
+    resolved = [resolve_measure(measure, convention) for measure in measures]
+    y = check_labels(y_true)
+    scores = check_scores(y_score, len(y))
+    weights = check_weights(sample_weight, len(y))
+    layout = query_layout(qid, len(y))
+    return {
+        name if isinstance(name, str) else str(measure): value_of(
+            measure, y, scores, layout, weights, docno if _breaks_ties_by_id(measure) else None, per_query
+        )
+        for name, measure in zip(measures, resolved, strict=True)
+    }
+
+
+def _breaks_ties_by_id(measure: RankingMeasure) -> bool:
+    return isinstance(measure, Measure) and not measure.uses_sample_weight and measure.choices.ties == "docno"
+
+
+def value_of(
+    measure: RankingMeasure, y: Any, scores: Any, layout: QueryLayout, weights: Any, docno: Any, per_query: bool
+) -> Any:
+    """Each query's value, or their average.
+
+    Raises
+    ------
+    ValueError
+        Where an average is asked for and no query is judged.
+    """
+    if per_query:
+        return measure.per_query(y, scores, layout, weights, docno)
+    value = measure.mean(y, scores, layout, weights, docno)
+    if np.isnan(value).all():
+        name = measure.name if isinstance(measure, Measure) else ""
+        reason = _NOT_JUDGED.get(name, "every query is skipped")
+        raise ValueError(f"{measure} judges nothing here: {reason}.")
+    return value

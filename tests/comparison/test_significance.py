@@ -1,0 +1,232 @@
+"""Paired tests and intervals against enumeration and scipy."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rankrls.comparison import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
+from rankrls.comparison import significance as module
+
+
+def enumerated(d, statistic):
+    """Two-sided p over every assignment of signs: how often the statistic is at least as far from its centre."""
+    d = np.asarray(d, float)
+    signs = np.array(list(product([-1, 1], repeat=len(d))))
+    drawn = statistic(signs * np.abs(d))
+    observed, centre = statistic(d[None])[0], drawn.mean()
+    return np.mean(np.abs(drawn - centre) >= abs(observed - centre) - 1e-12)
+
+
+def signed_rank_sum(d):
+    ranks = stats.rankdata(np.abs(d[0]))
+    return np.sum(ranks * (d > 0), axis=1)
+
+
+@given(d=st.lists(st.integers(-4, 4), min_size=2, max_size=9))
+def test_wilcoxon_with_ties_is_the_enumerated_one(d):
+    moved = [v for v in d if v]
+    test = paired_wilcoxon(np.array(d) / 10 + 0.3, np.full(len(d), 0.3))
+    assert test.exact
+    expected = enumerated(moved, signed_rank_sum) if moved else 1.0
+    assert test.p_value == pytest.approx(expected, abs=1e-12)
+    assert (test.wins, test.ties, test.losses) == tuple(int(np.sum(np.sign(d) == s)) for s in (1, 0, -1))
+
+
+@pytest.mark.parametrize("n", [5, 20, 50])
+def test_wilcoxon_is_scipys_exact_one(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.uniform(size=(2, n))
+    ours, theirs = paired_wilcoxon(a + 0.1, b), stats.wilcoxon(a + 0.1, b, method="exact")
+    assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-10)
+    assert min(ours.statistic, n * (n + 1) / 2 - ours.statistic) == theirs.statistic
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_wilcoxon_over_many_queries_is_scipys_approximation(rounded):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(size=(2, 600))
+    if rounded:
+        a, b = np.round(a, 1), np.round(b, 1)
+    ours, theirs = paired_wilcoxon(a + 0.02, b), stats.wilcoxon(np.round(a + 0.02 - b, 9), method="approx")
+    assert not ours.exact
+    assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_exact_and_approximate_wilcoxon_meet(monkeypatch):
+    rng = np.random.default_rng(1)
+    a, b = rng.uniform(size=(2, 180))
+    exact = paired_wilcoxon(a, b)
+    monkeypatch.setattr(module, "_EXACT_UP_TO", 10)
+    assert not paired_wilcoxon(a, b).exact
+    assert paired_wilcoxon(a, b).p_value == pytest.approx(exact.p_value, abs=5e-4)
+
+
+@given(d=st.lists(st.integers(-4, 4), min_size=2, max_size=9))
+def test_small_randomisation_tests_are_enumerated(d):
+    moved = [v for v in d if v]
+    test = paired_randomization(np.array(d) / 10 + 0.3, np.full(len(d), 0.3))
+    assert test.exact
+    expected = enumerated(moved, lambda s: s.sum(axis=1)) if moved else 1.0
+    assert test.p_value == pytest.approx(expected, abs=1e-12)
+    assert test.difference == pytest.approx(np.mean(d) / 10, abs=1e-12)
+
+
+def test_randomisation_is_scipys():
+    rng = np.random.default_rng(5)
+    a, b = rng.uniform(size=(2, 12))
+    theirs = stats.permutation_test(
+        (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", n_resamples=np.inf
+    )
+    assert paired_randomization(a, b).p_value == pytest.approx(theirs.pvalue, abs=1e-12)
+    sampled = paired_randomization(a, b, n_resamples=4000, random_state=0)
+    assert not sampled.exact
+    assert sampled.p_value == pytest.approx(theirs.pvalue, abs=4 * np.sqrt(0.25 / 4000))
+
+
+def test_randomisation_of_many_queries_agrees_with_the_normal_limit():
+    rng = np.random.default_rng(2)
+    d = rng.normal(0.05, 1, 800)
+    p = paired_randomization(d, np.zeros(800), n_resamples=20_000, random_state=3).p_value
+    limit = 2 * stats.norm.sf(abs(d.sum()) / np.sqrt(np.sum(d**2)))
+    assert p == pytest.approx(limit, abs=0.02)
+    assert paired_randomization(d + 9, np.zeros(800), n_resamples=999, random_state=3).p_value == 1 / 1000
+
+
+@pytest.mark.parametrize("test", [paired_wilcoxon, lambda a, b: paired_randomization(a, b, random_state=0)])
+class TestBoth:
+    def test_no_difference_at_all(self, test):
+        found = test([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+        assert (found.p_value, found.ties, found.difference) == (1.0, 3, 0.0)
+        assert test(np.zeros(4), np.zeros(4)).p_value == 1.0
+
+    def test_rounding_is_no_difference(self, test):
+        found = test([0.1 + 0.2, 0.5, 0.7], [0.3, 0.5, 0.7])
+        assert (found.p_value, found.ties) == (1.0, 3)
+
+    def test_queries_that_one_does_not_judge_are_dropped(self, test):
+        rng = np.random.default_rng(0)
+        a, b = rng.uniform(size=(2, 20))
+        full = test(a, b)
+        nan = np.nan
+        found = test([*a, nan, 0.5, nan], [*b, 0.3, nan, nan])
+        assert (found.n_queries, found.n_dropped) == (20, 3)
+        assert found.p_value == full.p_value
+        assert full.n_dropped == 0
+
+    def test_swapping_the_rankings(self, test):
+        a, b = np.random.default_rng(4).uniform(size=(2, 9))
+        there, back = test(a, b), test(b, a)
+        assert there.p_value == pytest.approx(back.p_value, abs=1e-15)
+        assert (there.wins, there.losses) == (back.losses, back.wins)
+        assert there.difference == -back.difference
+
+    @pytest.mark.parametrize(
+        ("a", "b", "message"),
+        [
+            ([1.0], [2.0], "at least two judged queries are needed; there are 1"),
+            ([1.0, np.nan], [2.0, 1.0], r"there are 1 \(1 are not judged\)"),
+            ([1.0, 2.0], [2.0], "got 2 and 1"),
+            ([1.0, np.inf], [2.0, 1.0], "a holds inf at position 1"),
+            ([1.0, 2.0], [[2.0, 1.0]], "b must be one-dimensional"),
+            (["x", "y"], [2.0, 1.0], "a must hold numbers"),
+        ],
+    )
+    def test_bad_input(self, test, a, b, message):
+        with pytest.raises(ValueError, match=message):
+            test(a, b)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_are_scipys(method):
+    x = np.random.default_rng(1).exponential(size=60)
+    ours = bootstrap_interval(x, n_resamples=40_000, random_state=0, method=method)
+    theirs = stats.bootstrap((x,), np.mean, n_resamples=40_000, method=method, rng=np.random.default_rng(7))
+    width = ours.high - ours.low
+    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.02 * width)
+    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.02 * width)
+    assert ours.estimate == x.mean()
+
+
+def test_a_skewed_sample_moves_the_corrected_interval_up():
+    x = np.random.default_rng(1).exponential(size=40) ** 2
+    plain, corrected = (
+        bootstrap_interval(x, n_resamples=20_000, random_state=0, method=m) for m in ("percentile", "bca")
+    )
+    assert corrected.low > plain.low
+    assert corrected.high > plain.high
+
+
+def test_percentiles_of_every_resample_of_four():
+    x = np.array([0.0, 1.0, 3.0, 7.0])
+    means = np.array(list(product(x, repeat=4))).mean(axis=1)
+    ours = bootstrap_interval(x, confidence=0.8, n_resamples=60_000, random_state=2)
+    for value, tail in ((ours.low, 0.1), (ours.high, 0.9)):
+        assert np.mean(means < value - 1e-9) <= tail + 0.01
+        assert np.mean(means <= value + 1e-9) >= tail - 0.01
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_of_equal_values_and_of_unjudged_queries(method):
+    interval = bootstrap_interval([0.25, np.nan, 0.25, 0.25], method=method)
+    assert (interval.low, interval.estimate, interval.high) == (0.25, 0.25, 0.25)
+    assert (interval.n_queries, interval.n_dropped) == (3, 1)
+
+
+def test_blocks_bound_the_memory_and_change_nothing_else(monkeypatch):
+    rng = np.random.default_rng(3)
+    a, b = rng.uniform(size=(2, 50))
+    whole = bootstrap_interval(a, n_resamples=3000, random_state=1)
+    p = paired_randomization(a, b, n_resamples=3000, random_state=1).p_value
+    monkeypatch.setattr(module, "_BLOCK", 1000)
+    assert max(len(block) for block in module._blocks(3000, 50)) == 20
+    pieces = bootstrap_interval(a, n_resamples=3000, random_state=1)
+    assert pieces.low == pytest.approx(whole.low, abs=0.02)
+    assert paired_randomization(a, b, n_resamples=3000, random_state=1).p_value == pytest.approx(p, abs=0.05)
+    assert np.concatenate(list(module._blocks(3000, 50))).tolist() == list(range(3000))
+
+
+def test_seeds_repeat():
+    x = np.random.default_rng(0).uniform(size=30)
+    assert bootstrap_interval(x, random_state=5) == bootstrap_interval(x, random_state=5)
+    assert bootstrap_interval(x, random_state=5) != bootstrap_interval(x, random_state=6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+        ({"method": "basic"}, "method must be 'percentile' or 'bca'"),
+        ({"n_resamples": 0}, "n_resamples must be a positive integer"),
+        ({"n_resamples": 10.5}, "n_resamples must be a positive integer"),
+    ],
+)
+def test_bad_interval_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap_interval([0.1, 0.2], **options)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_by_its_definition(p):
+    """Hypothesis i is rejected at level t exactly where every smaller or equal one is, each at t / those left."""
+    adjusted = holm(p)
+    order = np.argsort(p, kind="stable")
+    for level in (*(a * 0.999 for a in adjusted), *(a * 1.001 + 1e-12 for a in adjusted)):
+        rejected = np.zeros(len(p), dtype=bool)
+        for step, i in enumerate(order):
+            if p[i] * (len(p) - step) > level:
+                break
+            rejected[i] = True
+        if level < 1:
+            np.testing.assert_array_equal(adjusted <= level, rejected)
+
+
+@pytest.mark.parametrize("p", [[0.1, 1.2], [np.nan], [-0.1]])
+def test_holm_wants_probabilities(p):
+    with pytest.raises(ValueError, match="does not lie between 0 and 1"):
+        holm(p)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        holm([p])
