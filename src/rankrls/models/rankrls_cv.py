@@ -98,7 +98,7 @@ class RankRLSCV(KernelRanker):
     >>> model.selection_
     'leave-query-out over 12 queries'
     >>> round(model.best_score_, 2), model.held_out_scores_.shape
-    (0.18, (60,))
+    (0.13, (60,))
     """
 
     def __init__(

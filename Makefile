@@ -1,0 +1,53 @@
+# Everything runs in a virtual environment of its own; PYTHON names the interpreter to make it with (3.11 or newer).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+
+.PHONY: demo test test-quick lint types imports docs bench check clean
+
+demo: $(STAMPS)/demo
+	$(BIN)/python examples/query_by_example.py
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest -n auto
+
+# Without the tests marked slow.
+test-quick: $(STAMPS)/test
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMPS)/lint
+	$(BIN)/mypy
+
+imports: $(STAMPS)/lint
+	$(BIN)/lint-imports
+
+docs: $(STAMPS)/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+bench: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks $(JOBS)
+
+check: lint types imports test docs
+
+clean:
+	rm -rf $(VENV) build dist demo-output docs/_build docs/gallery docs/api/generated
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("rankrls needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras, made anew when the dependencies change.
+$(STAMPS)/demo: EXTRAS = plots
+$(STAMPS)/test: EXTRAS = plots,test
+$(STAMPS)/lint: EXTRAS = plots,test,lint
+$(STAMPS)/docs: EXTRAS = docs
+$(STAMPS)/bench: EXTRAS = bench
+$(STAMPS)/%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@mkdir -p $(STAMPS)
+	@touch $@
