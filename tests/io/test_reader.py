@@ -8,7 +8,10 @@ import hashlib
 import io
 import os
 import re
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import numpy as np
@@ -417,6 +420,45 @@ def test_the_result_does_not_depend_on_threads_or_blocks():
             assert np.array_equal(getattr(table, name), getattr(expected, name))
         assert table.comments == expected.comments
         assert table.sha256 == expected.sha256
+
+
+def test_four_threads_of_the_caller():
+    data = some_rows(3000)
+    expected = read(data)
+    with blocks_of(5000), ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(lambda _: read(data, n_threads=2), range(8)))
+    assert all(np.array_equal(t.X, expected.X) for t in tables)
+
+
+MEASURE = """
+import sys
+from rankrls.io import load_letor
+def peak_memory():  # of this program alone: ru_maxrss remembers the process that it was forked from
+    line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+load_letor(sys.argv[1])  # compiled code is loaded
+before = peak_memory()
+table = load_letor(sys.argv[2], dense=sys.argv[3] == "dense")
+peak = peak_memory() - before
+X = table.X
+arrays = table.y.nbytes + table.qid.nbytes + len(table.comments) * 8
+arrays += X.nbytes if sys.argv[3] == "dense" else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+print(peak, arrays)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(("kind", "level"), [("dense", 0), ("sparse", 1)])
+def test_text_is_given_back_as_arrays_fill(tmp_path, kind, level):
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_bytes(some_rows(10))
+    text = some_rows(10_000) * 30  # 17 digits a value
+    large.write_bytes(gzip.compress(text, level) if level else text)
+    run = subprocess.run(
+        [sys.executable, "-c", MEASURE, small, large, kind], capture_output=True, text=True, check=True
+    )
+    peak, arrays = map(int, run.stdout.split())
+    assert peak < max(arrays, len(text)) + 0.75 * arrays  # the blocks in hand are there twice
 
 
 def test_a_line_longer_than_many_blocks():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +14,8 @@ from rankrls.io import load_letor, save_letor
 pytestmark = pytest.mark.shared_data
 
 
-@pytest.fixture(scope="module")
-def data() -> Path:
-    folder = os.environ.get("RANKRLS_DATA")
-    if not folder:
-        pytest.skip("RANKRLS_DATA does not point to the real data")
-    return Path(folder)
-
-
-def test_ohsumed(data):
-    tables = [load_letor(data / "ohsumed_letor1" / f"Fold{k}" / "testset.txt") for k in (2, 3, 4, 5, 1)]
+def test_ohsumed(data_dir):
+    tables = [load_letor(data_dir / "ohsumed_letor1" / f"Fold{k}" / "testset.txt") for k in (2, 3, 4, 5, 1)]
     assert sum(t.n_rows for t in tables) == 16140
     assert {t.n_features for t in tables} == {25}
     y = np.concatenate([t.y for t in tables])
@@ -38,8 +29,8 @@ def test_ohsumed(data):
     assert tables[-1].sha256 == hashlib.sha256(Path(tables[-1].path).read_bytes()).hexdigest()
 
 
-def test_mq2008(data):
-    tables = [load_letor(data / "mq2008_letor4" / f"Fold{k}" / "test.txt") for k in (2, 3, 4, 5, 1)]
+def test_mq2008(data_dir):
+    tables = [load_letor(data_dir / "mq2008_letor4" / f"Fold{k}" / "test.txt") for k in (2, 3, 4, 5, 1)]
     assert sum(t.n_rows for t in tables) == 15211
     assert {t.n_features for t in tables} == {46}
     assert len(np.unique(np.concatenate([t.qid for t in tables]))) == 784
@@ -47,15 +38,15 @@ def test_mq2008(data):
     assert tables[-1].comments[0] == "docid = GX004-93-7097963 inc = 0.0428115405134536 prob = 0.860366"
 
 
-def test_every_value_is_what_python_reads(data):
-    path = data / "mq2008_letor4" / "Fold1" / "vali.txt"
+def test_every_value_is_what_python_reads(data_dir):
+    path = data_dir / "mq2008_letor4" / "Fold1" / "vali.txt"
     table = load_letor(path)
     for row, line in zip(table.X, path.read_text().splitlines(), strict=True):
         assert row.tolist() == [float(t.split(":")[1]) for t in line.partition("#")[0].split()[2:]]
 
 
-def test_parses_with_two_hundred_thousand_features(data):
-    path = data / "parse_ranking" / "rank_train.light"
+def test_parses_with_two_hundred_thousand_features(data_dir):
+    path = data_dir / "parse_ranking" / "rank_train.light"
     table = load_letor(path)
     assert isinstance(table.X, sp.csr_array)
     assert table.n_rows == 100
@@ -70,8 +61,8 @@ def test_parses_with_two_hundred_thousand_features(data):
         assert dict(zip((X.indices[a:b] + first).tolist(), X.data[a:b].tolist(), strict=True)) == row
 
 
-def test_round_trip(data, tmp_path):
-    table = load_letor(data / "ohsumed_letor1" / "Fold1" / "validationset.txt")
+def test_round_trip(data_dir, tmp_path):
+    table = load_letor(data_dir / "ohsumed_letor1" / "Fold1" / "validationset.txt")
     save_letor(tmp_path / "copy.txt.gz", table.X, table.y, table.qid, comments=table.comments)
     copy = load_letor(tmp_path / "copy.txt.gz")
     assert copy.X.tobytes() == table.X.tobytes()

@@ -1,0 +1,296 @@
+"""The query scalers against the formulas, scikit-learn's scalers query by query, and exact arithmetic."""
+
+from __future__ import annotations
+
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, _scalers
+
+SCALERS = [
+    QueryMinMaxScaler(),
+    QueryMinMaxScaler(feature_range=(-1, 3)),
+    QueryStandardScaler(),
+    QueryStandardScaler(with_mean=False),
+    QueryStandardScaler(with_std=False),
+]
+
+
+@parametrize_with_checks(SCALERS)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def theirs(scaler):
+    """scikit-learn's scaler of the same options, for one query at a time."""
+    if isinstance(scaler, QueryMinMaxScaler):
+        return MinMaxScaler(feature_range=scaler.feature_range)
+    return StandardScaler(with_mean=scaler.with_mean, with_std=scaler.with_std)
+
+
+def query_by_query(scaler, X, qid):
+    out = np.empty_like(X)
+    for q in set(qid):
+        rows = np.flatnonzero([v == q for v in qid])
+        out[rows] = theirs(scaler).fit_transform(X[rows])
+    return out
+
+
+def some_data(m=60, n=5, queries=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((m, n)) * 3, 1)
+    X[:, 1] = 4.0
+    qid = rng.integers(0, queries, m)
+    qid[-1] = 99  # a query of one row
+    return X, qid
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+@pytest.mark.parametrize("layout", ["unsorted", "sorted", "text", "objects", "one", "all single"])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_equals_scikit_learn_query_by_query(scaler, layout, order):
+    X, qid = some_data()
+    qid = {
+        "unsorted": qid,
+        "sorted": np.sort(qid),
+        "text": np.array([f"q{v}" for v in qid]),
+        "objects": [("site", int(v)) for v in qid],
+        "one": np.zeros(60),
+        "all single": np.arange(60),
+    }[layout]
+    given_X = {"C": X, "F": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2]}[order]
+    before = given_X.copy()
+    out = clone(scaler).fit_transform(given_X, qid=qid)
+    np.testing.assert_allclose(out, query_by_query(scaler, X, list(qid)), rtol=1e-13, atol=1e-14)
+    assert np.array_equal(given_X, before)
+    again = clone(scaler).fit(given_X, qid=qid).transform(given_X, qid=qid)
+    assert np.array_equal(again, out)
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_blocks_columns_and_threads_do_not_matter(scaler, monkeypatch):
+    X, qid = some_data(m=300, n=20)
+    expected = clone(scaler).fit_transform(X, qid=qid)
+    whole = clone(scaler).fit_transform(X)
+    for block, threads in ((1, 1), (64, 3), (3000, 2)):
+        monkeypatch.setattr(_scalers, "_BLOCK", block)
+        monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
+        assert np.array_equal(clone(scaler).fit_transform(X, qid=qid), expected)
+        assert np.array_equal(clone(scaler).fit_transform(X), whole)
+    rows = np.random.default_rng(1).permutation(300)
+    moved = clone(scaler).fit_transform(X[rows], qid=qid[rows])
+    np.testing.assert_allclose(moved, expected[rows], rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_without_qid_it_is_scikit_learns_scaler(scaler):
+    X, _ = some_data()
+    new = some_data(seed=1)[0]
+    ours = clone(scaler).fit(X)
+    reference = theirs(scaler).fit(X)
+    np.testing.assert_allclose(ours.transform(X), reference.transform(X), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(ours.transform(new), reference.transform(new), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(ours.transform(new[:1]), reference.transform(new[:1]), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_qid_in_fit_and_in_transform_go_together(scaler):
+    X, qid = some_data()
+    with pytest.raises(ValueError, match="was fitted with qid and has to be given qid"):
+        clone(scaler).fit(X, qid=qid).transform(X)
+    with pytest.raises(ValueError, match="was fitted without qid"):
+        clone(scaler).fit(X).transform(X, qid=qid)
+    with pytest.raises(ValueError, match="qid has 3 entries but there are 60 rows"):
+        clone(scaler).fit(X, qid=qid[:3])
+    with pytest.raises(ValueError, match="qid has 3 entries but there are 60 rows"):
+        clone(scaler).fit(X, qid=qid).transform(X, qid=qid[:3])
+    other = clone(scaler).fit(X[:3], qid=qid[:3]).transform(X, qid=qid)
+    assert np.array_equal(other, clone(scaler).fit_transform(X, qid=qid))
+
+
+def test_constant_features_and_single_rows_become_zero():
+    X = np.array([[0.1, 5.0], [0.1, 6.0], [0.1, 7.0], [3.3, -2.0]])
+    for scaler in (QueryMinMaxScaler(), QueryStandardScaler()):
+        out = scaler.fit_transform(X, qid=[1, 1, 1, 2])
+        assert out[:, 0].tolist() == [0, 0, 0, 0]
+        assert out[3].tolist() == [0, 0]
+    assert QueryMinMaxScaler((-1, 2)).fit_transform(X, qid=[1, 1, 1, 2])[3].tolist() == [-1, -1]
+    kept = QueryStandardScaler(with_mean=False).fit_transform(X, qid=[1, 1, 1, 2])
+    assert kept[:, 0].tolist() == [0.1, 0.1, 0.1, 3.3]
+
+
+def nearly_any(bound):
+    return st.floats(-bound, bound, allow_subnormal=True)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda m: st.tuples(
+            arrays(float, (m, 2), elements=st.one_of(nearly_any(1e-300), nearly_any(10), nearly_any(1.7e308))),
+            arrays(int, m, elements=st.integers(0, 2)),
+        )
+    )
+)
+def test_min_max_is_right_to_rounding(data):
+    X, qid = data
+    out = QueryMinMaxScaler().fit_transform(X, qid=qid)
+    assert (out >= 0).all()
+    assert (out <= 1).all()
+    for (i, j), got in np.ndenumerate(out):
+        column = [Fraction(v) for v in X[qid == qid[i], j]]
+        spread = max(column) - min(column)
+        exact = (Fraction(X[i, j]) - min(column)) / spread if spread else Fraction(0)
+        # three roundings: two differences, one quotient
+        assert abs(Fraction(got) - exact) <= 4 * Fraction(2) ** -53 * exact + Fraction(2) ** -400
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7, 1e12, -1e15])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_far_from_zero(offset, dtype):
+    X = (offset + np.random.default_rng(0).standard_normal((40, 3))).astype(dtype)
+    qid = np.arange(40) % 3
+    for scaler in (QueryMinMaxScaler(), QueryStandardScaler()):
+        out = scaler.fit_transform(X, qid=qid)
+        assert out.dtype == dtype
+        near = X.astype(float) - offset  # exact: the same numbers without the offset
+        expected = clone(scaler).fit_transform(near, qid=qid)
+        np.testing.assert_allclose(out, expected, rtol=1e-14 if dtype == np.float64 else 1e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-200, 1e200, 1e307])
+def test_absurd_magnitudes(size):
+    X = np.array([[1.0], [-3.0], [7.0], [4.0]]) * size
+    unit = np.array([[1.0], [-3.0], [7.0], [4.0]])
+    for scaler in (QueryMinMaxScaler(), QueryStandardScaler(), QueryStandardScaler(with_mean=False)):
+        expected = clone(scaler).fit_transform(unit, qid=[0] * 4)
+        np.testing.assert_allclose(scaler.fit_transform(X, qid=[0] * 4), expected, rtol=1e-14)
+    sparse = QueryStandardScaler(with_mean=False).fit_transform(sp.csr_array(X), qid=[0] * 4)
+    np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-14)
+
+
+@given(st.integers(0, 1000), st.integers(1, 25), st.integers(1, 4), st.sampled_from([np.float64, np.float32]))
+def test_sparse_equals_dense(seed, m, n, dtype):
+    rng = np.random.default_rng(seed)
+    X = (np.round(rng.standard_normal((m, n)), 1) * (rng.random((m, n)) < 0.6) + (rng.random(n) < 0.2)).astype(dtype)
+    qid = rng.integers(0, 4, m)
+    for options in ({}, {"with_std": False}):
+        for ids in (qid, None):
+            scaler = QueryStandardScaler(with_mean=False, **options)
+            dense = scaler.fit_transform(X, qid=ids)
+            sparse = scaler.fit_transform(sp.csr_array(X), qid=ids)
+            assert isinstance(sparse, sp.csr_array)
+            assert sparse.dtype == dtype
+            np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+def test_sparse_entries_out_of_order_or_in_parts():
+    X = sp.csr_array(([1.0, 2.0, 3.0, 4.0, 1.0], [1, 0, 0, 1, 1], [0, 2, 5]), shape=(2, 2))
+    before = X.copy()
+    scaler = QueryStandardScaler(with_mean=False)
+    out = scaler.fit_transform(X, qid=[0, 0])
+    np.testing.assert_allclose(out.toarray(), scaler.fit_transform(X.toarray(), qid=[0, 0]))
+    assert X.data.tolist() == before.data.tolist()
+    assert X.indices.tolist() == before.indices.tolist()
+    matrix = scaler.fit_transform(sp.csc_matrix(X), qid=[0, 0])
+    np.testing.assert_allclose(matrix.toarray(), out.toarray())
+
+
+def test_sparse_is_refused_where_it_would_become_dense():
+    X = sp.csr_array(np.eye(3))
+    with pytest.raises(ValueError, match=r"would make sparse X dense.*with_mean=False"):
+        QueryMinMaxScaler().fit(X, qid=[1, 1, 1])
+    with pytest.raises(ValueError, match=r"would make sparse X dense.*with_mean=False"):
+        QueryStandardScaler().fit(X, qid=[1, 1, 1])
+    fitted = QueryStandardScaler().fit(np.eye(3))
+    with pytest.raises(ValueError, match="would make sparse X dense"):
+        fitted.transform(X)
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_bad_values_are_named(bad, word):
+    X = np.ones((9, 3))
+    X[7, 2] = bad
+    with pytest.raises(ValueError, match=rf"X contains {word} in row 7, column 2: features must be finite"):
+        QueryMinMaxScaler().fit(X)
+    fitted = QueryMinMaxScaler().fit(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=rf"X contains {word} in row 7, column 2"):
+        fitted.transform(X)
+    frame = pd.DataFrame(X, columns=["bm25", "age", "rank"])
+    with pytest.raises(ValueError, match=rf"X contains {word} in row 7, column 2 \(rank\)"):
+        QueryStandardScaler().fit(frame)
+    with pytest.raises(ValueError, match=rf"X contains {word} in row 7, column 2"):
+        QueryStandardScaler(with_mean=False).fit(sp.csr_array(X))
+
+
+def test_finite_values_whose_sum_is_not():
+    X = np.full((4, 2), 1.5e308)
+    assert QueryMinMaxScaler().fit_transform(X).tolist() == [[0, 0]] * 4
+    QueryStandardScaler(with_mean=False).fit(sp.csr_array(X))
+
+
+@pytest.mark.parametrize("ends", [(1, 1), (2, 1), (0, np.inf), (0,), "01", None, (np.nan, 1), ("a", "b")])
+def test_feature_range_is_checked(ends):
+    with pytest.raises(ValueError, match="feature_range must be two finite numbers"):
+        QueryMinMaxScaler(feature_range=ends).fit(np.eye(2))
+
+
+def test_set_output_and_feature_names():
+    X, qid = some_data()
+    frame = pd.DataFrame(X, columns=list("abcde"), index=np.arange(60) + 100)
+    scaler = QueryMinMaxScaler().set_output(transform="pandas")
+    out = scaler.fit_transform(frame, qid=pd.Series(qid, index=frame.index))
+    assert out.columns.tolist() == list("abcde")
+    assert out.index.tolist() == frame.index.tolist()
+    assert np.array_equal(out.to_numpy(), QueryMinMaxScaler().fit_transform(X, qid=qid))
+    assert scaler.get_feature_names_out().tolist() == list("abcde")
+    assert scaler.n_features_in_ == 5
+
+
+@pytest.mark.parametrize("ids", ["few", "many", None])
+def test_the_result_is_the_only_large_array(ids):
+    X = np.random.default_rng(0).standard_normal((40_000, 50))  # 16 MB
+    qid = {"few": np.arange(40_000) // 20_000, "many": np.arange(40_000) // 10, None: None}[ids]
+    for scaler in (QueryMinMaxScaler(), QueryStandardScaler()):
+        scaler.fit(X[:100], qid=None if qid is None else qid[:100])
+        scaler.transform(X[:100], qid=None if qid is None else qid[:100])
+        tracemalloc.start()
+        try:
+            out = scaler.transform(X, qid=qid)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < out.nbytes + 8e6  # blocks of 1 to 3 MB, and a few numbers a row
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_qid_travels_through_a_pipeline():
+    X, qid = some_data()
+    y = np.arange(60.0)
+    scaler = QueryStandardScaler().set_fit_request(qid=True).set_transform_request(qid=True)
+    pipeline = make_pipeline(scaler, Ridge()).fit(X, y, qid=qid)
+    Z = QueryStandardScaler().fit_transform(X, qid=qid)
+    np.testing.assert_allclose(pipeline.predict(X, qid=qid), Ridge().fit(Z, y).predict(Z))
+    with pytest.raises(ValueError, match="has to be given qid"):
+        pipeline.predict(X)
+    nested = Pipeline([("scale", Pipeline([("inner", scaler)])), ("fit", Ridge())]).fit(X, y, qid=qid)
+    np.testing.assert_allclose(nested.predict(X, qid=qid), pipeline.predict(X, qid=qid))
