@@ -1,0 +1,119 @@
+"""Where a model comes from, as plain values that JSON can hold."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from rankrls import __version__
+
+__all__ = ["describe"]
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
+_LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
+
+
+def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a model file says about its model.
+
+    Parameters
+    ----------
+    model : estimator
+        What is saved.
+    final : estimator
+        ``model``, or its last step.
+    given : mapping, optional
+        What the caller wants to have in the file.
+
+    Raises
+    ------
+    ValueError
+        Where ``given`` holds something that JSON cannot.
+    """
+    kernel = final._kernel_
+    names = getattr(final, "feature_names_in_", None)
+    coefficients = final.coef_.T if hasattr(final, "coef_") else final.dual_coef_
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"rankrls": __version__, "python": platform.python_version(), **_versions()},
+        "estimator": type(final).__name__,
+        "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
+        "parameters": {name: plain(value) for name, value in final.get_params(deep=False).items()},
+        "alpha": plain(final.alpha_),
+        "kernel": _kernel(kernel),
+        "n_queries": int(final.n_queries_),
+        "n_features": plain(getattr(final, "n_features_in_", None)),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "n_targets": 1 if coefficients.ndim == 1 else int(coefficients.shape[1]),
+        "n_training_items": None if hasattr(final, "coef_") else int(coefficients.shape[0]),
+        "selection": _selection(final),
+        "given": _given(given),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON can hold: numbers, words and lists of them as they are, anything else as its repr."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value] if len(value) <= _LONGEST else f"{len(value)} values"
+    return repr(value)
+
+
+def _versions() -> dict[str, str]:
+    out = {}
+    for name in _PACKAGES:
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:  # vendored or frozen: the name is then not installed as a distribution
+            out[name] = "unknown"
+    return out
+
+
+def _kernel(kernel: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": kernel.name}
+    if kernel.name not in ("linear", "precomputed"):
+        out["gamma"] = kernel.gamma
+    if kernel.name in ("polynomial", "poly"):
+        out["degree"] = kernel.degree
+    if kernel.name in ("polynomial", "poly", "sigmoid"):
+        out["coef0"] = kernel.coef0
+    return out
+
+
+def _selection(final: Any) -> dict[str, Any] | None:
+    """How the parameters were chosen, and what the choice was worth; None where they were given."""
+    if not hasattr(final, "selection_"):
+        return None
+    return {
+        "how": final.selection_,
+        "measure": str(final.scoring),
+        "value": plain(final.best_score_),
+        "standard_error": plain(final.best_score_error_),
+        "rule": final.rule,
+        "chosen": plain(final.best_params_),
+        "alpha_at_edge": bool(final.alpha_at_edge_),
+    }
+
+
+def _given(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if given is None:
+        return {}
+    try:
+        if not isinstance(given, Mapping):
+            raise TypeError(f"got {type(given).__name__}")
+        return dict(json.loads(json.dumps(dict(given), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"provenance must be a mapping of values that JSON can hold: {error}.") from None

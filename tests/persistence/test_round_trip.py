@@ -1,0 +1,352 @@
+"""What is saved is what is loaded."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
+
+import rankrls
+from rankrls import RankRLS, RankRLSCV, load, save
+from rankrls.metrics import Measure
+from rankrls.persistence import read_info
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(48, 6))
+    qid = np.repeat(np.arange(12), 4)
+    y = np.round(X @ [2.0, 1.0, 0.0, 0.0, -1.0, 0.5] + rng.normal(size=48))
+    return X, y, qid
+
+
+def round_trip(model, tmp_path, **options):
+    path = tmp_path / "model.skops"
+    save(model, path, **options)
+    return load(path)
+
+
+def assert_same(a, b):
+    """Two fitted estimators hold the same parameters and the same fitted values."""
+    assert type(a) is type(b)
+    assert a.get_params() == b.get_params()
+    assert vars(a).keys() == vars(b).keys()
+    for name in vars(a):
+        assert_equal(vars(a)[name], vars(b)[name], name)
+
+
+def assert_equal(x, y, name):
+    assert type(x) is type(y), name
+    if isinstance(x, np.ndarray):
+        assert x.dtype == y.dtype, name
+        assert x.flags.f_contiguous == y.flags.f_contiguous, name
+        np.testing.assert_array_equal(x, y, err_msg=name)
+    elif sparse.issparse(x):
+        assert x.dtype == y.dtype, name
+        np.testing.assert_array_equal(x.toarray(), y.toarray(), err_msg=name)
+    elif isinstance(x, list | tuple):
+        assert len(x) == len(y), name
+        for one, other in zip(x, y, strict=True):
+            assert_equal(one, other, name)
+    elif isinstance(x, dict):
+        assert list(x) == list(y), name
+        for key in x:
+            assert_equal(x[key], y[key], f"{name}.{key}")
+    elif type(x).__module__.startswith("rankrls."):
+        assert_equal(vars(x), vars(y), name)
+    else:
+        assert x == y or (x != x and y != y), name
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankRLS(alpha=0.5, ties="exclude", balance="queries"),
+        RankRLS(alpha=0.0, solver="dual"),
+        RankRLS(kernel="rbf", gamma=0.3, regression_weight=0.2),
+        RankRLS(kernel="poly", degree=2, coef0=0.5),
+        RankRLS(kernel="laplacian"),
+        RankRLS(kernel="sigmoid", gamma=0.1),
+        RankRLSCV(),
+        RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
+        RankRLSCV((0.1, 1.0), scoring="ndcg@3", rule="one_se", cv=3),
+        RankRLSCV(scoring=Measure("map", relevant=0.0), cv=GroupKFold(4)),
+        RankRLSCV((1.0, 10.0), cv=[(np.arange(24), np.arange(24, 48)), (np.arange(24, 48), np.arange(24))]),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "frame"])
+def test_fit(model, kind, data, tmp_path):
+    X, y, qid = data
+    if getattr(model, "scoring", None) == "ndcg@3":
+        y = y - y.min()
+    if kind == "float32":
+        X = X.astype(np.float32)
+    if kind == "sparse":
+        X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=list("abcdef"))
+    model.fit(X, y, qid=qid)
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.rank(X, qid=qid), model.rank(X, qid=qid))
+    if isinstance(model, RankRLSCV) and not isinstance(model.cv, str | int | None):
+        for one in (model, again):  # splitters and splits have no equality
+            one.cv = None
+    assert_same(again, model)
+
+
+def test_several_targets(data, tmp_path):
+    X, y, qid = data
+    Y = np.column_stack([y, -y, X[:, 0]])
+    for model in (RankRLS(), RankRLS(kernel="rbf"), RankRLS(ties="exclude")):
+        again = round_trip(model.fit(X, Y, qid=qid), tmp_path)
+        assert again.predict(X).shape == (48, 3)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert read_info(tmp_path / "model.skops")["n_targets"] == 3
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankRLS(kernel="rbf"), RankRLSCV()], ids=repr)
+def test_fit_pairs(model, data, tmp_path):
+    X, _, _ = data
+    rng = np.random.default_rng(1)
+    winners, losers = rng.permutation(48)[:20], rng.permutation(48)[:20]
+    kept = winners != losers
+    model.fit_pairs(X, winners[kept], losers[kept])
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert not read_info(tmp_path / "model.skops")["updatable"]
+
+
+def test_precomputed_kernel(data, tmp_path):
+    X, y, qid = data
+    model = RankRLS(kernel="precomputed").fit(X @ X.T, y, qid=qid)
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.predict(X[:5] @ X.T), model.predict(X[:5] @ X.T))
+
+
+@pytest.mark.parametrize("ids", ["int", "str", "float", "tuple"])
+def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
+    X, y, qid = data
+    named = {
+        "int": list(range(12)),
+        "str": [f"q{k}\0\ud800é" for k in range(12)],
+        "float": [k + 0.1 for k in range(12)],
+        "tuple": [("user", k) for k in range(12)],
+    }[ids]
+    labels = [named[k] for k in qid]
+    first, last = slice(0, 32), slice(32, 48)
+    model = RankRLS(alpha=0.1).fit(X[first], y[first], qid=labels[first])
+    again = round_trip(model, tmp_path)
+    assert read_info(tmp_path / "model.skops")["updatable"]
+    for one in (model, again):
+        one.partial_fit(X[last], y[last], qid=labels[last])
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_allclose(again.coef_, RankRLS(alpha=0.1).fit(X, y, qid=labels).coef_, rtol=1e-9)
+    again.forget(X[last], y[last], qid=labels[last])
+    np.testing.assert_allclose(
+        again.coef_, RankRLS(alpha=0.1).fit(X[first], y[first], qid=labels[first]).coef_, rtol=1e-9
+    )
+    with pytest.raises(ValueError, match="has been seen before"):
+        again.partial_fit(X[first], y[first], qid=labels[first])
+
+
+def test_not_updatable_is_small_and_says_so(data, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(300, 150)), rng.normal(size=300), np.repeat(np.arange(100), 3)
+    model = RankRLS().fit(X, y, qid=qid)
+    save(model, tmp_path / "large.skops")
+    save(model, tmp_path / "small.skops", updatable=False)
+    assert (tmp_path / "small.skops").stat().st_size < 20_000 < 180_000 < (tmp_path / "large.skops").stat().st_size
+    assert hasattr(model, "_equations")  # saving changes nothing
+    small = load(tmp_path / "small.skops")
+    np.testing.assert_array_equal(small.predict(X), model.predict(X))
+    assert not read_info(tmp_path / "small.skops")["updatable"]
+    with pytest.raises(ValueError, match="partial_fit cannot continue this model"):
+        small.partial_fit(X, y, qid=qid + 1000)
+
+
+def test_query_ids_that_json_cannot_hold(data, tmp_path):
+    X, y, qid = data
+    stamps = np.array([np.datetime64("2020-01-01") + int(k) for k in qid])
+    model = RankRLS().fit(X, y, qid=stamps)
+    with pytest.raises(ValueError, match=r"an id is datetime\.date.*updatable=False"):
+        save(model, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+    again = round_trip(model, tmp_path, updatable=False)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler])
+def test_pipeline_of_column_scalers(scaler, data, tmp_path):
+    X, y, _ = data
+    model = make_pipeline(scaler(), RankRLS()).fit(X, y)
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert read_info(tmp_path / "model.skops")["steps"] == [scaler.__name__]
+
+
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryMinMaxScaler((-1, 1)), QueryStandardScaler()], ids=repr)
+def test_pipeline_of_query_scalers(scaler, data, tmp_path):
+    X, y, qid = data
+    X_new, new = X[::-1] * 3 + 1, np.repeat(np.arange(6), 8)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler.set_fit_request(qid=True).set_transform_request(qid=True)
+        model = make_pipeline(scaler, RankRLSCV(kernel="rbf")).fit(X, y, qid=qid)
+        again = round_trip(model, tmp_path)
+        np.testing.assert_array_equal(again.predict(X_new, qid=new), model.predict(X_new, qid=new))
+        assert again.predict(X_new, qid=new).std() > 0
+    model = make_pipeline(clone(scaler), RankRLS()).fit(X, y)  # one query: the scaler learns
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X_new), model.predict(X_new))
+
+
+def test_pipeline_with_a_step_that_does_nothing(data, tmp_path):
+    X, y, _ = data
+    model = make_pipeline("passthrough", RankRLS(kernel="rbf")).fit(X, y)
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+
+
+def test_metadata_requests_survive(data, tmp_path):
+    X, y, qid = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = RankRLS().set_fit_request(sample_weight=True).fit(X, y, qid=qid)
+        again = round_trip(model, tmp_path)
+        assert again.get_metadata_routing().fit.requests["sample_weight"] is True
+        assert again.get_metadata_routing().fit.requests["qid"] is True
+
+
+def test_provenance(data, tmp_path):
+    X, y, qid = data
+    before = datetime.now(UTC)
+    model = RankRLSCV(scoring="map").fit(pd.DataFrame(X, columns=list("abcdef")), y, qid=qid)
+    path = tmp_path / "model.skops"
+    save(model, path, provenance={"sha256": "ab" * 32, "rows": 48})
+    info = read_info(path)
+    assert info["format_version"] == 1
+    assert info["versions"]["rankrls"] == rankrls.__version__
+    assert info["versions"]["numpy"] == np.__version__
+    assert {"python", "scipy", "scikit-learn", "skops"} <= info["versions"].keys()
+    assert abs((datetime.fromisoformat(info["created"]) - before).total_seconds()) < 60
+    assert info["estimator"] == "RankRLSCV"
+    assert info["parameters"]["alphas"] == "auto"
+    assert info["alpha"] == model.alpha_
+    assert info["kernel"] == {"name": "linear"}
+    assert (info["n_queries"], info["n_features"], info["n_targets"]) == (12, 6, 1)
+    assert info["feature_names"] == list("abcdef")
+    assert info["selection"]["how"] == model.selection_
+    assert info["selection"]["value"] == model.best_score_
+    assert info["selection"]["standard_error"] == model.best_score_error_
+    assert info["selection"]["measure"] == "map"
+    assert info["given"] == {"sha256": "ab" * 32, "rows": 48}
+    # nothing of the model is made to read it
+    code = (
+        "import sys; from rankrls.persistence import read_info; read_info(sys.argv[1]); print('sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("given", [{"a": object()}, {"a": float("nan")}, [1, 2], "text"])
+def test_provenance_must_be_json(given, data, tmp_path):
+    X, y, qid = data
+    with pytest.raises(ValueError, match="provenance must be a mapping of values that JSON can hold"):
+        save(RankRLS().fit(X, y, qid=qid), tmp_path / "m", provenance=given)
+    assert not list(tmp_path.iterdir())
+
+
+def module_level_kernel(x, z):
+    return float(x @ z)
+
+
+def test_save_refuses_what_load_could_not_trust(data, tmp_path):
+    X, y, qid = data
+
+    class Local(RankRLS):
+        pass
+
+    with_object = RankRLSCV().fit(X, y, qid=qid)
+    with_object.cv = iter([(np.arange(3), np.arange(3))])
+    refused = [
+        (RankRLS(kernel=lambda x, z: float(x @ z)), r"its kernel is the function '.*<lambda>'"),
+        (RankRLS(kernel=module_level_kernel), "its kernel is the function 'module_level_kernel'"),
+        (RankRLSCV(scoring=lambda t, s: 0.5), r"scoring is a .*<lambda>"),
+        (RankRLSCV(scoring=Measure("ndcg", k=3, gain=np.abs)), "scoring.gain is a numpy.absolute"),
+        (Local(), "Local"),
+    ]
+    path = tmp_path / "model.skops"
+    path.write_bytes(b"old")
+    for model, message in refused:
+        model.fit(X, y, qid=qid)
+        with pytest.raises(ValueError, match=message):
+            save(model, path)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        save(with_object, path)
+    objects = ["a", "bb", "ccc", "d"]
+    model = RankRLS(kernel=lambda x, z: float(len(x) * len(z))).fit(objects, [1, 2, 3, 0], qid=[0, 0, 0, 0])
+    with pytest.raises(ValueError, match="no code that load could trust"):
+        save(model, path)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["model.skops"]
+
+
+def test_save_refuses_what_is_no_fitted_model(data, tmp_path):
+    X, y, _ = data
+    with pytest.raises(NotFittedError):
+        save(RankRLS(), tmp_path / "m")
+    with pytest.raises(NotFittedError):
+        save(make_pipeline(StandardScaler(), RankRLSCV()), tmp_path / "m")
+    with pytest.raises(ValueError, match="got Ridge"):
+        save(Ridge().fit(X, y), tmp_path / "m")
+    with pytest.raises(ValueError, match="a pipeline that ends in Ridge"):
+        save(make_pipeline(StandardScaler(), Ridge()).fit(X, y), tmp_path / "m")
+    with pytest.raises(ValueError, match="PolynomialFeatures"):
+        save(make_pipeline(PolynomialFeatures(), RankRLS()).fit(X, y), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there(data, tmp_path):
+    X, y, qid = data
+    with pytest.raises(FileNotFoundError):
+        save(RankRLS().fit(X, y, qid=qid), tmp_path / "none" / "m.skops")
+    with pytest.raises(IsADirectoryError):
+        save(RankRLS().fit(X, y, qid=qid), tmp_path)
+
+
+def test_a_full_disk_leaves_the_old_file(data, tmp_path):
+    resource = pytest.importorskip("resource", reason="limits on the size of a file are a POSIX matter")
+    X, y, qid = data
+    path = tmp_path / "model.skops"
+    save(RankRLS().fit(X, y, qid=qid), path)
+    old = path.read_bytes()
+    large = RankRLS(kernel="rbf").fit(np.repeat(X, 40, axis=1), y, qid=qid)  # X_fit_ alone is 92 kB
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+    try:
+        with pytest.raises(OSError, match=re.escape(str(path.resolve()))):
+            save(large, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["model.skops"]
+
+
+def test_the_file_is_a_plain_zip(data, tmp_path):
+    X, y, qid = data
+    save(RankRLS(kernel="rbf").fit(sparse.csr_array(X), y, qid=qid), tmp_path / "m.skops")
+    with zipfile.ZipFile(tmp_path / "m.skops") as archive:
+        assert archive.testzip() is None
+        assert all(m.compress_type == zipfile.ZIP_STORED for m in archive.infolist())
