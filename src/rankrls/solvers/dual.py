@@ -140,11 +140,11 @@ class DualProblem:
         """
         check_holdout_alphas(alphas)
         s = self.spectrum
-        s.inverse(alphas)  # an indefinite kernel is refused here too
+        inverse = s.inverse(alphas)
         right = s.vectors.T @ self.target
         out = np.full((self.size, len(alphas), right.shape[1]), np.nan)
         unseen = None if self.unseen is None else self.unseen @ s.vectors
-        run = lambda block: self._hold(block, alphas, right, unseen, out)
+        run = lambda block: self._hold(block, alphas, inverse, right, unseen, out)
         if len(blocks) >= n_threads():
             with one_blas_thread():
                 map_threads(run, blocks)
@@ -157,6 +157,7 @@ class DualProblem:
         self,
         block: Any,
         alphas: NDArray[np.float64],
+        inverse: NDArray[np.float64],
         right: NDArray[np.float64],
         unseen: NDArray[np.float64] | None,
         out: NDArray[np.float64],
@@ -166,7 +167,6 @@ class DualProblem:
         inside = None
         if isinstance(graph, ScoredGraph) and unseen is not None:
             inside = _Inside(graph, block, unseen)
-        alive = s.values != 0.0
         for k, alpha in enumerate(alphas):
             # alpha C^-1 = I - H, bounded by 1 however small alpha is.
             slack = alpha / (s.values + alpha)
@@ -176,8 +176,7 @@ class DualProblem:
                 assert isinstance(graph, PairGraph)
                 out[block, k] = fitted / np.sqrt(graph.weight[block])[:, None]
             else:
-                weight = np.divide(1.0, s.values + alpha, out=np.zeros_like(slack), where=alive)
-                out[block, k] = inside.scores(fitted, weight[:, None] * (right - V.T @ error))
+                out[block, k] = inside.scores(fitted, inverse[:, k : k + 1] * (right - V.T @ error))
 
 
 class _Inside:

@@ -57,13 +57,13 @@ class _Holder:
 
     rows: ScoredRows | PairRows
     target: NDArray[np.float64]
-    values: NDArray[np.float64]  # non-zero eigenvalues, (r,)
-    vectors: NDArray[np.float64]  # (n, r)
-    right: NDArray[np.float64]  # b, (r, targets)
+    values: NDArray[np.float64]  # eigenvalues, (n,)
+    vectors: NDArray[np.float64]  # (n, n)
+    right: NDArray[np.float64]  # b, (n, targets)
     alphas: NDArray[np.float64]
-    inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (r, alphas * targets)
+    inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (n, alphas * targets)
     full: NDArray[np.float64]  # coefficients of all rows, likewise
-    centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, r)
+    centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, n)
     cutoff: float
 
     @property
@@ -105,14 +105,13 @@ def holdout_scores(
         Scores of items, or score differences of pairs; NaN for rows in no block.
     """
     check_holdout_alphas(alphas)
-    alive = decomposition.values != 0.0
-    V = np.ascontiguousarray(decomposition.vectors[:, alive])
+    V = np.ascontiguousarray(decomposition.vectors)
     right = V.T @ rhs
-    D = np.repeat(decomposition.inverse(alphas)[alive], right.shape[1], axis=1)
+    D = np.repeat(decomposition.inverse(alphas), right.shape[1], axis=1)
     holder = _Holder(
         rows,
         target,
-        decomposition.values[alive],
+        decomposition.values,
         V,
         right,
         alphas,
@@ -123,8 +122,8 @@ def holdout_scores(
     )
     out = np.full((rows.n_rows, len(alphas) * right.shape[1]), np.nan)
     lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
-    n, r = V.shape
-    iterate = 2.0 * lengths * n * r + 6 * 4.0 * lengths * r * D.shape[1]
+    n = len(V)
+    iterate = 2.0 * lengths * n * n + 6 * 4.0 * lengths * n * D.shape[1]
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
     small = iterate <= downdate
     threads = n_threads()
@@ -162,8 +161,8 @@ def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None
     D = h.rows.differences(numbers) @ h.vectors
     Z = h.rows.factor_of(numbers, D, h.vectors)
     if all(_length(b) == 1 for b in blocks):
-        scores, settled = _singles(h, D, Z, h.target[numbers])
-        out[numbers] = scores + _centre_scores(h, numbers, h.full)
+        # A held-out row moves the score of its own centre too, so the two are taken together.
+        out[numbers], settled = _singles(h, D + h.centres[h.rows.centre_of(numbers)], Z, h.target[numbers])
         for row in numbers[~settled]:
             _downdate(h, np.array([row]), out, threads=1)
         return
@@ -179,18 +178,18 @@ def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None
 
 
 def _singles(
-    h: _Holder, D: NDArray[np.float64], Z: NDArray[np.float64], target: NDArray[np.float64]
+    h: _Holder, X: NDArray[np.float64], Z: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Leave-one-out of every row, (rows, alphas * targets), and which rows it can be trusted for."""
+    """Leave-one-out scores of rows X of factor Z, (rows, alphas * targets), and which of them can be trusted."""
     slack = 1.0 - (Z * Z) @ h.inverse
     settled = np.asarray((slack > 1e-6).all(axis=1))
     slack[~settled] = 1.0
     residual = (h.spread(target) - Z @ h.full) / slack
-    return D @ h.full - ((D * Z) @ h.inverse) * residual, settled
+    return X @ h.full - ((X * Z) @ h.inverse) * residual, settled
 
 
 def _iterate(h: _Holder, Z: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Coefficients without the block, (r, alphas * targets), or None where a column does not settle."""
+    """Coefficients without the block, (n, alphas * targets), or None where a column does not settle."""
     right = h.spread(h.right - Z.T @ target)
     inverse = h.inverse
 

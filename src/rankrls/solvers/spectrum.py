@@ -14,6 +14,9 @@ from scipy import linalg
 
 __all__ = ["Spectrum", "auto_alphas", "solve_one", "spectrum"]
 
+_LOST = 1e3
+"""An alpha of so many cutoffs stands clear of the rounding noise of the null space."""
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -37,10 +40,12 @@ class Spectrum:
         return int(np.count_nonzero(self.values))
 
     def inverse(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``1 / (values + alpha)``, shape (n, alphas); 0 in the null space.
+        """``1 / (values + alpha)``, shape (n, alphas); 0 in the null space where alpha is lost in its noise.
 
-        The null space carries no right-hand side, only its rounding error: leaving it out is the limit
-        ``alpha -> 0`` from above (minimum norm) and keeps that error from being divided by a tiny ``alpha``.
+        The null space carries next to no right-hand side, but rounding errors of it: for an alpha near the cutoff
+        leaving it out is the limit ``alpha -> 0`` from above (minimum norm), and keeps those errors from being divided
+        by a tiny number. A larger alpha divides them harmlessly, and what little is there counts: a direction of
+        eigenvalue lambda still moves the scores of new items by up to ``sqrt(lambda) / alpha``.
 
         Raises
         ------
@@ -48,17 +53,18 @@ class Spectrum:
             Where ``value + alpha`` is not positive for a negative eigenvalue (an indefinite kernel): the problem
             has no minimum there.
         """
-        total = self.values[:, None] + alphas
         null = self.values == 0.0
+        total = self.values[:, None] + alphas
         if not null.all() and total[~null].min(initial=np.inf) <= 0.0:
             raise ValueError(
                 f"The kernel is not positive semidefinite: its smallest eigenvalue on the compared pairs is "
                 f"{self.values.min():.3g}, so every alpha must be larger than {-self.values.min():.3g}; got "
                 f"{alphas.min():.3g}."
             )
-        total[null] = 1.0
+        dropped = null[:, None] & (alphas <= _LOST * self.cutoff)
+        total[dropped] = 1.0
         out = 1.0 / total
-        out[null] = 0.0
+        out[dropped] = 0.0
         return np.asarray(out)
 
 

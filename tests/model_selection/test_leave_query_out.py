@@ -1,0 +1,88 @@
+"""leave_query_out through its public face: refits, groupings, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankrls import RankRLS
+from rankrls.model_selection import leave_query_out
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+QID = RNG.permutation(np.repeat(np.arange(12), 5))
+Y = np.round(X @ [1.0, 2.0, 0.0, -1.0] + RNG.normal(size=60))
+
+
+def refit(model, held, y=Y, weights=None):
+    train = ~held
+    w = None if weights is None else weights[train]
+    return model.fit(X[train], y[train], qid=QID[train], sample_weight=w).predict(X[held])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_equals_refits(kernel, ties, grouped):
+    weights = RNG.random(60) + 0.2
+    groups = QID % 5 if grouped else None
+    alphas = [0.05, 1.0, 20.0]
+    model = RankRLS(kernel=kernel, ties=ties, balance="pairs")
+    scores = leave_query_out(model, X, Y, qid=QID, alphas=alphas, groups=groups, sample_weight=weights)
+    assert scores.shape == (60, 3)
+    for block in np.unique(QID if groups is None else groups):
+        held = (QID if groups is None else groups) == block
+        for k, alpha in enumerate(alphas):
+            expected = refit(RankRLS(alpha=alpha, kernel=kernel, ties=ties, balance="pairs"), held, weights=weights)
+            np.testing.assert_allclose(scores[held, k], expected, rtol=1e-7, atol=1e-9)
+
+
+def test_one_alpha_several_targets_and_shapes():
+    two = np.column_stack((Y, -Y[::-1]))
+    model = RankRLS(alpha=0.3)
+    assert leave_query_out(model, X, Y, qid=QID).shape == (60,)
+    scores = leave_query_out(model, X, two, qid=QID)
+    assert scores.shape == (60, 2)
+    assert leave_query_out(model, X, two, qid=QID, alphas=[1.0]).shape == (60, 1, 2)
+    for t in range(2):
+        np.testing.assert_allclose(scores[:, t], leave_query_out(model, X, two[:, t], qid=QID), rtol=1e-9)
+    assert not hasattr(model, "coef_")  # the estimator is left as it was
+    assert model.alpha == 0.3
+
+
+def test_rows_of_weight_zero_are_nan_and_change_nothing():
+    weights = np.ones(60)
+    weights[[3, 17, 40]] = 0.0
+    kept = weights > 0
+    scores = leave_query_out(RankRLS(), X, Y, qid=QID, sample_weight=weights)
+    assert np.isnan(scores[~kept]).all()
+    np.testing.assert_allclose(scores[kept], leave_query_out(RankRLS(), X[kept], Y[kept], qid=QID[kept]), rtol=1e-9)
+
+
+def test_a_query_of_one_item_is_scored_like_any_other():
+    qid = QID.astype(object)
+    qid[7] = "alone"
+    scores = leave_query_out(RankRLS(), X, Y, qid=qid)
+    train = qid != "alone"
+    expected = RankRLS().fit(X[train], Y[train], qid=qid[train]).predict(X[7:8])
+    np.testing.assert_allclose(scores[7:8], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"qid": np.zeros(60)}, "single query: holding it out leaves nothing"),
+        ({"qid": None}, "needs qid"),
+        ({"alphas": [1.0, 0.0]}, "needs alpha > 0"),
+        ({"alphas": [-1.0]}, "alpha must be finite and not negative"),
+        ({"groups": np.arange(60)}, "lies in two groups"),
+        ({"groups": np.arange(50)}, "groups has 50 entries but there are 60 rows"),
+        ({"groups": np.zeros(60)}, "single group of queries"),
+        ({"y": np.where(QID == 3, Y, 0.0)}, "Without 3 no query with two different labels is left"),
+        ({"estimator": "ridge"}, "works on the solver of a RankRLS; got str"),
+    ],
+)
+def test_refusals(arguments, message):
+    given = {"estimator": RankRLS(), "X": X, "y": Y, "qid": QID, **arguments}
+    with pytest.raises(ValueError, match=message):
+        leave_query_out(given.pop("estimator"), given.pop("X"), given.pop("y"), **given)

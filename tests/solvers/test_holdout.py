@@ -1,0 +1,206 @@
+"""Held-out scores against refits: every graph, both forms, every route, blocks of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankrls._queries import query_layout
+from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.solvers import holdout
+from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
+from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.reduced import ReducedProblem
+from tests.oracles import gaussian, scores_without
+from tests.solvers.test_solutions import build, cases
+
+ALPHAS = np.array([1e-2, 1.0, 100.0])
+
+
+def blocks_of(graph):
+    return [
+        np.sort(graph.layout.order[a:b]) for a, b in zip(graph.layout.starts[:-1], graph.layout.starts[1:], strict=True)
+    ]
+
+
+def assert_equals_refits(scores, blocks, K, y, qid, w, options, tolerance=1e-6):
+    for block in blocks:
+        held = np.zeros(len(y), dtype=bool)
+        held[block] = True
+        if held.all():
+            continue
+        for k, alpha in enumerate(ALPHAS):
+            expected = scores_without(K, y, qid, held, alpha, w, **options)
+            order = np.argsort(block)
+            scale = max(1.0, np.abs(expected).max(initial=0.0))
+            np.testing.assert_allclose(scores[np.asarray(block)[order], k], expected, rtol=tolerance, atol=1e-7 * scale)
+
+
+@given(cases(), st.sampled_from(["chosen", "iterate", "downdate"]))
+def test_primal_equals_refits(case, route):
+    X, y, qid, w, options = case
+    graph = build(y, qid, w, options)
+    blocks = blocks_of(graph)
+    with pytest.MonkeyPatch.context() as patch:
+        if route != "chosen":
+            patch.setattr(holdout, "_SPECTRUM_COST", 1e9 if route == "iterate" else -1e9)
+        for features in (X, sparse.csr_array(X)):
+            scores = PrimalProblem(features, graph, (graph.F @ y)[:, None]).holdout(blocks, ALPHAS)[:, :, 0]
+            assert_equals_refits(scores, blocks, X @ X.T, y, qid, w, options)
+
+
+@given(cases())
+def test_dual_equals_refits(case):
+    X, y, qid, w, options = case
+    graph = build(y, qid, w, options)
+    blocks = blocks_of(graph)
+    target = (graph.F @ y)[:, None]
+    for K, problem in (
+        (X @ X.T, DualProblem.from_features(X, graph, target)),
+        (gaussian(X, X, 0.2), DualProblem.from_kernel(gaussian(X, X, 0.2), graph, target)),
+    ):
+        assert_equals_refits(problem.holdout(blocks, ALPHAS)[:, :, 0], blocks, K, y, qid, w, options)
+
+
+@given(cases(), st.integers(2, 4), st.integers(0, 2**32 - 1))
+def test_several_queries_held_out_together_in_any_row_order(case, folds, seed):
+    X, y, qid, w, options = case
+    graph = build(y, qid, w, options)
+    rng = np.random.default_rng(seed)
+    fold = rng.integers(0, folds, graph.n_blocks)
+    blocks = [rng.permutation(np.flatnonzero(fold[graph.layout.codes] == f)) for f in range(folds)]
+    blocks = [b for b in blocks if len(b)]
+    target = (graph.F @ y)[:, None]
+    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
+        scores = problem.holdout(blocks, ALPHAS)[:, :, 0]
+        assert_equals_refits(scores, blocks, X @ X.T, y, qid, w, options)
+
+
+def test_rows_in_no_block_are_nan():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(12, 3)), rng.normal(size=12), np.repeat([0, 1, 2], 4)
+    graph = ScoredGraph.build(y, query_layout(qid, 12))
+    target = (graph.F @ y)[:, None]
+    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
+        scores = problem.holdout([np.arange(4, 8)], ALPHAS)
+        assert np.isnan(scores[:4]).all()
+        assert np.isnan(scores[8:]).all()
+        assert not np.isnan(scores[4:8]).any()
+
+
+@pytest.mark.parametrize("n", [4, 60])
+def test_several_targets_equal_one_at_a_time(n):
+    rng = np.random.default_rng(1)
+    X, Y, qid = rng.normal(size=(40, n)), rng.normal(size=(40, 3)), rng.integers(0, 7, 40)
+    graph = ScoredGraph.build(Y, query_layout(qid, 40))
+    for form in (PrimalProblem, DualProblem.from_features):
+        together = form(X, graph, graph.F @ Y)
+        scores, path = together.holdout(blocks_of(graph), ALPHAS), together.path(ALPHAS)
+        for t in range(3):
+            alone = form(X, graph, graph.F @ Y[:, t : t + 1])
+            np.testing.assert_allclose(scores[:, :, t], alone.holdout(blocks_of(graph), ALPHAS)[:, :, 0], atol=1e-9)
+            np.testing.assert_allclose(path[:, :, t], alone.path(ALPHAS)[:, :, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("m", "p", "n"), [(12, 30, 4), (30, 12, 4), (12, 30, 20), (30, 12, 40)])
+def test_left_out_preferences_equal_refits(grouped, m, p, n):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(m, n))
+    i = rng.integers(0, m, p)
+    j = (i + rng.integers(1, m, p)) % m
+    s, c = rng.normal(size=p), rng.random(p) + 0.2
+    groups = np.unique(rng.integers(0, 5, p), return_inverse=True)[1] if grouped else None
+    graph = PairGraph(i, j, m, s, c, groups)
+    blocks = [np.arange(p)[graph.rows_of(b)] for b in range(graph.n_blocks)]
+    target = graph.target[:, None]
+    D = X[i] - X[j]
+    problems = [
+        PrimalProblem(X, graph, target),
+        DualProblem.from_features(X, graph, target),
+        ReducedProblem(X @ X.T, graph, target),
+    ]
+    for problem in problems:
+        differences = problem.holdout(blocks, ALPHAS)[:, :, 0]
+        for block in blocks:
+            rest = np.setdiff1d(np.arange(p), block)
+            for k, alpha in enumerate(ALPHAS):
+                A = (D[rest].T * c[rest]) @ D[rest] + alpha * np.eye(n)
+                w = np.linalg.solve(A, (D[rest].T * c[rest]) @ s[rest])
+                np.testing.assert_allclose(differences[block, k], D[block] @ w, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("balance", ["examples", "pairs", "queries"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [3, 30])
+def test_leave_pair_out_equals_refits(balance, weighted, n):
+    if weighted and balance != "examples":
+        graph = ScoredGraph.build(np.arange(9.0), query_layout(None, 9))
+        assert refuses_pair_holdout(graph, balance=balance, regression_weight=0.0, weighted=True)
+        return
+    rng = np.random.default_rng(n)
+    m = 16
+    X, y = rng.normal(size=(m, n)), rng.integers(0, 4, m).astype(float)
+    w = rng.random(m) + 0.5 if weighted else None
+    K, qid = X @ X.T, [0] * m
+    graph = ScoredGraph.build(y, query_layout(None, m), weights=w, balance=balance)
+    good = np.zeros(len(ALPHAS))
+    count = 0
+    per_item = np.zeros((m, len(ALPHAS))), np.zeros(m)
+    for i in range(m):
+        for j in range(i):
+            if y[i] == y[j]:
+                continue
+            held = np.zeros(m, dtype=bool)
+            held[[i, j]] = True
+            count += 1
+            for k, alpha in enumerate(ALPHAS):
+                f_j, f_i = scores_without(K, y, qid, held, alpha, w, balance=balance)
+                right = 0.5 if f_i == f_j else float((f_i > f_j) == (y[i] > y[j]))
+                good[k] += right
+                per_item[0][[i, j], k] += right
+            per_item[1][[i, j]] += 1
+    target = (graph.F @ y)[:, None]
+    influence = per_item[0] - (good / count) * per_item[1][:, None]
+    error = 2 * np.sqrt((influence**2).sum(axis=0)) / (2 * count)
+    for problem in (
+        PrimalProblem(X, graph, target),
+        DualProblem.from_features(X, graph, target),
+        DualProblem.from_kernel(K.copy(), graph, target),
+    ):
+        result = leave_pair_out_concordance(problem, y, ALPHAS, balance)
+        np.testing.assert_allclose(result.score, good / count, atol=1e-12)
+        np.testing.assert_allclose(result.standard_error, error, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"ties": "exclude"}, "ties='exclude'"),
+        ({"regression_weight": 0.5}, "regression_weight"),
+        ({"qid": [0, 0, 0, 1, 1]}, "not one global ranking"),
+        ({"y": [1.0, 2.0, 3.0]}, "fewer than four"),
+    ],
+)
+def test_leave_pair_out_is_refused_where_it_would_be_wrong(options, why):
+    y = np.array(options.get("y", [0.0, 1.0, 1.0, 2.0, 2.0]))
+    beta = options.get("regression_weight", 0.0)
+    graph = ScoredGraph.build(
+        y, query_layout(options.get("qid"), len(y)), ties=options.get("ties", "include"), regression_weight=beta
+    )
+    reason = refuses_pair_holdout(graph, balance="examples", regression_weight=beta, weighted=False)
+    assert why in reason
+
+
+def test_hold_out_refuses_alpha_zero():
+    rng = np.random.default_rng(3)
+    X, y, qid = rng.normal(size=(8, 2)), rng.normal(size=8), np.repeat([0, 1], 4)
+    graph = ScoredGraph.build(y, query_layout(qid, 8))
+    target = (graph.F @ y)[:, None]
+    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
+        with pytest.raises(ValueError, match="needs alpha > 0; got 0"):
+            problem.holdout(blocks_of(graph), np.array([1.0, 0.0]))
