@@ -1,0 +1,173 @@
+"""The LETOR experiment against a plain computation of the same protocol, and against the paper."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+NAMES = {"ohsumed": ("trainingset", "validationset", "testset"), "MQ2008": ("train", "vali", "test")}
+
+
+@pytest.fixture
+def letor(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    yield importlib.import_module("letor")
+    for name in ("letor", "_letor_data", "_letor_protocol", "_letor_report", "_paper_tables"):
+        sys.modules.pop(name, None)
+
+
+def parts_of(seed):
+    """Training, validation and test rows: raw features at different scales, queries of 1 to 14 documents."""
+    rng = np.random.default_rng(seed)
+    w = np.array([1.0, -2.0, 0.5])
+    parts = []
+    for part in range(3):
+        qid = np.repeat(np.arange(8) + 10 * part, [9, 1, 14, 7, 10, 12, 8, 11])
+        X = rng.normal(size=(len(qid), 3)).round(3)
+        noisy = X @ w + rng.normal(size=len(qid))
+        y = (noisy > 0.5).astype(int) + (noisy > 2.0)
+        parts.append((X * [1.0, 100.0, 0.01], y, qid))
+    return parts
+
+
+def write(folder, seed, names):
+    folder.mkdir(parents=True)
+    for (X, y, qid), name in zip(parts_of(seed), names, strict=True):
+        lines = [
+            f"{label} qid:{q} " + " ".join(f"{j}:{value:.6f}" for j, value in enumerate(row, start=1))
+            for row, label, q in zip(X, y, qid, strict=True)
+        ]
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def data(tmp_path):
+    for fold in (1, 2):
+        write(tmp_path / "Some-ohsumed" / "Data" / f"Fold{fold}", fold, NAMES["ohsumed"])
+    write(tmp_path / "MQ2008" / "Fold1", 3, NAMES["MQ2008"])
+    return tmp_path
+
+
+def scaled(X, qid):
+    out = np.zeros_like(X)
+    for q in np.unique(qid):
+        rows = qid == q
+        low, high = X[rows].min(axis=0), X[rows].max(axis=0)
+        out[rows] = np.divide(X[rows] - low, high - low, out=np.zeros_like(X[rows]), where=high > low)
+    return out
+
+
+def laplacian(y, qid, ties):
+    W = (qid[:, None] == qid).astype(float)
+    if ties == "exclude":
+        W *= y[:, None] != y
+    return np.diag(W.sum(axis=1)) - W
+
+
+def mean_average_precision(y, scores, qid):
+    values = []
+    for q in np.unique(qid):
+        relevant = (y[qid == q] >= 1)[np.argsort(-scores[qid == q], kind="stable")]
+        hits = np.cumsum(relevant)
+        precisions = hits[relevant] / (np.flatnonzero(relevant) + 1)
+        values.append(precisions.mean() if relevant.any() else 0.0)
+    return np.mean(values)
+
+
+def plain_protocol(seed, alphas, ties_to_try, L_of):
+    """Choose by validation MAP, largest alpha and earliest treatment of ties first; MAP of the test queries."""
+    (Xt, yt, qt), (Xv, yv, qv), (Xs, ys, qs) = [(scaled(np.round(X, 6), q), y, q) for X, y, q in parts_of(seed)]
+    best, chosen = -1.0, None
+    for ties in ties_to_try:
+        L = L_of(yt, qt, ties)
+        for alpha in sorted(alphas, reverse=True):
+            w = np.linalg.solve(Xt.T @ L @ Xt + alpha * np.eye(3), Xt.T @ L @ yt)
+            value = mean_average_precision(yv, Xv @ w, qv)
+            if value > best + 1e-12:
+                best, chosen = value, w
+    return mean_average_precision(ys, Xs @ chosen, qs)
+
+
+def test_same_figures_as_a_plain_computation(letor, data, capsys):
+    from _letor_protocol import ALPHAS
+
+    assert letor.main(["--data", str(data), "--dataset", "ohsumed", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["collection"] == "ohsumed"
+    assert (result["documents"], result["queries"], result["features"]) == (144, 16, 3)
+    graphs = {
+        "RankRLS": (("include", "exclude"), laplacian),
+        "RLS": (("include",), lambda y, qid, ties: np.eye(len(y))),
+        "RLS + b": (("include",), lambda y, qid, ties: np.eye(len(y)) - 1.0 / len(y)),
+    }
+    for column, (ties, graph) in graphs.items():
+        for fold in result["folds"][column]:
+            expected = plain_protocol(fold["fold"], ALPHAS, ties, graph)
+            assert fold["map"] == pytest.approx(expected, abs=1e-9), (column, fold["fold"])
+        mean = np.mean([fold["map"] for fold in result["folds"][column]])
+        assert result["mean"][column]["map"] == pytest.approx(mean)
+        low, high = result["range_of_equal_choices"][column]["map"]
+        assert low - 1e-12 <= mean <= high + 1e-12
+    assert result["paper"] is None  # its figures are averages over five folds
+
+
+def test_finds_every_collection_and_either_set_of_file_names(letor, data, capsys):
+    assert letor.main(["--data", str(data), "--folds", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "LETOR 1.0 OHSUMED: 72 documents" in text
+    assert "LETOR 4.0 MQ2008: 72 documents" in text
+    assert "NDCG@10" in text
+    assert "won/tied/lost" in text
+
+
+def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
+    write(tmp_path / "files" / "Fold1", 1, NAMES["ohsumed"])
+    folder = str(tmp_path / "files")
+    assert letor.main(["--data", folder]) == 2
+    assert "No LETOR collection found" in capsys.readouterr().err
+    assert letor.main(["--data", folder, "--dataset", "trec2004"]) == 0
+    assert "LETOR 1.0 TREC2004: 72 documents" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--data", "nowhere"], "not a folder"),
+        (["--data", "{data}", "--dataset", "trec2003"], "No LETOR 1.0 TREC2003 found"),
+        (["--data", "{data}", "--dataset", "ohsumed", "--folds", "7"], "not [7]"),
+        (["--data", "{data}", "--dataset", "ohsumed", "--folds", "one"], "must be numbers"),
+    ],
+)
+def test_one_clear_line_on_bad_input(letor, data, capsys, options, message):
+    assert letor.main([option.format(data=data) for option in options]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_tables_of_the_paper_are_complete(letor):
+    from _letor_protocol import MEASURES
+    from _paper_tables import METHODS, PAPER
+
+    for table in PAPER.values():
+        assert set(table) == set(MEASURES)
+        for row in table.values():
+            assert tuple(row) == METHODS
+            assert all(0.0 < value < 1.0 for value in row.values())
+        for method in METHODS:  # precision at one document is NDCG at one where labels are binary
+            if table is not PAPER["ohsumed"]:
+                assert table["p@1"][method] == table["ndcg@1"][method]
+
+
+@pytest.mark.shared_data
+def test_map_of_the_paper_is_reached(letor, data_dir, capsys):
+    assert letor.main(["--data", str(data_dir), "--dataset", "ohsumed", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert (result["documents"], result["queries"], result["features"]) == (16140, 106, 25)
+    for column, method in (("RankRLS", "RankRLS"), ("RLS", "RLS"), ("RLS + b", "RLS")):
+        assert abs(result["mean"][column]["map"] - result["paper"]["map"][method]) < 0.005
+    assert abs(result["mean"]["examples"]["map"] - result["paper"]["map"]["RankRLS"]) < 0.005
