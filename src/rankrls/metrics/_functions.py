@@ -239,19 +239,18 @@ def ndcg(
     ==========  ===========  ============  =============  ===================  ========  ============
     letor       2^rel - 1    letor         0              row                  rel >= 1  nominal
     trec        max(rel, 0)  1/log2(i+1)   0              docno, as float32    rel >= 1  nominal
-    sklearn     rel          1/log2(i+1)   0              average [1]_         rel >= 1  nominal
-    lightgbm    2^rel - 1    1/log2(i+1)   1 [2]_         row                  rel >= 1  reachable
-    xgboost     2^rel - 1    1/log2(i+1)   1 [2]_         row, as float32      rel >= 1  reachable
-    ranklib     2^rel - 1    1/log2(i+1)   0              row                  rel >= 1  reachable [3]_
+    sklearn     rel          1/log2(i+1)   0              average (a)          rel >= 1  nominal
+    lightgbm    2^rel - 1    1/log2(i+1)   1 (b)          row                  rel >= 1  reachable
+    xgboost     2^rel - 1    1/log2(i+1)   1 (b)          row, as float32      rel >= 1  reachable
+    ranklib     2^rel - 1    1/log2(i+1)   0              row                  rel >= 1  reachable (c)
     ==========  ===========  ============  =============  ===================  ========  ============
 
     letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... "nominal" precision at k divides by k and AP at k by all
     relevant items of the query; "reachable" divides by min(k, items) and by min(k, relevant items). What a tool lacks
     (scikit-learn a reciprocal rank, say) follows the rest of its row.
 
-    .. [1] AP: equal scores are retrieved together, at the end of their group.
-    .. [2] Precision: 0.
-    .. [3] AP: nominal.
+    (a) AP retrieves equal scores together, at the end of their group. (b) Precision counts such a query 0. (c) AP
+    divides by all relevant items.
 
     O(m log m) time per column, in compiled code on all threads.
 
