@@ -120,8 +120,10 @@ def holdout_scores(
         rows.centres @ V,
         decomposition.cutoff,
     )
-    out = np.full((rows.n_rows, len(alphas) * right.shape[1]), np.nan)
     lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
+    out = np.empty((rows.n_rows, len(alphas) * right.shape[1]))
+    if lengths.sum() < rows.n_rows:
+        out.fill(np.nan)
     n = len(V)
     iterate = 2.0 * lengths * n * n + 6 * 4.0 * lengths * n * D.shape[1]
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
