@@ -114,15 +114,20 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
 
 
 def _as_id_array(qid: Any) -> NDArray[Any]:
-    if isinstance(qid, (list, tuple)) and any(isinstance(v, (tuple, list, frozenset)) for v in qid):
-        ids = np.empty(len(qid), dtype=object)
-        ids[:] = [tuple(v) if isinstance(v, list) else v for v in qid]
-        return ids
-    if isinstance(qid, (list, tuple)) and len({isinstance(v, str) for v in qid}) > 1:
-        return np.asarray(qid, dtype=object)  # numpy would turn the 1 of [1, "1"] into the string "1"
-    if hasattr(qid, "to_numpy"):
-        return np.asarray(qid.to_numpy())
-    return np.asarray(qid)
+    if not isinstance(qid, (list, tuple)):
+        return np.asarray(qid)
+    kinds = {type(v) for v in qid}
+    if len(kinds) == 1 and kinds <= {str, float, bool}:
+        return np.asarray(qid)
+    if kinds == {int} or all(issubclass(kind, np.generic) for kind in kinds):
+        ids = np.asarray(qid)
+        if ids.dtype.kind in "iu":
+            return ids
+    # Anything else keeps its own equality: numpy would make "1" of the 1 in [1, "1"], one float of two large integers,
+    # and a second dimension of tuples.
+    ids = np.empty(len(qid), dtype=object)
+    ids[:] = [tuple(v) if isinstance(v, list) else v for v in qid]
+    return ids
 
 
 def _check_no_missing(ids: NDArray[Any]) -> None:
@@ -163,7 +168,10 @@ def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], 
     """Number each value by first appearance; also where each first appeared."""
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}
-        codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
+        try:
+            codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
+        except TypeError as error:
+            raise ValueError(f"qid must hold hashable ids, such as numbers or strings: {error}.") from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

@@ -157,13 +157,14 @@ def test_leave_pair_out_equals_refits(balance, weighted, n):
                 continue
             held = np.zeros(m, dtype=bool)
             held[[i, j]] = True
-            count += 1
+            pair = 1.0 if w is None else w[i] * w[j]
+            count += pair
             for k, alpha in enumerate(ALPHAS):
                 f_j, f_i = scores_without(K, y, qid, held, alpha, w, balance=balance)
                 right = 0.5 if f_i == f_j else float((f_i > f_j) == (y[i] > y[j]))
-                good[k] += right
-                per_item[0][[i, j], k] += right
-            per_item[1][[i, j]] += 1
+                good[k] += pair * right
+                per_item[0][[i, j], k] += pair * right
+            per_item[1][[i, j]] += pair
     target = (graph.F @ y)[:, None]
     influence = per_item[0] - (good / count) * per_item[1][:, None]
     error = 2 * np.sqrt((influence**2).sum(axis=0)) / (2 * count)
@@ -194,6 +195,46 @@ def test_leave_pair_out_is_refused_where_it_would_be_wrong(options, why):
     )
     reason = refuses_pair_holdout(graph, balance="examples", regression_weight=beta, weighted=False)
     assert why in reason
+
+
+@pytest.mark.parametrize("balance", ["examples", "pairs"])
+def test_items_with_equal_features_tie_whatever_the_route(balance):
+    rng = np.random.default_rng(5)
+    m = 60
+    X = rng.integers(0, 2, (m, 3)).astype(float)
+    y, qid = rng.integers(0, 3, m).astype(float), np.repeat(np.arange(10), 6)
+    graph = ScoredGraph.build(y, query_layout(qid, m), balance=balance)
+    target = (graph.F @ y)[:, None]
+    same = (qid[:, None] == qid) & (X[:, None] == X).all(axis=2)
+    for problem in (
+        PrimalProblem(X, graph, target),
+        DualProblem.from_features(X, graph, target),
+        DualProblem.from_kernel(gaussian(X, X, 0.3), graph, target),
+    ):
+        scores = problem.holdout(blocks_of(graph), ALPHAS)[:, :, 0]
+        for k in range(len(ALPHAS)):
+            np.testing.assert_array_equal((scores[:, None, k] == scores[None, :, k])[same], True)
+            assert len(np.unique(scores[:6, k])) == len(np.unique(X[:6], axis=0))
+    graph = ScoredGraph.build(y, query_layout(None, m), balance=balance)
+    target = (graph.F @ y)[:, None]
+    K, good, count = X @ X.T, 0.0, 0
+    for i in range(m):
+        for j in np.flatnonzero(y[:i] != y[i]):
+            held = np.zeros(m, dtype=bool)
+            held[[i, j]] = True
+            difference = np.diff(scores_without(K, y, [0] * m, held, 1.0, balance=balance))[0]
+            good += 0.5 if abs(difference) < 1e-10 else float((difference > 0) == (y[i] > y[j]))
+            count += 1
+    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
+        result = leave_pair_out_concordance(problem, y, np.ones(1), balance)
+        assert result.score[0] == pytest.approx(good / count, abs=1e-12)
+
+
+def test_leave_pair_out_of_equal_labels_is_an_error():
+    X, y = np.arange(10.0).reshape(5, 2), np.ones(5)
+    graph = ScoredGraph.build(y, query_layout(None, 5))
+    with pytest.raises(ValueError, match="All labels are equal"):
+        leave_pair_out_concordance(PrimalProblem(X, graph, (graph.F @ y)[:, None]), y, np.ones(1), "examples")
 
 
 def test_hold_out_refuses_alpha_zero():

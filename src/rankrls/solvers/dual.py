@@ -30,7 +30,7 @@ from rankrls.solvers.holdout import check_holdout_alphas
 from rankrls.solvers.rows import factor_rows, row_slices
 from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 
-__all__ = ["DualProblem", "blind_items", "factored_kernel"]
+__all__ = ["DualProblem", "blind_items", "factored_kernel", "merge_rounding"]
 
 _COLUMNS = 512
 
@@ -200,7 +200,24 @@ class _Inside:
         out[self.order] = graph.apply_levels(deviations, (k1, k2, np.zeros(graph.n_blocks)))
         out += (self.means @ x)[self.query]
         out[self.blind] = self.blind_kernel @ x
-        return out
+        return merge_rounding(out, self.query)
+
+
+def merge_rounding(scores: NDArray[np.float64], query: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Make scores of a query equal where they differ by rounding only.
+
+    Items with equal features have equal scores, and real data are full of them. The dual gets each score on a way of
+    its own, so that rounding would order them; a tie has to stay one to be judged as one.
+    """
+    for t in range(scores.shape[1]):
+        column = scores[:, t]
+        by_score = np.lexsort((column, query))
+        values = column[by_score]
+        near = 1e-10 * np.abs(values).max(initial=0.0)
+        starts = np.ones(len(values), dtype=bool)
+        starts[1:] = (np.diff(values) > near) | (np.diff(query[by_score]) != 0)
+        column[by_score] = values[starts][np.cumsum(starts) - 1]
+    return scores
 
 
 def blind_items(graph: ScoredGraph) -> NDArray[np.intp]:

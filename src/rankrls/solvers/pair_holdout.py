@@ -40,7 +40,8 @@ class PairConcordance:
     Attributes
     ----------
     score : ndarray of shape (alphas,)
-        Concordance index: pairs ordered rightly plus half of those scored equal, over pairs with different labels.
+        Concordance index: pairs ordered rightly plus half of those scored equal, over pairs with different labels,
+        each weighing the product of its items' weights.
     standard_error : ndarray of shape (alphas,)
         From the items' mean concordances (the projection of the U-statistic on its items, Hoeffding 1948).
     """
@@ -74,8 +75,8 @@ def pair_alphas(alphas: NDArray[np.float64], balance: str, m: int) -> NDArray[np
 
 
 @compiled
-def _count(H, first, y, residual, root, good, seen):  # type: ignore[no-untyped-def]
-    """Add each item's concordant and comparable pairs; H holds the rows from ``first`` on."""
+def _count(H, first, y, residual, root, tie, good, seen):  # type: ignore[no-untyped-def]
+    """Add the weight of each item's concordant and comparable pairs; H holds the rows from ``first`` on."""
     m = np.uint64(len(y))
     for r in range(np.uint64(H.shape[0])):
         i = np.uint64(first) + r
@@ -89,11 +90,12 @@ def _count(H, first, y, residual, root, good, seen):  # type: ignore[no-untyped-
             ei = (other * residual[0, i] + cross * residual[0, j]) / det
             ej = (cross * residual[0, i] + own * residual[0, j]) / det
             difference = (y[i] - ei / root[i]) - (y[j] - ej / root[j])
-            seen[i] += 1.0
-            if difference == 0.0:
-                good[i] += 0.5
+            weight = root[i] * root[i] * root[j] * root[j]
+            seen[i] += weight
+            if abs(difference) <= tie:
+                good[i] += 0.5 * weight
             elif (difference > 0.0) == (y[i] > y[j]):
-                good[i] += 1.0
+                good[i] += weight
 
 
 def leave_pair_out_concordance(
@@ -133,28 +135,39 @@ def leave_pair_out_concordance(
     else:
         B = np.ascontiguousarray(s.vectors[:, alive])
         shrink = values[:, None] / (values[:, None] + ridge)
+    y = y - np.average(y, weights=graph.weights)
     z = root * y
-    score, error = np.empty(len(alphas)), np.empty(len(alphas))
-    for k in range(len(alphas)):
-        shrunk = B * shrink[:, k]
-        diagonal = np.einsum("ij,ij->i", shrunk, B) + u * u
-        residual = np.vstack((z - shrunk @ (B.T @ z) - u * (u @ z), diagonal))
-        good, seen = np.zeros(m), np.zeros(m)
+    curve = [_concordance(B, shrink[:, k], z, y, root, u) for k in range(len(alphas))]
+    return PairConcordance(np.array([c[0] for c in curve]), np.array([c[1] for c in curve]))
 
-        def run(
-            rows: slice,
-            shrunk: NDArray[np.float64] = shrunk,
-            residual: NDArray[np.float64] = residual,
-            good: NDArray[np.float64] = good,
-            seen: NDArray[np.float64] = seen,
-        ) -> None:
-            H = shrunk[rows] @ B.T
-            H += u[rows, None] * u
-            _count(H, rows.start, y, residual, root, good, seen)
 
-        with one_blas_thread():
-            map_threads(run, row_slices(0, m, _ROWS))
-        total = seen.sum()
-        score[k] = good.sum() / total
-        error[k] = 2.0 * np.linalg.norm(good - score[k] * seen) / total
-    return PairConcordance(score, error)
+def _concordance(
+    B: NDArray[np.float64],
+    shrink: NDArray[np.float64],
+    z: NDArray[np.float64],
+    y: NDArray[np.float64],
+    root: NDArray[np.float64],
+    u: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Concordance of one alpha and its standard error, for the smoother ``B diag(shrink) B' + u u'``."""
+    m = len(y)
+    shrunk = B * shrink
+    fitted = shrunk @ (B.T @ z)
+    diagonal = np.einsum("ij,ij->i", shrunk, B) + u * u
+    residual = np.vstack((z - fitted - u * (u @ z), diagonal))
+    # Items with equal features score the same but for rounding, which must not order them.
+    tie = 1e-10 * np.ptp(fitted / root) + 1e-14 * np.abs(y).max()
+    good, seen = np.zeros(m), np.zeros(m)
+
+    def count(rows: slice) -> None:
+        H = shrunk[rows] @ B.T
+        H += u[rows, None] * u
+        _count(H, rows.start, y, residual, root, tie, good, seen)
+
+    with one_blas_thread():
+        map_threads(count, row_slices(0, m, _ROWS))
+    total = seen.sum()
+    if total == 0.0:
+        raise ValueError("All labels are equal: no pair of items can be judged.")
+    score = float(good.sum() / total)
+    return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
