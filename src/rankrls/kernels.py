@@ -71,7 +71,7 @@ class Kernel:
         if callable(self.name):
             return self._called(X, Z)
         if self.name == "precomputed":
-            return np.array(X, dtype=np.float64)
+            return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
         symmetric = Z is None
         right = X if Z is None else Z
         out = np.empty((X.shape[0], right.shape[0]))
@@ -136,7 +136,7 @@ class Kernel:
         if self.name == "laplacian":
             from sklearn.metrics.pairwise import manhattan_distances
 
-            out[rows, columns] = manhattan_distances(_tile(X, rows, None), _tile(Z, columns, None))
+            out[rows, columns] = manhattan_distances(_short(_tile(X, rows, None)), _short(_tile(Z, columns, None)))
             return
         product = _tile(X, rows, centre) @ _tile(Z, columns, centre).T
         out[rows, columns] = product.toarray() if sparse.issparse(product) else product
@@ -177,6 +177,13 @@ def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:
     if sparse.issparse(block):
         return block.astype(np.float64)
     return block.astype(np.float64, copy=False) if centre is None else block - centre
+
+
+def _short(block: Any) -> Any:
+    """A sparse tile with 32-bit indices, the only ones that scikit-learn's distances take."""
+    if sparse.issparse(block):
+        block.indices, block.indptr = block.indices.astype(np.int32), block.indptr.astype(np.int32)
+    return block
 
 
 def _squared_norms(X: Any, centre: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -137,9 +137,8 @@ class KernelRanker(RegressorMixin, BaseEstimator):
         return resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
 
     def _forget_fit(self) -> None:
-        for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_kept"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_graph_parameters"):
+            self.__dict__.pop(name, None)
 
     def _adopt(
         self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from itertools import product
 from numbers import Integral
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from rankrls._queries import QueryLayout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
@@ -84,7 +85,18 @@ class ExactHoldout(Plan):
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]
     ) -> Curve:
         scores = held_out_scores(problems, self.blocks, alphas)
-        return judged(self.measure, data.Y, scores, data.layout, data.weights)
+        rows = np.concatenate([np.arange(data.layout.n_rows)[block] for block in self.blocks])
+        if len(rows) == data.layout.n_rows:
+            return judged(self.measure, data.Y, scores, data.layout, data.weights)
+        # Folds that leave some queries in every training part: what was never held out is not judged.
+        rows.sort()
+        held = query_layout(data.layout.codes[rows], len(rows))
+        weights = None if data.weights is None else data.weights[rows]
+        curve = judged(self.measure, data.Y[rows], scores[rows], held, weights)
+        assert curve.values is not None
+        values = np.full((data.layout.n_queries, len(alphas)), np.nan)
+        values[held.ids] = curve.values
+        return Curve(curve.mean, curve.error, values, scores)
 
 
 @dataclass(frozen=True)
@@ -101,6 +113,8 @@ class LeavePairOut(Plan):
         for fitted in problems:
             assert not isinstance(fitted.problem, ReducedProblem)
             for t in range(data.Y.shape[1])[fitted.targets]:
+                if (data.Y[:, t] == data.Y[0, t]).all():
+                    continue  # no pair to judge by
                 results.append(leave_pair_out_concordance(fitted.problem, data.Y[:, t], alphas, candidate.balance))
         mean = np.mean([r.score for r in results], axis=0)
         error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
@@ -189,14 +203,15 @@ def judged(
 ) -> Curve:
     """Judge scores (m, alphas, targets): several targets are averaged query by query."""
     used = weights if measure.uses_sample_weight else None
-    per_target, means = [], []
+    per_target, averages = [], []
     for t in range(Y.shape[1]):
         values, mean = measure.judge(Y[:, t], np.ascontiguousarray(scores[:, :, t]), layout, used)
         per_target.append(values)
-        means.append(mean)
+        averages.append(mean)
     values = per_target[0] if len(per_target) == 1 else _mean_ignoring_nan(np.stack(per_target))
     _, error = mean_and_error(values)
-    return Curve(np.mean(means, axis=0), error, values, scores)
+    mean = averages[0] if len(averages) == 1 else _mean_ignoring_nan(np.stack(averages))
+    return Curve(mean, error, values, scores)
 
 
 def _mean_ignoring_nan(stack: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -231,15 +246,15 @@ def plan_selection(
     cv: Any,
     measure: RankingMeasure,
     data: TrainingData,
-    graph: ScoredGraph,
+    graphs: list[ScoredGraph],
     *,
     balances: tuple[Any, ...],
     regression_weight: float,
 ) -> Plan:
     """The plan that ``cv`` stands for; see :class:`RankRLSCV`.
 
-    ``graph`` has its ties excluded where any combination excludes them: it decides whether leave-pair-out is exact for
-    all of them.
+    ``graphs``, one for all targets or one each, have their ties excluded where any combination excludes them: they
+    decide whether leave-pair-out is exact for all of them.
     """
     q = data.layout.n_queries
     if isinstance(cv, Integral) and not isinstance(cv, bool):
@@ -247,7 +262,7 @@ def plan_selection(
     if cv is not None:
         return _given_folds(cv, measure, data)
     if q > 1:
-        comparable = int(graph.has_ordered_pair.sum())
+        comparable = int(np.any([graph.has_ordered_pair for graph in graphs], axis=0).sum())
         if comparable < 2:
             raise ValueError(
                 f"Leave-query-out needs two queries that hold different labels; only {comparable} of {q} does. Give "
@@ -255,15 +270,15 @@ def plan_selection(
             )
         return ExactHoldout(measure, query_blocks(data.layout), f"leave-query-out over {q} queries")
     reason = None
-    if not (isinstance(measure, Measure) and measure.name in ("disagreement", "pair_accuracy")):
-        reason = f"{measure} is no average over pairs"
+    if not _is_concordance(measure):
+        reason = f"{measure} is no average over ordered pairs"
     elif data.layout.n_rows > MAX_PAIR_HOLDOUT:
         reason = f"more than {MAX_PAIR_HOLDOUT} items"
     else:
         reason = next(
             (
                 why
-                for balance in balances
+                for graph, balance in product(graphs, balances)
                 if (
                     why := refuses_pair_holdout(
                         graph,
@@ -278,6 +293,15 @@ def plan_selection(
     if reason is None:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {data.layout.n_rows} items")
     return _folds(min(GLOBAL_FOLDS, data.layout.n_rows), measure, data)
+
+
+def _is_concordance(measure: RankingMeasure) -> bool:
+    """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
+    return (
+        isinstance(measure, Measure)
+        and measure.name in ("disagreement", "pair_accuracy")
+        and measure.tied_labels in (None, "ignore")
+    )
 
 
 def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
@@ -299,7 +323,7 @@ def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
 
 def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> Plan:
     m = data.layout.n_rows if data.kept is None else len(data.kept)
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         y, codes = np.zeros(m), np.zeros(m, dtype=np.intp)
         rows = slice(None) if data.kept is None else data.kept
         y[rows], codes[rows] = data.Y[:, 0], data.layout.codes
@@ -316,14 +340,17 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> Plan:
         for part, rows_of_part in (("training", train), ("test", test)):
             if not len(rows_of_part):
                 raise ValueError(f"Fold {number} of cv has no {part} rows.")
-            if rows_of_part.min() < 0 or rows_of_part.max() >= m:
-                raise ValueError(f"Fold {number} of cv names row {rows_of_part.max()}, but there are {m} rows.")
+            outside = rows_of_part[(rows_of_part < 0) | (rows_of_part >= m)]
+            if len(outside):
+                raise ValueError(f"Fold {number} of cv names row {outside[0]}, but the rows are 0 to {m - 1}.")
         if len(np.intersect1d(train, test)):
             raise ValueError(f"Fold {number} of cv has rows that are both for training and for testing.")
     if data.kept is not None:  # rows of weight zero are gone
         number_left = np.cumsum(data.kept) - 1
         folds = [tuple(number_left[part[data.kept[part]]] for part in fold) for fold in folds]  # type: ignore[misc]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
+        if not folds:
+            raise ValueError("No fold of cv has both training and test rows of positive weight.")
     if _whole_queries(folds, data.layout):
         blocks: list[Any] = [test for _, test in folds]
         return ExactHoldout(measure, blocks, f"{len(folds)} folds of whole queries ({name})")
@@ -337,7 +364,7 @@ def _whole_queries(folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]], layou
     held = np.zeros(layout.n_rows, dtype=np.intp)
     for train, test in folds:
         np.add.at(held, test, 1)
-        if len(train) + len(test) != layout.n_rows:
+        if len(np.unique(train)) + len(test) != layout.n_rows or len(train) + len(test) != layout.n_rows:
             return False
         inside = np.bincount(layout.codes[test], minlength=layout.n_queries)
         if not np.isin(inside - layout.counts * (inside > 0), 0).all():
@@ -347,10 +374,12 @@ def _whole_queries(folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]], layou
 
 def _pair_of_rows(split: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     try:
-        train, test = split
-        return np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp)
+        train, test = (np.asarray(part) for part in split)
+        if all(part.ndim == 1 and (part.dtype.kind in "iu" or not len(part)) for part in (train, test)):
+            return train.astype(np.intp), test.astype(np.intp)
     except (TypeError, ValueError):
-        raise ValueError("cv must give pairs of row numbers, (train, test).") from None
+        pass
+    raise ValueError("cv must give pairs of lists of row numbers, (train, test); masks are not row numbers.")
 
 
 def validation_set(measure: RankingMeasure, X: Any, Y: NDArray[np.float64], layout: QueryLayout) -> ValidationSet:

@@ -93,6 +93,8 @@ def training_data(
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} items but y has {len(y)} labels; it needs one label per item.")
     else:
+        if y is not None and not sparse.issparse(y):
+            check_labels(y)  # before scikit-learn, whose message names no row
         X, y = validate_data(
             estimator,
             X,
@@ -153,16 +155,21 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
     """Labels as (m, targets) float64, and whether they came as (m,)."""
     try:
-        Y = np.asarray(y, dtype=np.float64)
+        given = np.asarray(y)
+        is_complex = given.dtype.kind == "c"
+        Y = np.asarray(given.real if is_complex else given, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError("y must be numeric: graded relevance, utilities, or a binary outcome.") from None
+    if is_complex:
+        raise ValueError("Complex data not supported: y must hold real numbers.")
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
         raise ValueError(f"y must have shape (m,) or (m, targets); got {Y.shape}.")
     finite = np.isfinite(Y)
     if not finite.all():
         where = np.argwhere(~finite)[0]
-        value = "NaN" if np.isnan(Y[tuple(where)]) else "infinity"
-        raise ValueError(f"Input y contains {value}: row {where[0]}. Every row needs a finite label.")
+        value = "NaN" if np.isnan(Y[tuple(where)]) else "infinity or a value too large for float64"
+        column = f", target {where[1]}" if Y.ndim == 2 else ""
+        raise ValueError(f"Input y contains {value}: row {where[0]}{column}. Every row needs a finite label.")
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 

@@ -113,6 +113,7 @@ class RankRLS(KernelRanker):
 
     _equations: list[NormalEquations]
     _seen: SeenQueries
+    _graph_parameters: dict[str, Any] | None = None  # of what was seen; model files of format 1 may lack it
 
     def __init__(
         self,
@@ -250,10 +251,18 @@ class RankRLS(KernelRanker):
         name = "partial_fit" if add else "forget"
         started = hasattr(self, "_equations")
         if hasattr(self, "alpha_") and not started:
-            raise ValueError(f"{name} cannot continue this model: it was fitted in the dual or from pairs.")
+            raise ValueError(
+                f"{name} cannot continue this model: it was fitted in the dual or from pairs. Fit it with "
+                "solver='primal', or start from a clone."
+            )
         if not started and not add:
             check_is_fitted(self)
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
+        if started and self._graph_parameters not in (None, self._graph_settings()):
+            raise ValueError(
+                f"{name} cannot mix graphs: what the model has seen was compared with {self._graph_parameters}, its "
+                f"parameters are now {self._graph_settings()}. Only alpha may change between updates."
+            )
         if started:
             check_no_extra_qid(self._fitted_with_qid, qid, name)
             if qid is not None and not self._fitted_with_qid:
@@ -272,13 +281,21 @@ class RankRLS(KernelRanker):
             self._kernel_ = self._resolved_kernel(data.X)
             self._one_target = data.one_target
             self._fitted_with_qid = data.has_qid
-        self._seen = seen
-        self._equations = batch
         size = max(seen.n_rows, batch[0].gram.shape[0])
         self._set_coefficients([solve_equations(e, alpha, size) for e in batch], self._one_target)
+        self._seen = seen
+        self._equations = batch
+        self._graph_parameters = self._graph_settings()
         self.alpha_ = alpha
         self.n_queries_ = len(seen)
         return self
+
+    def _graph_settings(self) -> dict[str, Any]:
+        return {
+            "ties": self.ties,
+            "balance": self.balance,
+            "regression_weight": float(self.regression_weight),
+        }
 
     def _equations_targets(self) -> int:
         return sum(e.rhs.shape[1] for e in self._equations)
@@ -295,6 +312,7 @@ class RankRLS(KernelRanker):
         """Keep what exact updates need: the normal equations, and which queries are in them."""
         if not all(isinstance(p.problem, PrimalProblem) for p in problems):
             return
+        self._graph_parameters = self._graph_settings()
         self._equations = [p.problem.equations for p in problems]  # type: ignore[union-attr]
         energies = np.sum([query_energies(p.problem.graph, data.Y[:, p.targets]) for p in problems], axis=0)  # type: ignore[arg-type]
         seen = SeenQueries()

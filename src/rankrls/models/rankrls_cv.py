@@ -297,12 +297,12 @@ class RankRLSCV(KernelRanker):
 
     def _cv_plan(self, measure: Any, data: TrainingData) -> Plan:
         ties = "exclude" if "exclude" in _options(self.ties) else "include"
-        graph = scored_graphs(data, ties, "examples", 0.0)[0][0]
+        graphs = [graph for graph, _ in scored_graphs(data, ties, "examples", 0.0)]
         return plan_selection(
             self.cv,
             measure,
             data,
-            graph,
+            graphs,
             balances=_options(self.balance),
             regression_weight=float(self.regression_weight),
         )

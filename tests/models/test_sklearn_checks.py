@@ -1,0 +1,22 @@
+"""scikit-learn's own checks, none skipped."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rankrls import RankRLS, RankRLSCV
+
+ESTIMATORS = [
+    RankRLS(),
+    RankRLS(solver="dual", ties="exclude", balance="pairs"),
+    RankRLS(kernel="rbf"),
+    RankRLS(regression_weight=1.0, balance="queries"),
+    RankRLSCV(),
+    RankRLSCV(alphas=(0.1, 10.0), kernel="rbf", gamma=(0.1, 1.0), rule="one_se"),
+    RankRLSCV(cv=2, scoring="tau"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
