@@ -1,0 +1,38 @@
+"""The command ``rankrls``: parse, call, print.
+
+Each command is a module with a function ``command`` and a text ``EXAMPLES``, listed in :mod:`rankrls.cli._run`. Nothing
+here imports a scientific library before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 2 for bad input (said in one line on standard error), 130 where the user interrupted, 1 for
+        anything else.
+
+    Examples
+    --------
+    >>> from rankrls.cli import main
+    >>> main(["--version"])
+    rankrls 0.1.0
+    0
+    """
+    from rankrls.cli._run import run
+
+    return run(sys.argv[1:] if argv is None else list(argv))

@@ -1,0 +1,116 @@
+"""Scores to measures, with their uncertainty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics import Measure, RankingMeasure, resolve_measure
+
+if TYPE_CHECKING:
+    from rankrls.io import LetorTable
+
+__all__ = ["Judgement", "judge", "measures_for", "show"]
+
+_GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
+_ANY = ("disagreement", "tau")
+_BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
+_DRAWS = 2000
+_DOCNO = re.compile(r"docid\s*[=:]\s*(\S+)")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One measure of one ranking.
+
+    Attributes
+    ----------
+    value, standard_error : float
+        Average over queries, and its standard error; NaN where too few were judged.
+    per_query : ndarray of shape (q,)
+        NaN is a query that the measure does not judge.
+    """
+
+    value: float
+    standard_error: float
+    per_query: NDArray[np.float64]
+
+    @property
+    def judged(self) -> int:
+        """Queries that were judged."""
+        return int(np.sum(~np.isnan(self.per_query)))
+
+    def interval(self) -> tuple[float, float] | None:
+        """95 % bootstrap interval over queries; None for fewer than two."""
+        from rankrls.comparison.significance import bootstrap_interval
+
+        if self.judged < 2:
+            return None
+        found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
+        return found.low, found.high
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"value": self.value, "standard_error": self.standard_error, "queries": self.judged}
+
+
+def measures_for(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
+    """Measures that suit these labels; ``first`` come first."""
+    graded = bool(((y >= 0) & (y <= _BINARY_TOP) & (y == np.floor(y))).all())
+    return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
+
+
+def judge(
+    names: Sequence[str],
+    convention: str,
+    table: LetorTable,
+    scores: NDArray[np.float64],
+    *,
+    must_judge: Iterable[str] = (),
+) -> dict[str, Judgement]:
+    """Judge one ranking by several measures.
+
+    Raises
+    ------
+    ValueError
+        Where one of ``must_judge`` judges no query at all.
+    """
+    layout = query_layout(table.qid, table.n_rows)
+    required = set(must_judge)
+    out = {}
+    for name in names:
+        measure = resolve_measure(name, convention)
+        out[name] = _judge(measure, table, scores, layout)
+        if name in required and not out[name].judged:
+            raise ValueError(f"{table.path}: {name} judges nothing here: no query has what it looks for.")
+    return out
+
+
+def _judge(measure: RankingMeasure, table: LetorTable, scores: NDArray[np.float64], layout: QueryLayout) -> Judgement:
+    docno = None
+    if isinstance(measure, Measure) and not measure.uses_sample_weight and measure.choices.ties == "docno":
+        docno = _document_ids(table)
+    values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
+    per_query = values[:, 0]
+    judged = per_query[~np.isnan(per_query)]
+    error = float(np.std(judged, ddof=1) / np.sqrt(len(judged))) if len(judged) > 1 else np.nan
+    return Judgement(float(average[0]), error, per_query)
+
+
+def _document_ids(table: LetorTable) -> NDArray[Any] | None:
+    """``docid = ...`` of the comments, where every row has one."""
+    found = [_DOCNO.search(comment) for comment in table.comments] if table.comments else [None]
+    return np.array([m.group(1) for m in found if m]) if all(found) else None
+
+
+def show(value: float, error: float | None = None) -> str:
+    """A measure as people read it; a dash where there is none."""
+    if np.isnan(value):
+        return "-"
+    return f"{value:.4f}" + ("" if error is None or np.isnan(error) else f" ± {error:.4f}")

@@ -1,0 +1,197 @@
+"""What ``fit`` and ``cv`` have in common: reading, choosing, judging, printing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankrls.cli import _options
+from rankrls.cli._data import describe, describe_rows, read
+from rankrls.cli._judging import Judgement, judge, measures_for, show
+from rankrls.cli._models import Learning, model_scores, with_scaler
+from rankrls.cli._report import Report
+from rankrls.metrics import resolve_measure
+
+if TYPE_CHECKING:
+    from rankrls.io import LetorTable
+
+__all__ = [
+    "Plan",
+    "Trained",
+    "as_dict",
+    "judge_all",
+    "plan",
+    "print_choice",
+    "print_data",
+    "print_measures",
+    "read_tables",
+    "train",
+]
+
+Tables = dict[str, "LetorTable"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options, checked: nothing has been read yet."""
+
+    learning: Learning
+    estimator: Any
+    measures: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The fitted estimator, and the model to save: the same, or a pipeline that ends in it."""
+
+    estimator: Any
+    model: Any
+
+
+def plan(learning: Learning, *, vali: Path | None, measures: str | None) -> Plan:
+    """Check the options before any file is read."""
+    if vali is not None and learning.folds is not None:
+        raise ValueError("--vali and --cv exclude each other: choose by validation data or by folds.")
+    names = None if measures is None else _options.parse_names("--metrics", measures)
+    for name in names or ():
+        resolve_measure(name, learning.convention)
+    return Plan(learning, learning.estimator(), names)
+
+
+def read_tables(
+    report: Report, files: dict[str, Path | None], learning: Learning, everything: bool, features: int | None
+) -> Tables:
+    """Read the files that are there; all take the shape of the training data."""
+    if features is not None and features < 1:
+        raise ValueError(f"--features must be at least 1; got {features}.")
+    out: Tables = {}
+    dense: Any = "auto" if learning.scale == "none" else True  # scaling fills what was 0
+    zero_based: Any = "auto"
+    for role, path in files.items():
+        if path is None:
+            continue
+        try:
+            table = read(
+                path,
+                report,
+                queries="ignored" if everything else "required",
+                n_features=features,
+                zero_based=zero_based,
+                dense=dense,
+            )
+        except ValueError as error:
+            if role == "train" or "train" not in out:
+                raise
+            raise ValueError(
+                f"{error} ({files['train']} has {features} features; --features N sets another number.)"
+            ) from error
+        out[role] = table
+        features, zero_based, dense = table.n_features, table.zero_based, isinstance(table.X, np.ndarray)
+    return out
+
+
+def train(plan: Plan, tables: Tables, report: Report) -> Trained:
+    """Scale, choose and fit."""
+    data, vali = tables["train"], tables.get("validation")
+    scaler, estimator = plan.learning.scaler(), plan.estimator
+    X: Any = data.X
+    with report.working("fitting", "choosing and fitting"):
+        if scaler is not None:
+            X = scaler.fit_transform(X, qid=data.qid)
+        if vali is None:
+            estimator.fit(X, data.y, qid=data.qid)
+        else:
+            X_val = vali.X if scaler is None else _scaled(scaler, vali)
+            estimator.fit(X, data.y, qid=data.qid, X_val=X_val, y_val=vali.y, qid_val=vali.qid)
+    if estimator.alpha_at_edge_:
+        report.note(
+            f"the chosen alpha, {estimator.alpha_:.3g}, is at the edge of its grid: a wider one (--alphas lo:hi:n) may "
+            "do better."
+        )
+    return Trained(estimator, with_scaler(scaler, estimator))
+
+
+def _scaled(scaler: Any, table: LetorTable) -> Any:
+    return scaler.transform(table.X, qid=table.qid) if scaler.fitted_with_qid_ else scaler.transform(table.X)
+
+
+def judge_all(plan: Plan, tables: Tables, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:
+    """The measures on validation data or held-out training queries, and on the test data."""
+    metric, convention = plan.learning.metric, plan.learning.convention
+    out: dict[str, dict[str, Judgement]] = {}
+    with report.working("judging", "judging"):
+        for role, table in tables.items():
+            scores = model_scores(trained.model, table) if role != "train" else trained.estimator.held_out_scores_
+            if scores is None or (role == "train" and "validation" in tables):
+                continue
+            names = plan.measures if plan.measures is not None else measures_for(table.y, (metric,))
+            out["held out" if role == "train" else role] = judge(
+                names, convention, table, scores, must_judge=plan.measures or ()
+            )
+    return out
+
+
+def as_dict(
+    command: str, plan: Plan, tables: Tables, trained: Trained, judged: dict[str, dict[str, Judgement]], report: Report
+) -> dict[str, Any]:
+    """Everything, for JSON."""
+    estimator = trained.estimator
+    return {
+        "command": command,
+        "data": {role: describe(table) for role, table in tables.items()},
+        "scale": plan.learning.scale,
+        "chosen": {**estimator.best_params_, "alpha": estimator.alpha_},
+        "alpha_at_edge": bool(estimator.alpha_at_edge_),
+        "selection": {
+            "how": estimator.selection_,
+            "rule": estimator.rule,
+            "measure": plan.learning.metric,
+            "convention": plan.learning.convention,
+            "value": estimator.best_score_,
+            "standard_error": estimator.best_score_error_,
+        },
+        "measures": {
+            role.replace(" ", "_"): {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()
+        },
+        "seconds": report.seconds,
+        "notes": report.notes,
+    }
+
+
+def print_data(report: Report, tables: Tables) -> None:
+    """What was read."""
+    rows = describe_rows({role: describe(table) for role, table in tables.items()})
+    report.print_table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)
+
+
+def print_choice(report: Report, plan: Plan, trained: Trained) -> None:
+    """What was chosen, and by what."""
+    estimator = trained.estimator
+    chosen = {**estimator.best_params_, "alpha": estimator.alpha_}
+    rows = [[name, f"{v:.6g}" if isinstance(v, float) else str(v)] for name, v in chosen.items()]
+    if plan.learning.scale != "none":
+        rows.append(["scale", f"{plan.learning.scale}, inside each query"])
+    rows.append([plan.learning.metric, show(estimator.best_score_, estimator.best_score_error_)])
+    grid = len(estimator.cv_results_["alpha"])
+    report.print_table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
+
+
+def print_measures(report: Report, trained: Trained, judged: dict[str, dict[str, Judgement]]) -> None:
+    """One line a measure, one column a set of rankings."""
+    if not judged:
+        return
+    names = list(dict.fromkeys(name for found in judged.values() for name in found))
+    rows = [
+        [
+            name,
+            *(
+                show(found[name].value, found[name].standard_error) if name in found else ""
+                for found in judged.values()
+            ),
+        ]
+        for name in names
+    ]
+    report.print_table("Measures, ± standard error over queries", ["", *judged], rows)

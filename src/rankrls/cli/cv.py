@@ -1,0 +1,93 @@
+"""``rankrls cv``: the whole curve, every alpha and combination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankrls.cli import _options as options
+from rankrls.cli._report import Report
+
+EXAMPLES = "Example: rankrls cv train.txt --scale minmax --metric ndcg@10 --ties both --alphas 1e-3:1e3:13"
+
+
+def command(
+    train: options.Train,
+    vali: options.Vali = None,
+    kernel: options.Kernel = "linear",
+    gamma: options.Gamma = "auto",
+    degree: options.Degree = "3",
+    coef0: options.Coef0 = "1",
+    alphas: options.Alphas = "auto",
+    ties: options.Ties = "include",
+    balance: options.Balance = "examples",
+    regression_weight: options.RegressionWeight = 0.0,
+    scale: options.Scale = "none",
+    metric: options.Metric = "disagreement",
+    metrics: options.Measures = None,
+    convention: options.Convention = "letor",
+    rule: options.Rule = "best",
+    folds: options.Folds = None,
+    everything: options.Everything = False,
+    features: options.Features = None,
+    as_json: options.Json = False,
+    threads: options.Threads = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Judge every regularization value and combination on TRAIN; nothing is saved.
+
+    By leaving out each query in turn (exactly, and without refitting), by --cv K folds of queries, or by --vali.
+    """
+    report = Report(as_json, verbose, quiet)
+    from rankrls.cli import _data, _training
+    from rankrls.cli._models import Learning
+
+    learning = Learning(
+        kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule, folds
+    )
+    with _data.limited_threads(threads):
+        plan = _training.plan(learning, vali=vali, measures=metrics)
+        tables = _training.read_tables(report, {"train": train, "validation": vali}, learning, everything, features)
+        trained = _training.train(plan, tables, report)
+        judged = _training.judge_all(plan, tables, trained, report)
+    curve, best = _curve(trained.estimator)
+    if as_json:
+        result = _training.as_dict("cv", plan, tables, trained, judged, report)
+        report.print_json(result | {"curve": curve, "best_index": best})
+        return
+    _training.print_data(report, tables)
+    _print_curve(report, plan, trained.estimator, curve, best)
+    _training.print_measures(report, trained, judged)
+
+
+def _curve(estimator: Any) -> tuple[list[dict[str, Any]], int]:
+    """One entry for every combination and alpha, and which one was chosen."""
+    columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
+    entries = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return entries, int(estimator.best_index_)
+
+
+def _print_curve(report: Report, plan: Any, estimator: Any, curve: list[dict[str, Any]], best: int) -> None:
+    from rankrls.cli._judging import show
+
+    names = [name for name in curve[0] if name not in ("mean_score", "standard_error")]
+    several = [name for name in names if len({entry[name] for entry in curve}) > 1 or name == "alpha"]
+    rows = [
+        [
+            "chosen" if k == best else "",
+            *(_cell(entry[name]) for name in several),
+            show(entry["mean_score"]),
+            show(entry["standard_error"]),
+        ]
+        for k, entry in enumerate(curve)
+    ]
+    fixed = ", ".join(f"{name} {_cell(curve[0][name])}" for name in names if name not in several)
+    title = f"{plan.learning.metric} by {estimator.selection_}" + (f" ({fixed})" if fixed else "")
+    columns = ["", *several, plan.learning.metric, "std. error"]
+    report.print_table(title, columns, rows, marked=best)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

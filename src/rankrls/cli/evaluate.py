@@ -1,0 +1,158 @@
+"""``rankrls evaluate``: measures of a model's, or of any tool's, scores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankrls.cli import _options as options
+from rankrls.cli._report import Report
+
+if TYPE_CHECKING:
+    from rankrls.io import LetorTable
+
+EXAMPLES = "Example: rankrls evaluate m.skops test.txt --metrics map,ndcg@10  (or: --scores scores.txt test.txt)"
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="[MODEL] DATA", show_default=False, help="The model, and LETOR / SVMlight text.")
+]
+Scores = Annotated[
+    Path | None,
+    typer.Option(
+        "--scores", metavar="FILE", help="Judge these scores, one a line in DATA's order, instead of a model."
+    ),
+]
+PerQuery = Annotated[bool, typer.Option("--per-query", help="Also print each query's value.")]
+
+
+def command(
+    files: Files,
+    scores: Scores = None,
+    metrics: options.Measures = None,
+    convention: options.Convention = "letor",
+    per_query: PerQuery = False,
+    everything: options.Everything = False,
+    as_json: options.Json = False,
+    threads: options.Threads = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Judge the ranking of DATA's queries, by a model or by a file of scores.
+
+    Each measure comes with a 95 % interval, by drawing queries with replacement (2000 times, always the same).
+    """
+    report = Report(as_json, verbose, quiet)
+    from rankrls._queries import query_layout
+    from rankrls.cli import _judging
+    from rankrls.cli._data import describe, limited_threads
+
+    names = None if metrics is None else options.parse_names("--metrics", metrics)
+    for name in names or ("map",):
+        _judging.resolve_measure(name, convention)
+    with limited_threads(threads):
+        table, values = (
+            _from_file(files, scores, everything, report) if scores else _from_model(files, everything, report)
+        )
+        with report.working("judging", "judging"):
+            found = _judging.judge(
+                names or _judging.measures_for(table.y), convention, table, values, must_judge=names or ()
+            )
+            intervals = {name: judgement.interval() for name, judgement in found.items()}
+    ids = query_layout(table.qid, table.n_rows).ids.tolist()
+    if as_json:
+        result: dict[str, Any] = {
+            "command": "evaluate",
+            "scores_of": str(scores or files[0]),
+            "data": describe(table),
+            "convention": convention,
+            "measures": {
+                name: {**judgement.as_dict(), "interval": intervals[name], "confidence": 0.95}
+                for name, judgement in found.items()
+            },
+        }
+        if per_query:
+            result["per_query"] = {"qid": ids, **{name: judgement.per_query for name, judgement in found.items()}}
+        report.print_json(result)
+        return
+    if per_query:
+        rows = [
+            [qid, *(_judging.show(judgement.per_query[k]) for judgement in found.values())] for k, qid in enumerate(ids)
+        ]
+        report.print_table("Queries", ["qid", *found], rows)
+    rows = [
+        [
+            name,
+            _judging.show(judgement.value),
+            "-" if (ends := intervals[name]) is None else f"{ends[0]:.4f} to {ends[1]:.4f}",
+            str(judgement.judged),
+        ]
+        for name, judgement in found.items()
+    ]
+    what = f"{scores or files[0]} on {table.path}, {convention} measures"
+    report.print_table(what, ["", "mean", "95 % interval", "queries"], rows)
+
+
+def _from_model(files: list[Path], everything: bool, report: Report) -> tuple[LetorTable, Any]:
+    from rankrls.cli._data import read_for_model
+    from rankrls.cli._models import final_step, model_scores, n_features_of, one_score_a_row
+    from rankrls.persistence import load, read_info
+
+    if len(files) != 2:
+        raise ValueError("evaluate needs MODEL and DATA, or --scores FILE and DATA (see rankrls evaluate --help).")
+    path, data = files
+    with report.working("loading", f"loading {path}"):
+        info, model = read_info(path), load(path)
+    if everything and getattr(final_step(model), "_fitted_with_qid", False):
+        raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
+    table = read_for_model(
+        data,
+        report,
+        queries="ignored" if everything else "required",
+        n_features=n_features_of(model),
+        zero_based=info["given"].get("zero_based", "auto"),
+    )
+    with report.working("scoring", "scoring"):
+        return table, one_score_a_row(model_scores(model, table))
+
+
+def _from_file(files: list[Path], scores: Path, everything: bool, report: Report) -> tuple[LetorTable, Any]:
+    from rankrls.cli._data import read
+
+    if len(files) != 1:
+        raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
+    table = read(files[0], report, queries="ignored" if everything else "required")
+    values = _read_scores(scores)
+    if len(values) != table.n_rows:
+        raise ValueError(f"{scores} has {len(values)} scores, but {files[0]} has {table.n_rows} rows.")
+    return table, values
+
+
+def _read_scores(path: Path) -> Any:
+    import numpy as np
+
+    if str(path) == "-":
+        text = sys.stdin.read()
+    else:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text.rstrip().splitlines()
+    if not lines:
+        raise ValueError(f"{path}: the file holds no scores.")
+    try:
+        values = np.array(lines, dtype=np.float64)
+    except ValueError:
+        values = np.array([_number(line) for line in lines])
+    bad = ~np.isfinite(values)
+    if bad.any():
+        line = int(np.argmax(bad))
+        raise ValueError(f"{path}:{line + 1}: a score must be one finite number; got {lines[line][:40]!r}.")
+    return values
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
