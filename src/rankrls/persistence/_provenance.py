@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankrls import __version__
+from rankrls.metrics import RankingMeasure
 
 __all__ = ["describe"]
 
@@ -67,6 +68,8 @@ def plain(value: Any) -> Any:
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, RankingMeasure):
+        return str(value)
     if isinstance(value, list | tuple):
         return [plain(v) for v in value] if len(value) <= _LONGEST else f"{len(value)} values"
     return repr(value)
