@@ -14,7 +14,7 @@ from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.normal_equations import normal_equations
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.reduced import ReducedProblem
-from rankrls.solvers.rows import factor_rows
+from rankrls.solvers.rows import factor_rows, row_products
 from rankrls.solvers.spectrum import auto_alphas, solve_one, spectrum
 from tests.oracles import dual_coefficients, explicit_laplacian, gaussian, ridge
 
@@ -162,6 +162,21 @@ def test_offsets_of_columns_do_not_reach_the_gram_matrix():
     target = (graph.F @ y[small])[:, None]
     a, b = (DualProblem.from_features(Z[small], graph, target).solve(1.0) for Z in (X, X + shift))
     np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 21])
+@pytest.mark.parametrize("n", [1, 2, 25, 136])
+def test_equal_rows_have_equal_products(columns, n):
+    rng = np.random.default_rng(0)
+    for m in (2, 5, 17, 1001):
+        X = np.tile(rng.normal(size=n), (m, 1))
+        W = rng.normal(size=(n, columns))
+        products = row_products(X, W)
+        np.testing.assert_allclose(products, X @ W, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(products, np.tile(products[0], (m, 1)))
+        np.testing.assert_array_equal(
+            row_products(X.astype(np.float32), W[:, 0]), row_products(X.astype(np.float32), W[:, 0])[0]
+        )
 
 
 def test_alpha_zero_is_the_solution_of_minimum_norm():

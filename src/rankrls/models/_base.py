@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
@@ -17,7 +18,7 @@ from rankrls.metrics import disagreement_error
 from rankrls.models._problems import FittedProblem, feature_weights
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
 from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.rows import row_slices
+from rankrls.solvers.rows import row_products, row_slices
 
 __all__ = ["SOLVERS", "KernelRanker", "linear_scores", "resolve_kernel"]
 
@@ -68,10 +69,10 @@ class KernelRanker(RegressorMixin, BaseEstimator):
             return linear_scores(X, self.coef_.T)
         a = self.dual_coef_
         if callable(kernel) or kernel == "precomputed":
-            return np.asarray((X if kernel == "precomputed" else self._kernel_(X, self.X_fit_)) @ a)
+            return row_products(X if kernel == "precomputed" else self._kernel_(X, self.X_fit_), a)
         out = np.empty((X.shape[0], *a.shape[1:]))
         for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
-            out[rows] = self._kernel_(X[rows], self.X_fit_) @ a
+            out[rows] = row_products(self._kernel_(X[rows], self.X_fit_), a)
         return out
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
@@ -198,10 +199,14 @@ def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, param
 
 
 def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X W`` for weights (n,) or (n, columns); float32 rows are upcast block by block."""
-    if X.dtype == np.float64 or sparse.issparse(X):
+    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
+    if sparse.issparse(X):
         return np.asarray(X @ W)
     out = np.empty((X.shape[0], *W.shape[1:]))
-    for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
-        out[rows] = X[rows].astype(np.float64) @ W
+
+    def score(rows: slice) -> None:
+        out[rows] = row_products(X[rows], W)
+
+    with one_blas_thread():
+        map_threads(score, row_slices(0, X.shape[0], _PREDICT_ROWS))
     return out

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.solvers.normal_equations import rows_gram
-from rankrls.solvers.rows import PairRows, ScoredRows
+from rankrls.solvers.rows import PairRows, ScoredRows, row_products
 from rankrls.solvers.spectrum import Spectrum, spectrum
 
 __all__ = ["check_holdout_alphas", "holdout_scores"]
@@ -160,7 +160,7 @@ def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp
 
 def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None:
     numbers = np.concatenate([np.arange(b.start, b.stop) if isinstance(b, slice) else b for b in blocks])
-    D = h.rows.differences(numbers) @ h.vectors
+    D = row_products(h.rows.differences(numbers), h.vectors)
     Z = h.rows.factor_of(numbers, D, h.vectors)
     if all(_length(b) == 1 for b in blocks):
         # A held-out row moves the score of its own centre too, so the two are taken together.
@@ -175,7 +175,7 @@ def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None
         if x is None:
             _downdate(h, block, out, threads=1)
         else:
-            out[block] = D[lo:hi] @ x + _centre_scores(h, block, x)
+            out[block] = row_products(D[lo:hi], x) + _centre_scores(h, block, x)
         lo = hi
 
 
@@ -187,7 +187,7 @@ def _singles(
     settled = np.asarray((slack > 1e-6).all(axis=1))
     slack[~settled] = 1.0
     residual = (h.spread(target) - Z @ h.full) / slack
-    return X @ h.full - ((X * Z) @ h.inverse) * residual, settled
+    return row_products(X, h.full) - row_products(X * Z, h.inverse) * residual, settled
 
 
 def _iterate(h: _Holder, Z: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -236,7 +236,7 @@ def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int)
     numbers = np.arange(block.start, block.stop) if isinstance(block, slice) else block
     for lo in range(0, len(numbers), _CHUNK_ROWS):
         some = numbers[lo : lo + _CHUNK_ROWS]
-        out[some] = h.rows.differences(some) @ W + _centre_scores(h, some, x)
+        out[some] = row_products(h.rows.differences(some), W) + _centre_scores(h, some, x)
 
 
 def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:

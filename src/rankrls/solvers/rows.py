@@ -17,11 +17,12 @@ from rankrls._compiled.group_pass import group_pass
 from rankrls._compiled.jit import compiled
 from rankrls.graph import PairGraph, ScoredGraph
 
-__all__ = ["BLOCK_ROWS", "FactorRows", "PairRows", "ScoredRows", "factor_rows", "row_slices"]
+__all__ = ["BLOCK_ROWS", "FactorRows", "PairRows", "ScoredRows", "factor_rows", "row_products", "row_slices"]
 
 BLOCK_ROWS = 1024
 """Rows of a block: with a hundred columns it stays in the second-level cache."""
 
+_SAFE_COLUMNS = 8
 Rows = NDArray[np.intp] | slice
 Matrix = Any
 
@@ -63,6 +64,22 @@ def row_slices(lo: int, hi: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
     """``slice(lo, hi)`` cut into pieces of at most ``step`` rows."""
     for start in range(lo, hi, step):
         yield slice(start, min(start + step, hi))
+
+
+def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` of dense X in float64, in which equal rows give equal products to the last bit.
+
+    BLAS does not keep that promise for a vector or a few columns: it adds up the rows at the end of a block in another
+    order, and rounding would rank items with equal features. From a handful of columns on its kernels do.
+    """
+    X = X.astype(np.float64, copy=False)
+    columns = W if W.ndim == 2 else W[:, None]
+    if columns.shape[1] >= _SAFE_COLUMNS:
+        return np.asarray(X @ W)
+    out = np.empty((X.shape[0], columns.shape[1]))
+    for k in range(columns.shape[1]):
+        np.einsum("ij,j->i", X, np.ascontiguousarray(columns[:, k]), out=out[:, k])
+    return out if W.ndim == 2 else out[:, 0]
 
 
 @compiled
