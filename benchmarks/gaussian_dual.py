@@ -1,0 +1,43 @@
+"""Gaussian kernel, 100 queries of 40: exact leave-query-out of 21 alphas, kernel matrix included.
+
+The limit is one eigendecomposition of that size; the rival is RLScore.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from benchmarks import _rlscore
+from benchmarks._data import Problem, problem
+from benchmarks._harness import alternate, at_most, faster, skipped
+from rankrls import RankRLSCV
+
+
+def scaled(rows: int, queries: int) -> Problem:
+    p = problem(rows, 20, queries, even=True)
+    return Problem((p.X - p.X.mean(axis=0)) / p.X.std(axis=0), p.y, p.qid)
+
+
+def jobs(quick: bool = False) -> list[dict[str, Any]]:
+    p = scaled(*((800, 20) if quick else (4000, 100)))
+    m = len(p.y)
+    alphas, gamma = 2.0 ** np.arange(-12, 9), 1.0 / p.X.shape[1]
+    ours = lambda: RankRLSCV(tuple(alphas), kernel="rbf", gamma=gamma).fit(p.X, p.y, qid=p.qid)
+    squares = (p.X**2).sum(axis=1)
+    K = np.exp(-gamma * (squares[:, None] + squares - 2.0 * p.X @ p.X.T))
+    centred = K - K.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    job = f"Gaussian kernel, leave-query-out of 21 alphas, {p.name}"
+    model = ours()
+    own, alone = alternate(ours, lambda: linalg.eigh(centred), repeats=1 if quick else 3, warm_up=False)
+    lines = [at_most(job, own, f"scipy.linalg.eigh, {m} x {m}", alone, 1.3)]
+    why = _rlscore.missing()
+    if why:
+        return [*lines, skipped(job, _rlscore.NAME, why)]
+    theirs = lambda: _rlscore.leave_query_out(p, alphas, kernel="GaussianKernel", gamma=gamma)
+    _rlscore.check_same(theirs(), model.cv_results_["mean_score"][::-1])
+    own, rival = alternate(ours, theirs, repeats=1, warm_up=False)
+    return [*lines, faster(job, own, _rlscore.NAME, rival, 3.0)]

@@ -1,0 +1,43 @@
+"""One global ranking, every pair of items left out in its turn without refitting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _rlscore
+from benchmarks._harness import alternate, context, faster, skipped, within
+from rankrls import RankRLSCV
+
+FEATURES = 50
+
+
+def ranking(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Real-valued utilities, all of them different."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, FEATURES))
+    return X, X @ rng.standard_normal(FEATURES) + 5.0 * rng.standard_normal(rows)
+
+
+def jobs(quick: bool = False) -> list[dict[str, Any]]:
+    small, large = (100, 500) if quick else (500, 5000)
+    X, y = ranking(small)
+    alphas = 2.0 ** np.arange(-5, 16)
+    ours = lambda: RankRLSCV(tuple(alphas), balance="pairs").fit(X, y)
+    job = f"leave-pair-out of 21 alphas, {small} x {FEATURES}"
+    why = _rlscore.missing()
+    if why:
+        (own,) = alternate(ours, repeats=5)
+        lines = [context(job, own, _rlscore.NAME, None), skipped(job, _rlscore.NAME, why)]
+    else:
+        _rlscore.check_same(_rlscore.leave_pair_out(X, y, alphas), ours().cv_results_["mean_score"][::-1])
+        (own,) = alternate(ours, repeats=5)
+        (theirs,) = alternate(lambda: _rlscore.leave_pair_out(X, y, alphas), repeats=1, warm_up=False)
+        lines = [faster(job, own, _rlscore.NAME, theirs, 500.0)]
+    X, y = ranking(large)
+    (linear,) = alternate(lambda: RankRLSCV((1.0,)).fit(X, y), repeats=3)
+    lines.append(within(f"leave-pair-out of one alpha, {large} x {FEATURES}", linear, 1.0))
+    (gaussian,) = alternate(lambda: RankRLSCV((1.0,), kernel="rbf").fit(X, y), repeats=1 if quick else 2, warm_up=False)
+    lines.append(within(f"leave-pair-out of one alpha, {large} items, Gaussian kernel", gaussian, 5.0))
+    return lines
