@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -21,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankrls.io import Comments, LetorError, load_letor
+from rankrls.io import _regions as regions
 from rankrls.io import _source as source
 
 NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -66,7 +68,11 @@ def number(token: bytes) -> float:
 
 @contextlib.contextmanager
 def blocks_of(size: int):
-    with mock.patch.multiple(source, _LEAST_BLOCK=size, _LARGEST_BLOCK=size):
+    """Files and streams in pieces of about this size."""
+    with (
+        mock.patch.object(source, "_LARGEST_BLOCK", size),
+        mock.patch.multiple(regions, _LEAST_REGION=size, _LARGEST_REGION=size, _STEP=max(1, size // 3)),
+    ):
         yield
 
 
@@ -74,13 +80,21 @@ def read(data: bytes, **options):
     return load_letor(io.BytesIO(data), **options)
 
 
-def check_against_plain(data: bytes, dense, block: int, threads: int) -> None:
+def read_file(data: bytes, **options):
+    """The same from a file on disk, which is read in regions by several threads."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return load_letor(file.name, **options)
+
+
+def check_against_plain(data: bytes, dense, block: int, threads: int, read=read) -> None:
     rows = plain_reader(data)
     if re.search(rb"[0-9]{7}:", data):
         dense = False  # a dense array of so many columns would not fit
     with blocks_of(block):
         if isinstance(rows, int):
-            with pytest.raises(LetorError, match=f"^<stream>:{rows}: "):
+            with pytest.raises(LetorError, match=f":{rows}: "):
                 read(data, dense=dense, n_threads=threads)
             return
         ids = {i for row in rows for i in row[2]}
@@ -143,9 +157,13 @@ def files(draw):
 dense_options = st.sampled_from([True, False, "auto"])
 
 
-@given(data=files(), dense=dense_options, block=st.sampled_from([1, 7, 64, 4096]), threads=st.integers(1, 3))
-def test_reads_what_the_plain_reader_reads(data, dense, block, threads):
-    check_against_plain(data, dense, block, threads)
+block_sizes = st.sampled_from([1, 2, 7, 64, 4096])
+readers = st.sampled_from([read, read_file])
+
+
+@given(data=files(), dense=dense_options, block=block_sizes, threads=st.integers(1, 3), reader=readers)
+def test_reads_what_the_plain_reader_reads(data, dense, block, threads, reader):
+    check_against_plain(data, dense, block, threads, reader)
 
 
 @given(
@@ -156,9 +174,10 @@ def test_reads_what_the_plain_reader_reads(data, dense, block, threads):
     ),
     cut=st.integers(0, 3),
     dense=dense_options,
-    block=st.sampled_from([1, 64, 4096]),
+    block=block_sizes,
+    reader=readers,
 )
-def test_judges_a_damaged_file_as_the_plain_reader_does(data, at, damage, cut, dense, block):
+def test_judges_a_damaged_file_as_the_plain_reader_does(data, at, damage, cut, dense, block, reader):
     place = int(at * len(data))
     data = data[:place] + damage + data[place + cut :]
     if b"\0" in data and re.search(rb"qid:[^ \t\r\v\f#\n]*\0", data):
@@ -167,7 +186,7 @@ def test_judges_a_damaged_file_as_the_plain_reader_does(data, at, damage, cut, d
         data.decode()
     except UnicodeDecodeError:
         return  # the plain reader decodes strictly
-    check_against_plain(data, dense, block, 2)
+    check_against_plain(data, dense, block, 2, reader)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +393,7 @@ def test_gzip_is_known_by_its_bytes(tmp_path, pack):
     raw = data if pack == "plain" else b"".join(map(gzip.compress, parts)) + b"\0" * (600 * (pack == "padded"))
     path = tmp_path / ("x.txt" if pack == "misnamed" else "x.gz")
     path.write_bytes(raw)
-    for size in (1000, 1 << 20):
+    for size in (100, 1000, 1 << 20):
         with blocks_of(size), mock.patch.object(source, "_PIECE", 777):
             table = load_letor(path)
         assert np.array_equal(table.X, expected.X)
@@ -414,12 +433,13 @@ def test_the_result_does_not_depend_on_threads_or_blocks():
     data = some_rows(2000)
     expected = read(data, n_threads=1)
     for threads, size in ((2, 50), (3, 5000), (8, 1 << 17)):
-        with blocks_of(size):
-            table = read(data, n_threads=threads)
-        for name in ("X", "y", "qid"):
-            assert np.array_equal(getattr(table, name), getattr(expected, name))
-        assert table.comments == expected.comments
-        assert table.sha256 == expected.sha256
+        for reader in (read, read_file):
+            with blocks_of(size):
+                table = reader(data, n_threads=threads)
+            for name in ("X", "y", "qid"):
+                assert np.array_equal(getattr(table, name), getattr(expected, name))
+            assert table.comments == expected.comments
+            assert table.sha256 == expected.sha256
 
 
 def test_four_threads_of_the_caller():
@@ -463,10 +483,11 @@ def test_text_is_given_back_as_arrays_fill(tmp_path, kind, level):
 
 def test_a_line_longer_than_many_blocks():
     data = b"1 qid:1 " + b" ".join(b"%d:%d.5" % (i, i) for i in range(1, 3000)) + b"\n0 qid:2 7:1\n"
-    with blocks_of(100):
-        X = read(data, dense=True).X
-    assert X.shape == (2, 2999)
-    assert np.array_equal(X[0], np.arange(1, 3000) + 0.5)
+    for reader in (read, read_file):
+        with blocks_of(100):
+            X = reader(data, dense=True).X
+        assert X.shape == (2, 2999)
+        assert np.array_equal(X[0], np.arange(1, 3000) + 0.5)
 
 
 def test_a_stream_that_gives_little_at_a_time():

@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["BAD", "FINE", "FIVES_HIGH", "FIVES_LOW", "HARD", "LEAST_POWER", "multiply", "parse_number", "round_decimal"]
+__all__ = [
+    "BAD",
+    "FINE",
+    "FIVES_HIGH",
+    "FIVES_LOW",
+    "HARD",
+    "LEAST_POWER",
+    "POWERS_OF_TEN",
+    "multiply",
+    "parse_number",
+    "round_decimal",
+]
 
 FINE, BAD, HARD = 0, 1, 2
 """What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
@@ -51,7 +62,7 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 FIVES_HIGH, FIVES_LOW = _powers_of_five()
 """The leading 128 bits of ``5**(LEAST_POWER + k)``, the first bit set."""
 
-_TENS = np.array([float(10**k) for k in range(23)])
+POWERS_OF_TEN = np.array([float(10**k) for k in range(23)])
 _TWOS = np.array([math.ldexp(1.0, k) for k in range(-1074, 972)])
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _TWO_52 = np.uint64(1 << 52)
@@ -87,7 +98,7 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
         return np.inf
     if w < _TWO_53 and -22 <= q <= 22:
         exact = np.float64(np.int64(w))
-        return exact / _TENS[np.uint64(-q)] if q < 0 else exact * _TENS[np.uint64(q)]
+        return exact / POWERS_OF_TEN[np.uint64(-q)] if q < 0 else exact * POWERS_OF_TEN[np.uint64(q)]
     zeros = 0
     for step in (32, 16, 8, 4, 2, 1):
         if w >> np.uint64(64 - step) == np.uint64(0):
@@ -214,7 +225,7 @@ def parse_number(text, start):  # type: ignore[no-untyped-def]
     status = FINE
     if digits <= 19:
         if w < _TWO_53 and -22 <= q <= 0:
-            value = np.float64(np.int64(w)) / _TENS[np.uint64(-q)]
+            value = np.float64(np.int64(w)) / POWERS_OF_TEN[np.uint64(-q)]
         else:
             value = round_decimal(w, q)
     else:

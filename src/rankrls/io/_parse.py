@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls.io._decimal import BAD, FINE, HARD, parse_number
+from rankrls.io._decimal import BAD, FINE, HARD, POWERS_OF_TEN, parse_number, round_decimal
 
 __all__ = ["Job", "Problem", "Sums", "Target", "parse_block", "scan_block", "sort_rows"]
 
@@ -317,13 +317,47 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                 return _TOKEN, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
             if p - first > _ID_DIGITS:
                 return _ID_TOO_LONG, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
-            value, p, status = parse_number(text, p + 1)
-            if (
-                status == BAD
-                or not _ends_token(text[np.uint64(p)])
-                or (status == FINE and not np.isfinite(value))
-                or (job.in_single and abs(value) >= _LARGEST_SINGLE)
-            ):
+            # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
+            # the compiler keeps everything in registers; a call of parse_number for each takes half as long again.
+            at = p + 1
+            negative = text[np.uint64(at)] == 45
+            if negative:
+                at += 1
+            mark = at
+            w = np.uint64(0)
+            d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+            while d < np.uint64(10):
+                w = w * np.uint64(10) + d
+                at += 1
+                d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+            digits = at - mark
+            places = 0
+            if text[np.uint64(at)] == 46:
+                at += 1
+                mark = at
+                d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+                while d < np.uint64(10):
+                    w = w * np.uint64(10) + d
+                    at += 1
+                    d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+                places = at - mark
+                digits += places
+            status = FINE
+            bad = False
+            if 0 < digits <= 19 and (text[np.uint64(at)] == 32 or text[np.uint64(at)] == 10):
+                p = at
+                if digits <= 15:
+                    value = np.float64(np.int64(w)) / POWERS_OF_TEN[np.uint64(places)]
+                else:
+                    value = round_decimal(w, -places)
+                if negative:
+                    value = -value
+            else:
+                value, p, status = parse_number(text, p + 1)
+                bad = (
+                    status == BAD or not _ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value))
+                )
+            if bad or (job.in_single and abs(value) >= _LARGEST_SINGLE):
                 return _VALUE, line, first, _skip_token(text, first), number, n_hard, row - job.row, unsorted
             column = number - first_id
             if column < 0:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rankrls.io._messages import describe
 from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
-from rankrls.io._source import Block, Text
+from rankrls.io._regions import Block
+from rankrls.io._source import Text
 from rankrls.io._table import Comments, LetorError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Plan:
         """Number of a block's first line in the file, counted from 1."""
         return int(self.before[k, Sums.LINES]) + 1
 
-    def fill(self, text: Text, k: int) -> BadLine | None:
+    def fill(self, text: Text[Any], k: int) -> BadLine | None:
         """Parse block ``k`` into its part of the arrays and let go of its text; its first bad line, if there is one."""
         block = text.blocks[k]
         assert block is not None  # each block is filled once
@@ -126,7 +127,7 @@ class Plan:
         # room for every number to be hard, which costs nothing while none is: untouched pages are never provided
         hard = np.empty((int(self.sums[k, Sums.ENTRIES] + self.sums[k, Sums.ROWS]), 4), dtype=np.int64)
         problem, line, first, last, number, n_hard, n_rows, unsorted = parse_block(
-            block.text, block.start, block.stop, job, self.target, hard
+            block.text, block.first, block.last, job, self.target, hard
         )
         bad = self._settle_hard(block, hard[:n_hard])
         if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
@@ -160,7 +161,7 @@ class Plan:
         row, column = sort_rows(t.indptr, t.indices, t.double, t.single, first_row, last_row)
         if row < 0:
             return None
-        lines = _token(block, block.start, block.stop).split(b"\n")
+        lines = _token(block, block.first, block.last).split(b"\n")
         rows = [i for i, line in enumerate(lines) if line.strip(b" \t\r\v\f") and line.strip(b" \t\r\v\f")[:1] != b"#"]
         message = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
         return BadLine(rows[row - first_row], message)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numbers
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls.io._table import LetorError, LetorTable
-
-if TYPE_CHECKING:
-    from rankrls.io._source import Block
 
 __all__ = ["load_letor"]
 
@@ -87,25 +84,23 @@ def load_letor(
     ['docid = 12', '']
     """
     out_dtype = _check_options(n_features, zero_based, dense, dtype, n_threads)
-    from rankrls._compiled import threads
-    from rankrls.io._source import read_text
-
-    workers = threads.n_threads() if n_threads is None else int(n_threads)
-    text = read_text(path, workers)
-    if not text.blocks:
-        raise LetorError(f"{text.name}: the file is empty.")
-
+    from rankrls._compiled.threads import map_threads
+    from rankrls._compiled.threads import n_threads as usual_threads
     from rankrls.io._parse import scan_block
     from rankrls.io._plan import Plan
+    from rankrls.io._source import read_text
 
-    def first_pass(block: Block | None) -> Any:
-        # the hash (None stands for it) is one more job beside the blocks' counts
-        return text.sha256() if block is None else scan_block(block.text, block.start, block.stop)
+    workers = usual_threads() if n_threads is None else int(n_threads)
+    text = read_text(path, lambda block: scan_block(block.text, block.first, block.last), workers)
+    if not text.blocks:
+        raise LetorError(f"{text.name}: the file is empty.")
+    plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
-    sha256, *sums = threads.map_threads(first_pass, [None, *text.blocks], threads=workers)
+    def second_pass(k: int) -> Any:
+        # the hash is one more job beside the blocks', and the first: it needs them all
+        return text.sha256() if k < 0 else plan.fill(text, k)
 
-    plan = Plan.make(text.name, np.array(sums), n_features, zero_based, dense, out_dtype)
-    problems = threads.map_threads(lambda k: plan.fill(text, k), range(len(sums)), threads=workers)
+    sha256, *problems = map_threads(second_pass, range(-1, len(text.blocks)), threads=workers)
     for k, problem in enumerate(problems):
         if problem is not None:
             raise LetorError(f"{text.name}:{plan.first_line(k) + problem.line}: {problem.message}")

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rankrls._compiled.threads import map_threads
+from rankrls.io._regions import Block, read_regions, whole_lines
 from rankrls.io._table import LetorError
 
-__all__ = ["Block", "Text", "read_text"]
+T = TypeVar("T")
+
+__all__ = ["Text", "read_text"]
 
 _PIECE = 1 << 20
-_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
+_LARGEST_BLOCK = 1 << 23
 _FOREIGN = {
     b"BZh": "bzip2 data",
     b"\xfd7zXZ": "xz data",
@@ -30,22 +32,16 @@ _FOREIGN = {
 }
 
 
-@dataclass(frozen=True)
-class Block:
-    """Whole lines: ``text[start:stop]``, the last byte a line end. The first ``size`` bytes are the file's own."""
-
-    text: NDArray[np.uint8]
-    start: int
-    stop: int
-    size: int
-
-
 @dataclass
-class Text:
-    """A file's text. A block that is not needed any more is replaced by None, which gives its memory back."""
+class Text(Generic[T]):
+    """A file's text, and what was asked of each block when it came in.
+
+    A block that is not needed any more is replaced by None, which gives its memory back.
+    """
 
     name: str
     blocks: list[Block | None]
+    answers: list[T]
     sha256: Callable[[], str]
 
 
@@ -119,7 +115,7 @@ def _read_some(stream: Any, buffer: memoryview) -> int:
     return len(data)
 
 
-def read_text(path: str | os.PathLike[str] | BinaryIO, threads: int) -> Text:
+def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T], threads: int) -> Text[T]:
     """Read a file, plain or gzip (known by its first bytes), as blocks of whole lines.
 
     The file is read, not mapped: nothing happens to the rows when somebody changes it later. A byte order mark is
@@ -129,8 +125,10 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, threads: int) -> Text:
     ----------
     path : path or binary file object
         Read to its end.
+    ask : callable
+        Called with each block once; its answers are returned.
     threads : int
-        How many threads will share the blocks: small files are cut into smaller blocks.
+        How many of them may share the blocks: small files are cut into smaller blocks.
 
     Raises
     ------
@@ -143,47 +141,64 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, threads: int) -> Text:
         if hasattr(path, "read"):
             stream: Any = path
             name = str(getattr(path, "name", "<stream>"))
-            size = 0
+            regular = False
         else:
             name = os.fspath(path)
             stream = opened.enter_context(open(path, "rb", buffering=0))
-            size = os.fstat(stream.fileno()).st_size
-        head = bytearray(_PIECE)
-        count = _read_some(stream, memoryview(head))
-        while 0 < count < 8:  # a pipe may give less than the first bytes that tell the format
-            more = _read_some(stream, memoryview(head)[count:])
-            if more == 0:
-                break
-            count += more
-        start = bytes(head[:count])
+            regular = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+        start = _first_bytes(stream)
         for magic, what in _FOREIGN.items():
             if start.startswith(magic):
                 raise LetorError(f"{name}: this is {what}, not LETOR text; plain text and gzip are read.")
+        packed = start.startswith(b"\x1f\x8b")
+        if regular and not packed and hasattr(os, "preadv"):
+            both = read_regions(stream.fileno(), ask, threads)
+            blocks: list[Block | None] = [block for block, _ in both]
+            return Text(name, blocks, [answer for _, answer in both], _hash_of(blocks))
         raw = _Plain(stream, start)
-        if start.startswith(b"\x1f\x8b"):
+        if packed:
             digest = hashlib.sha256()
-            blocks = _blocks(_Gunzip(raw, name, digest), _LARGEST_BLOCK)
-            return Text(name, blocks, digest.hexdigest)
-        size = min(max(size // (4 * threads), _LEAST_BLOCK), _LARGEST_BLOCK) if size else _LARGEST_BLOCK
-        blocks = _blocks(raw, size)
-        return Text(name, blocks, lambda: _hash(blocks))
+            found = _blocks(_Gunzip(raw, name, digest), _LARGEST_BLOCK)
+            sha256: Callable[[], str] = digest.hexdigest
+        else:
+            found = _blocks(raw, _LARGEST_BLOCK)
+            sha256 = _hash_of(found)
+        return Text(name, [*found], map_threads(ask, found, threads=threads), sha256)
 
 
-def _hash(blocks: list[Block | None]) -> str:
-    digest = hashlib.sha256()
-    for block in blocks:
-        if block is not None:
-            digest.update(block.text[: block.size].data)
-    return digest.hexdigest()
+def _first_bytes(stream: Any) -> bytes:
+    head = bytearray(64)
+    count = 0
+    while count < 8:  # a pipe may give less than what tells the format
+        more = _read_some(stream, memoryview(head)[count:])
+        if more == 0:
+            break
+        count += more
+    return bytes(head[:count])
 
 
-def _blocks(source: _Source, size: int) -> list[Block | None]:
+def _hash_of(blocks: Sequence[Block | None]) -> Callable[[], str]:
+    """What computes the hash of the blocks' own bytes, and lets go of each when it is done."""
+    waiting = [*reversed(blocks)]
+
+    def sha256() -> str:
+        digest = hashlib.sha256()
+        while waiting:
+            block = waiting.pop()
+            assert block is not None
+            digest.update(block.text[block.start : block.stop].data)
+        return digest.hexdigest()
+
+    return sha256
+
+
+def _blocks(source: _Source, size: int) -> list[Block]:
     """Cut a source into blocks that end with a line end.
 
     Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
     thinks of it.
     """
-    blocks: list[Block | None] = []
+    blocks: list[Block] = []
     carried = b""
     while True:
         capacity = size
@@ -195,15 +210,10 @@ def _blocks(source: _Source, size: int) -> list[Block | None]:
         if filled == 0:
             return blocks
         at_end = filled < capacity
-        size_here = filled if at_end else area.rfind(b"\n", 0, filled) + 1
-        carried = area[size_here:filled]
-        if size_here:
-            stop = size_here
-            if area[stop - 1] != 10:
-                area[stop] = 10
-                stop += 1
-            first = 3 if not blocks and area[:3] == b"\xef\xbb\xbf" else 0
-            blocks.append(Block(np.frombuffer(area, dtype=np.uint8), first, stop, size_here))
+        stop = filled if at_end else area.rfind(b"\n", 0, filled) + 1
+        carried = area[stop:filled]
+        if stop:
+            blocks.append(whole_lines(area, 0, stop, at_start=not blocks))
         if at_end:
             return blocks
 
