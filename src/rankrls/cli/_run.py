@@ -76,6 +76,8 @@ def run(argv: list[str]) -> int:
         return error.code if isinstance(error.code, int) else FAILED
     except Exception as error:
         return _failed(error, argv, state.debug)
+    if status == INTERRUPTED:  # typer turns a KeyboardInterrupt into this status
+        return _interrupted()
     return status if isinstance(status, int) else 0
 
 
@@ -92,7 +94,7 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
         command = next((word for word in argv if word in COMMANDS), None)
         about = f"rankrls {command} --help" if command else "rankrls --help"
-        return _say(f"{str(error.format_message()).rstrip(".")} (see {about})", BAD_INPUT)
+        return _say(f"{str(error.format_message()).rstrip('.')} (see {about})", BAD_INPUT)
     if isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return _say(f"{name}{error.strerror or error}", BAD_INPUT)

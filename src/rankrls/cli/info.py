@@ -38,9 +38,14 @@ def command(model: Model, as_json: options.Json = False) -> None:
     if selection:
         report.print_table("Selection", ["", ""], _rows(selection), left=2)
     if isinstance(data, dict) and all(isinstance(part, dict) for part in data.values()) and data:
-        columns = ["rows", "queries", "features", "sha256"]
-        rows = [[role, shortened(str(part.get("path"))), *(part.get(name) for name in columns)] for role, part in data.items()]
-        report.print_table("Data", ["", "file", *columns], rows, left=2)
+        columns = ["rows", "queries", "features"]
+        rows = [
+            [role, shortened(str(part.get("path"))), *(part.get(name) for name in columns)]
+            for role, part in data.items()
+        ]
+        for row, part in zip(rows, data.values(), strict=True):
+            row.append(str(part.get("sha256"))[:16])
+        report.print_table("Data", ["", "file", *columns, "sha256 begins"], rows, left=2)
     elif data:
         report.print_table("Data", ["", ""], _rows({"data": data}), left=2)
     if isinstance(measures, dict):

@@ -1,0 +1,61 @@
+"""The program as a process: what it imports, how it ends."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = ("fit", "cv", "predict", "evaluate", "info")
+
+
+def python(*argv, **options):
+    return subprocess.run([sys.executable, *map(str, argv)], capture_output=True, text=True, timeout=120, **options)
+
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "skops", "rich", "pandas", "joblib", "threadpoolctl")
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["fit", "--help"]], ids=" ".join)
+def test_help_imports_nothing_heavy(argv):
+    code = (
+        "import sys; from rankrls.cli import main; status = main(sys.argv[1:]); "
+        f"print('heavy:', [m for m in {HEAVY} if m in sys.modules], status)"
+    )
+    done = python("-c", code, *argv)
+    assert done.stdout.splitlines()[-1] == "heavy: [] 0", done.stdout + done.stderr
+
+
+def test_every_command_has_help_with_an_example(rankrls):
+    overview = rankrls("--help")
+    assert overview.status == 0
+    for command in COMMANDS:
+        assert f"  {command} " in overview.out
+        shown = rankrls(command, "--help")
+        assert shown.status == 0
+        assert f"Example: rankrls {command} " in " ".join(shown.out.split())
+    assert rankrls().out == overview.out
+
+
+def test_as_a_module(files):
+    done = python("-m", "rankrls", "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("rankrls ")
+    bad = python("-m", "rankrls", "fit", files / "none.txt", "-m", files / "m.skops")
+    assert bad.returncode == 2
+    assert bad.stderr == f"rankrls: error: {files / 'none.txt'}: No such file or directory\n"
+    assert bad.stdout == ""
+
+
+@pytest.mark.parametrize("queries", [12, 4000], ids=["less than a buffer", "more than a buffer"])
+def test_the_reader_of_a_pipe_has_left(queries, files, rows, letor, rankrls):
+    """``rankrls predict ... | head -n 1``: no message, neither at once nor at exit."""
+    X, y, qid = rows(1, queries=queries)
+    letor(files / "many.txt", X, y, qid)
+    assert rankrls("fit", files / "train.txt", "-m", files / "m.skops", "-q").status == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "rankrls", "predict", files / "m.skops", files / "many.txt"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=120)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
