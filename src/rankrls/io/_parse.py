@@ -318,7 +318,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
             if p - first > _ID_DIGITS:
                 return _ID_TOO_LONG, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
             # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
-            # the compiler keeps everything in registers; a call of parse_number for each takes half as long again.
+            # the compiler keeps everything in registers; a call of parse_number for each takes a third longer.
             at = p + 1
             negative = text[np.uint64(at)] == 45
             if negative:
