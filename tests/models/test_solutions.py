@@ -242,7 +242,7 @@ def test_rank_and_score_of_several_targets():
     single = RankRLS().fit(X, Y, qid=QID)
     ranks = model.rank(X, qid=QID)
     np.testing.assert_array_equal(ranks[:, 0], single.rank(X, qid=QID))
-    sizes = np.array([np.sum(QID == q) for q in QID])
+    sizes = np.array([np.sum(q == QID) for q in QID])
     np.testing.assert_array_equal(ranks[:, 1], sizes + 1 - ranks[:, 0])
     assert model.score(X, targets, qid=QID) == pytest.approx(single.score(X, Y, qid=QID))
 

@@ -324,10 +324,7 @@ def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
 def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> Plan:
     m = data.layout.n_rows if data.kept is None else len(data.kept)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        y, codes = np.zeros(m), np.zeros(m, dtype=np.intp)
-        rows = slice(None) if data.kept is None else data.kept
-        y[rows], codes[rows] = data.Y[:, 0], data.layout.codes
-        splits = cv.split(np.empty((m, 1)), y, codes if data.has_qid else None)
+        splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
         name = type(cv).__name__
     elif hasattr(cv, "__iter__") and not isinstance(cv, str):
         splits, name = cv, "given folds"
@@ -355,6 +352,22 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> Plan:
         blocks: list[Any] = [test for _, test in folds]
         return ExactHoldout(measure, blocks, f"{len(folds)} folds of whole queries ({name})")
     return Refits(measure, folds, f"{len(folds)} folds of rows ({name})")
+
+
+def _labels_and_groups(cv: Any, data: TrainingData, m: int) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    """What a splitter is given besides the number of rows; rows of weight zero get a label and a query of others."""
+    layout = data.layout
+    rows = slice(None) if data.kept is None else data.kept
+    y = np.zeros(m)
+    y[rows] = data.Y[:, 0]
+    routing = getattr(cv, "get_metadata_routing", None)
+    if not data.has_qid or (routing is not None and not routing().consumes("split", ["groups"])):
+        return y, None
+    # The ids themselves where they can be sorted: the folds are then those that the splitter makes of qid elsewhere.
+    ids = np.arange(layout.n_queries) if layout.ids.dtype.kind == "O" else layout.ids
+    groups = np.full(m, ids[0])
+    groups[rows] = ids[layout.codes]
+    return y, groups
 
 
 def _whole_queries(folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]], layout: QueryLayout) -> bool:

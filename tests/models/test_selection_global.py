@@ -1,0 +1,170 @@
+"""RankRLSCV on one global ranking: leave-pair-out, and when folds of rows stand in for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls.metrics import Measure, disagreement_error, ndcg
+from rankrls.models import _selection
+
+RNG = np.random.default_rng(30)
+X = RNG.normal(size=(12, 3))
+Y = np.round(X[:, 0] + RNG.normal(size=12), 1)
+Y[5] = Y[6]
+ALPHAS = (0.02, 40.0)
+KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.3}]
+
+
+def left_out_pairs(y, make, features=X, *, weights=None):
+    """Error over every pair with different labels, each left out of a refit of its own; and its standard error."""
+    m = len(y)
+    wrong, seen = np.zeros(m), np.zeros(m)
+    for i in range(m):
+        for j in range(i):
+            if y[i] == y[j]:
+                continue
+            train = np.ones(m, dtype=bool)
+            train[[i, j]] = False
+            w = None if weights is None else weights[train]
+            f = make().fit(features[train], y[train], sample_weight=w).predict(features[[i, j]])
+            difference = 0.0 if abs(f[0] - f[1]) < 1e-12 else f[0] - f[1]
+            error = 0.5 * (1.0 - np.sign(difference) * np.sign(y[i] - y[j]))
+            pair = 1.0 if weights is None else weights[i] * weights[j]
+            wrong[[i, j]] += pair * error
+            seen[[i, j]] += pair
+    mean = wrong.sum() / seen.sum()
+    return mean, 2.0 * np.linalg.norm(wrong - mean * seen) / seen.sum()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
+def test_leave_pair_out_equals_refits(balance, kind):
+    model = RankRLSCV(ALPHAS, balance=balance, **kind).fit(X, Y)
+    assert model.selection_ == "leave-pair-out over 12 items"
+    for k, alpha in enumerate(model.cv_results_["alpha"]):
+        mean, error = left_out_pairs(Y, lambda a=alpha: RankRLS(a, balance=balance, **kind))
+        assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
+        assert model.cv_results_["standard_error"][k] == pytest.approx(error)
+    assert model.best_index_ == int(np.argmin(model.cv_results_["mean_score"]))
+    plain = RankRLS(model.alpha_, balance=balance, **kind).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-9)
+    accuracy = RankRLSCV(ALPHAS, balance=balance, scoring="pair_accuracy", **kind).fit(X, Y)
+    np.testing.assert_allclose(accuracy.cv_results_["mean_score"], 1 - model.cv_results_["mean_score"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_one_query_by_name_is_one_global_ranking(kind):
+    a = RankRLSCV(ALPHAS, **kind).fit(X, Y, qid=["only"] * len(Y))
+    b = RankRLSCV(ALPHAS, **kind).fit(X, Y)
+    np.testing.assert_array_equal(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_leave_pair_out_of_weighted_rows(kind):
+    w = RNG.random(len(Y)) + 0.5
+    model = RankRLSCV(ALPHAS, **kind).fit(X, Y, sample_weight=w)
+    assert model.selection_ == "leave-pair-out over 12 items"
+    for k, alpha in enumerate(model.cv_results_["alpha"]):
+        mean, error = left_out_pairs(Y, lambda a=alpha: RankRLS(a, **kind), weights=w)
+        assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
+        assert model.cv_results_["standard_error"][k] == pytest.approx(error)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
+def test_pairs_with_equal_features_are_half_an_error(balance, kind):
+    features = RNG.integers(0, 2, size=(12, 3)).astype(float)
+    model = RankRLSCV(ALPHAS, balance=balance, **kind).fit(features, Y)
+    for k, alpha in enumerate(model.cv_results_["alpha"]):
+        mean, _ = left_out_pairs(Y, lambda a=alpha: RankRLS(a, balance=balance, **kind), features)
+        assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_distinct_labels_have_no_ties_to_exclude(kind):
+    y = Y + 0.001 * np.arange(len(Y))
+    a = RankRLSCV(ALPHAS, ties="exclude", **kind).fit(X, y)
+    b = RankRLSCV(ALPHAS, **kind).fit(X, y)
+    assert a.selection_ == b.selection_ == "leave-pair-out over 12 items"
+    np.testing.assert_array_equal(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
+
+
+def test_several_targets_are_averaged():
+    targets = np.column_stack((Y, np.round(X[:, 1] + RNG.normal(size=12)), np.full(12, 7.0)))
+    model = RankRLSCV(ALPHAS).fit(X, targets)
+    singles = [RankRLSCV(ALPHAS).fit(X, targets[:, t]) for t in (0, 1)]  # the third orders nothing
+    expected = np.mean([s.cv_results_["mean_score"] for s in singles], axis=0)
+    np.testing.assert_allclose(model.cv_results_["mean_score"], expected)
+
+
+FALLBACKS = [
+    ({"ties": "exclude"}, {}),
+    ({"ties": ("include", "exclude")}, {}),
+    ({"regression_weight": 0.5}, {}),
+    ({"scoring": "ndcg@5"}, {}),
+    ({"scoring": Measure("disagreement", tied_labels="half")}, {}),
+    ({"scoring": lambda y, f: -float(np.abs(y - f).max())}, {}),
+    ({"balance": "pairs"}, {"sample_weight": np.linspace(1, 2, 12)}),
+    ({"balance": ("examples", "queries")}, {"sample_weight": np.linspace(1, 2, 12)}),
+]
+
+
+@pytest.mark.parametrize(("options", "arguments"), FALLBACKS, ids=lambda v: str(list(v)))
+def test_five_folds_where_leave_pair_out_would_be_wrong(options, arguments):
+    model = RankRLSCV(ALPHAS, **options).fit(X, np.clip(Y, 0, None), **arguments)
+    assert model.selection_ == "5 folds of 12 rows"
+
+
+def test_five_folds_where_only_a_later_target_has_ties():
+    targets = np.column_stack((Y + 0.001 * np.arange(12), np.round(Y)))
+    assert RankRLSCV(ALPHAS, ties="exclude").fit(X, targets).selection_ == "5 folds of 12 rows"
+
+
+def test_five_folds_of_many_items(monkeypatch):
+    monkeypatch.setattr(_selection, "MAX_PAIR_HOLDOUT", 11)
+    assert RankRLSCV(ALPHAS).fit(X, Y).selection_ == "5 folds of 12 rows"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("cv", [None, 3])
+def test_folds_of_rows_equal_refits(cv, kind):
+    y = np.clip(Y, 0, None)
+    for scoring, function in (("ndcg@4", ndcg), ("disagreement", disagreement_error)):
+        if cv is None and scoring == "disagreement":
+            continue
+        model = RankRLSCV(ALPHAS, cv=cv, scoring=scoring, **kind).fit(X, y)
+        folds = list(KFold(cv or 5, shuffle=True, random_state=0).split(X))
+        depth = {"k": 4} if scoring == "ndcg@4" else {}
+        for k, alpha in enumerate(model.cv_results_["alpha"]):
+            values = []
+            for train, test in folds:
+                scores = RankRLS(alpha, **kind).fit(X[train], y[train]).predict(X[test])
+                values.append(function(y[test], scores, **depth))
+            assert model.cv_results_["mean_score"][k] == pytest.approx(np.mean(values))
+            assert model.cv_results_["standard_error"][k] == pytest.approx(
+                np.std(values, ddof=1) / np.sqrt(len(values))
+            )
+
+
+def test_three_items_fall_back_to_folds():
+    model = RankRLSCV(ALPHAS, cv=[([0, 1], [2, 3])]).fit(X[:4], [0, 1, 0, 1])
+    assert model.selection_ == "1 folds of rows (given folds)"
+    with pytest.raises(ValueError, match="Nothing could be judged"):
+        RankRLSCV(ALPHAS).fit(X[:3], [0, 1, 2])  # folds of one row hold no pair
+
+
+def test_constant_features_score_one_half():
+    model = RankRLSCV(ALPHAS).fit(np.ones((12, 2)), Y)
+    np.testing.assert_allclose(model.cv_results_["mean_score"], 0.5)
+    assert model.alpha_ == 40.0
+    np.testing.assert_array_equal(RankRLSCV().fit(np.zeros((12, 2)), Y).coef_, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=str)
+def test_an_offset_of_the_columns_does_not_reach_leave_pair_out(kind):
+    plain = np.round(X * 1024) / 1024
+    a, b = (RankRLSCV(ALPHAS, **kind).fit(Z, Y) for Z in (plain, plain + 1e7))
+    np.testing.assert_array_equal(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
