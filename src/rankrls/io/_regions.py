@@ -76,7 +76,7 @@ def _region(handle: int, begin: int, end: int) -> Block:
     area = mmap.mmap(-1, end - before + _STEP + 1)
     filled = _read(handle, area, 0, end - before, before)
     start = area.find(b"\n", 0, filled) + 1 if begin else 0
-    if filled == 0 or (begin and start in (0, filled)):  # no line starts here, or at the next region's first byte only
+    if filled == 0 or (begin and start == 0):  # no line starts here: the region lies inside a long one
         return whole_lines(area, 0, 0, at_start=False)
     stop = filled
     while area[stop - 1] != 10:  # the last line goes on behind the region
