@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._sparse import offset_columns, shift_columns
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.models._validation import TrainingData
@@ -96,8 +97,11 @@ def make_problem(
     if is_primal(kernel, X, graph.n_rows, solver):
         return PrimalProblem(X, graph, target)
     many = graph.n_rows > graph.n_items
-    if kernel.is_linear and not sparse.issparse(X) and not many:
+    if kernel.is_linear and not many:
         return DualProblem.from_features(X, graph, target)
+    if kernel.is_linear:
+        # Differences do not change, no offset is squared, and the item coefficients need not sum to zero.
+        X = shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
     matrix = kernel(X) if K is None else K.copy()
     return ReducedProblem(matrix, graph, target) if many else DualProblem.from_kernel(matrix, graph, target)
 

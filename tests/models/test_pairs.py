@@ -1,0 +1,279 @@
+"""Learning from preferences, and choosing by leaving them out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import KFold
+
+from rankrls import RankRLS, RankRLSCV
+from tests.models.oracles import KERNEL_PARAMETERS, kernel_matrix, ranking_data
+
+RNG = np.random.default_rng(40)
+X = RNG.normal(size=(15, 4))
+ALPHAS = (0.05, 1.0, 20.0)
+KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", **KERNEL_PARAMETERS}]
+
+
+def preferences(p, seed=0, m=15):
+    """Pairs of items with repetitions and contradictions; the last items are in none."""
+    rng = np.random.default_rng(seed)
+    i = rng.integers(0, m - 3, p)
+    j = (i + rng.integers(1, m - 3, p)) % (m - 3)
+    i[-2:], j[-2:] = [i[0], j[0]], [j[0], i[0]]  # the first preference again, and against itself turned round
+    return i, j, rng.normal(size=p) + 1.0, rng.random(p) + 0.2
+
+
+def dense_pair_scores(K_new, K, i, j, s, c, alpha):
+    """Minimise sum c_e (s_e - (Ka)_i + (Ka)_j)^2 + alpha a'Ka through its normal equations."""
+    M = np.zeros((len(i), len(K)))
+    M[np.arange(len(i)), i] += np.sqrt(c)
+    M[np.arange(len(i)), j] -= np.sqrt(c)
+    a = np.linalg.solve(M.T @ M @ K + alpha * np.eye(len(K)), M.T @ (np.sqrt(c) * s))
+    return K_new @ a
+
+
+def options_of(kind):
+    return kind.get("kernel", "linear")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("p", [1, 5, 12, 60])
+def test_equals_a_dense_solve(p, kind):
+    i, j, s, c = preferences(p + 2)
+    name = options_of(kind)
+    K, new = kernel_matrix(name, X), RNG.normal(size=(6, 4))
+    for alpha in ALPHAS:
+        model = RankRLS(alpha, **kind).fit_pairs(X, i, j, strength=s, weight=c)
+        for items, K_items in ((X, K), (new, kernel_matrix(name, new, X))):
+            np.testing.assert_allclose(
+                model.predict(items), dense_pair_scores(K_items, K, i, j, s, c, alpha), atol=1e-9
+            )
+        plain = RankRLS(alpha, **kind).fit_pairs(X, i, j).predict(new)
+        ones = np.ones(len(i))
+        np.testing.assert_allclose(
+            plain, dense_pair_scores(kernel_matrix(name, new, X), K, i, j, ones, ones, alpha), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+def test_all_pairs_with_label_differences_equal_scored_data_balanced_by_pairs(ties, kind):
+    features, y, qid = ranking_data(41)
+    i, j = np.triu_indices(len(y), 1)
+    keep = qid[i] == qid[j]
+    if ties == "exclude":
+        keep &= y[i] != y[j]
+    i, j = i[keep], j[keep]
+    pairs = RankRLS(0.3, **kind).fit_pairs(features, i, j, strength=y[i] - y[j])
+    scored = RankRLS(0.3, balance="pairs", ties=ties, **kind).fit(features, y, qid=qid)
+    np.testing.assert_allclose(pairs.predict(features), scored.predict(features), atol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 50), st.integers(1, 20), st.integers(-6, 6))
+def test_primal_equals_dual(seed, p, n, exponent):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(15, n))
+    i, j, s, c = preferences(p + 2, seed)
+    alpha = 10.0**exponent
+    fits = [
+        RankRLS(alpha, solver=solver).fit_pairs(Z, i, j, strength=s, weight=c)
+        for solver in ("primal", "dual")
+        for Z in (features, sparse.csr_array(features))
+    ]
+    for model in fits[1:]:
+        np.testing.assert_allclose(
+            model.predict(features), fits[0].predict(features), rtol=1e-6, atol=1e-6 * np.abs(s).max()
+        )
+        assert model.coef_.shape == (n,)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_weights_are_repetitions_and_turning_a_pair_round_negates_its_strength(kind):
+    i, j, s, _ = preferences(20)
+    c = np.random.default_rng(1).integers(0, 4, 20)
+    model = RankRLS(**kind).fit_pairs(X, i, j, strength=s, weight=c)
+    again = np.repeat(np.arange(20), c)
+    repeated = RankRLS(**kind).fit_pairs(X, i[again], j[again], strength=s[again])
+    turned = RankRLS(**kind).fit_pairs(X, j, i, strength=-s, weight=c)
+    np.testing.assert_allclose(model.predict(X), repeated.predict(X), atol=1e-10)
+    np.testing.assert_allclose(model.predict(X), turned.predict(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("p", [6, 60])
+def test_offsets_of_the_columns(p, solver):
+    plain = np.round(X * 1024) / 1024
+    i, j, s, c = preferences(p)
+    a, b = (RankRLS(0.1, solver=solver).fit_pairs(Z, i, j, strength=s, weight=c) for Z in (plain, plain + 1e7))
+    expected = a.predict(plain) - a.predict(plain).mean()
+    scores = b.predict(plain + 1e7)
+    np.testing.assert_allclose(scores - scores.mean(), expected, atol=1e-6 * np.ptp(expected))
+
+
+def test_float32_is_subtracted_in_double():
+    i, j, s, _ = preferences(40)
+    single = (X + 1000.0).astype(np.float32)
+    for solver in ("primal", "dual"):
+        a, b = (RankRLS(solver=solver).fit_pairs(Z, i, j, strength=s) for Z in (single, single.astype(float)))
+        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("p", [5, 60])
+def test_alpha_zero_is_the_minimum_norm_solution(p, solver):
+    i, j, s, c = preferences(p)
+    for features in (X, np.hstack((X, X)), RNG.normal(size=(15, 40))):
+        D = (features[i] - features[j]) * np.sqrt(c)[:, None]
+        expected = np.linalg.pinv(D, rcond=1e-10) @ (np.sqrt(c) * s)
+        model = RankRLS(0.0, solver=solver).fit_pairs(features, i, j, strength=s, weight=c)
+        np.testing.assert_allclose(model.coef_, expected, atol=1e-8)
+
+
+def test_a_precomputed_kernel_and_a_function():
+    i, j, s, c = preferences(30)
+    for few in (slice(0, 6), slice(0, 30)):
+        pairs = {"strength": s[few], "weight": c[few]}
+        expected = RankRLS(solver="dual").fit_pairs(X, i[few], j[few], **pairs)
+        given = RankRLS(kernel="precomputed").fit_pairs(X @ X.T, i[few], j[few], **pairs)
+        called = RankRLS(kernel=np.dot).fit_pairs(list(X), i[few], j[few], **pairs)
+        np.testing.assert_allclose(given.predict(X @ X.T), expected.predict(X), atol=1e-10)
+        np.testing.assert_allclose(called.predict(list(X)), expected.predict(X), atol=1e-10)
+
+
+def test_a_model_of_pairs_takes_new_queries_and_scores_without_qid():
+    i, j, *_ = preferences(30)
+    model = RankRLS().fit(X, RNG.normal(size=15), qid=np.repeat([0, 1, 2], 5)).fit_pairs(X, i, j)
+    assert 0.0 <= model.score(X, RNG.normal(size=15)) <= 1.0
+    assert model.n_queries_ == 1
+    with pytest.raises(ValueError, match="cannot continue this model: it was fitted in the dual or from pairs"):
+        model.partial_fit(X, RNG.normal(size=15))
+
+
+def accuracy_without(blocks, i, j, s, c, alpha, kind):
+    """Each block's weighted share of preferences that a refit without the block orders rightly."""
+    values, right = [], np.zeros(len(i))
+    for block in blocks:
+        rest = np.setdiff1d(np.arange(len(i)), block)
+        model = RankRLS(alpha, **kind).fit_pairs(X, i[rest], j[rest], strength=s[rest], weight=c[rest])
+        f = model.predict(X)
+        d = f[i[block]] - f[j[block]]
+        d[np.abs(d) < 1e-12] = 0.0
+        right[block] = (np.sign(d) * np.sign(s[block]) + 1) / 2
+        w = np.where(s[block] == 0, 0.0, c[block])
+        if w.sum() > 0:
+            values.append((w @ right[block]) / w.sum())
+    w = np.where(s == 0, 0.0, c)
+    single = len(blocks) == len(i)
+    return (w @ right) / w.sum() if single else np.mean(values)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("p", [8, 40])
+@pytest.mark.parametrize("how", ["pairs", "groups", "folds", "folds of groups"])
+def test_left_out_preferences_equal_refits(how, p, kind):
+    i, j, s, c = preferences(p, 3)
+    s[1] = 0.0
+    s[2] *= -1
+    c[3] = 0.0
+    groups = (
+        np.array([f"annotator {k}" for k in np.random.default_rng(p).integers(0, 5, p)]) if "groups" in how else None
+    )
+    cv = 3 if "folds" in how else None
+    for scoring in ("disagreement", "pair_accuracy"):
+        model = RankRLSCV(ALPHAS, cv=cv, scoring=scoring, **kind)
+        model.fit_pairs(X, i, j, strength=s, weight=c, groups=groups)
+        kept = np.flatnonzero(c > 0)
+        names = kept if groups is None else groups[kept]
+        order = dict.fromkeys((np.arange(p) if groups is None else groups).tolist())
+        blocks = [kept[names == g] for g in order if (names == g).any()]
+        if cv:
+            splits = KFold(cv, shuffle=True, random_state=0).split(blocks)
+            blocks = [np.concatenate([blocks[b] for b in test]) for _, test in splits]
+        position = {e: k for k, e in enumerate(kept)}
+        blocks = [np.array([position[e] for e in block]) for block in blocks]
+        for k, alpha in enumerate(model.cv_results_["alpha"]):
+            share = accuracy_without(blocks, i[kept], j[kept], s[kept], c[kept], alpha, kind)
+            expected = share if scoring == "pair_accuracy" else 1 - share
+            assert model.cv_results_["mean_score"][k] == pytest.approx(expected)
+        plain = RankRLS(model.alpha_, **kind).fit_pairs(X, i, j, strength=s, weight=c)
+        np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-9)
+    assert str(len(kept) if groups is None else len(set(names))) in model.selection_
+
+
+def test_kernel_parameters_are_chosen_too():
+    i, j, s, _ = preferences(40, 4)
+    model = RankRLSCV(ALPHAS, kernel=("linear", "rbf"), gamma=(0.1, 1.0), rule="one_se").fit_pairs(X, i, j, strength=s)
+    assert len(model.cv_results_["alpha"]) == 9
+    plain = RankRLS(**model.best_params_).fit_pairs(X, i, j, strength=s)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-9)
+    automatic = RankRLSCV().fit_pairs(X, i, j)
+    assert len(automatic.cv_results_["alpha"]) == 21
+
+
+GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
+BAD = [
+    ({"winners": [0, 1]}, "winners has 2 entries but losers has 3"),
+    ({"winners": [], "losers": []}, "no preferences to learn from"),
+    ({"winners": [0, 1, 15]}, r"winners\[2\] is 15, but X has rows 0 to 14"),
+    ({"losers": [3, -1, 5]}, r"losers\[1\] is -1, but X has rows 0 to 14"),
+    ({"winners": [3, 1, 2]}, "Preference 0 compares row 3 with itself"),
+    ({"winners": [0.5, 1, 2]}, "winners must hold whole row numbers"),
+    ({"winners": ["a", "b", "c"]}, "winners must hold whole row numbers"),
+    ({"winners": [0, np.nan, 2]}, "winners must hold whole row numbers"),
+    ({"winners": [[0, 1, 2]]}, "winners must be one-dimensional"),
+    ({"winners": [True, False, True]}, "winners must hold whole row numbers"),
+    ({"strength": [1.0, 2.0]}, r"strength has shape \(2,\); it needs one value for each of the 3"),
+    ({"strength": [1.0, np.nan, 1.0]}, "strength must be finite; preference 1 has nan"),
+    ({"strength": ["a", "b", "c"]}, "strength must be numeric"),
+    ({"strength": [0, 0, 0]}, "Every strength is 0"),
+    ({"strength": 0.0}, "Every strength is 0"),
+    ({"strength": [0, 0, 1], "weight": [1, 1, 0]}, "Every strength is 0"),
+    ({"weight": [1.0, -1.0, 1.0]}, "weight must not be negative; preference 1 has -1.0"),
+    ({"weight": [1.0, np.inf, 1.0]}, "weight must be finite; preference 1 has inf"),
+    ({"weight": [0, 0, 0]}, "All preferences have weight zero"),
+    ({"X": X[:, 0]}, "Expected 2D array"),
+    ({"X": np.where(np.arange(60).reshape(15, 4) == 22, np.nan, X)}, "NaN: row 5, column 2"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda v: str(list(v)) if isinstance(v, dict) else v[:30])
+@pytest.mark.parametrize("make", [RankRLS, RankRLSCV])
+def test_bad_preferences(make, change, message):
+    with pytest.raises(ValueError, match=message):
+        make().fit_pairs(**{**GOOD, **change})
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"scoring": "ndcg@5"}, {}, "judged by 'disagreement' or 'pair_accuracy'; got scoring='ndcg@5'"),
+        ({"cv": KFold(2)}, {}, "cv is None or a number of folds"),
+        ({"cv": 4}, {}, "cv=4 folds need from 2 to 3 preferences"),
+        ({"cv": 1}, {}, "cv=1 folds need from 2 to 3 preferences"),
+        ({}, {"groups": [1, 1, 1]}, "Leaving out groups of preferences needs at least two; there is 1"),
+        ({}, {"groups": [1, 2]}, "groups has 2 entries"),
+        ({}, {"groups": [1, None, 2]}, "groups is missing in row 1"),
+        ({"alphas": (0.0, 1.0)}, {}, "needs alpha > 0"),
+    ],
+)
+def test_bad_selection(options, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RankRLSCV(**options).fit_pairs(**GOOD, **arguments)
+
+
+def test_whole_floats_and_integers_of_any_width_are_row_numbers():
+    expected = RankRLS().fit_pairs(**GOOD).coef_
+    for kind in (float, np.uint8, np.int32):
+        model = RankRLS().fit_pairs(X, np.array([0, 1, 2], dtype=kind), np.array([3, 4, 5], dtype=kind))
+        np.testing.assert_array_equal(model.coef_, expected)
+
+
+def test_a_square_kernel_is_needed():
+    with pytest.raises(ValueError, match=r"must be square to fit; got shape \(15, 4\)"):
+        RankRLS(kernel="precomputed").fit_pairs(**GOOD)
+    with pytest.raises(ValueError, match=r"must be square to fit; got shape \(15, 4\)"):
+        RankRLSCV(kernel="precomputed").fit_pairs(**GOOD)
