@@ -1,0 +1,208 @@
+"""partial_fit and forget: exact, and nothing lost when they refuse."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankrls import RankRLS
+from tests.models.oracles import GRAPHS, graph_id, query_rows, ranking_data
+
+X, Y, QID = ranking_data(50, queries=8)
+W = np.random.default_rng(51).random(len(Y)) + 0.2
+QUERIES = query_rows(QID)
+
+
+def take(rows, X=X, Y=Y, W=W):
+    return {"X": X[rows], "y": Y[rows], "qid": QID[rows], "sample_weight": W[rows]}
+
+
+def state_of(model):
+    return copy.deepcopy(vars(model))
+
+
+def assert_same_state(before, after):
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, after[name])
+        elif name == "_equations":
+            for old, new in zip(value, after[name], strict=True):
+                np.testing.assert_array_equal(old.gram, new.gram)
+                np.testing.assert_array_equal(old.rhs, new.rhs)
+                np.testing.assert_array_equal(old.energy, new.energy)
+        else:
+            assert value == after[name], name
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+@pytest.mark.parametrize("start", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "float32", "targets"])
+def test_batches_in_any_order_equal_one_fit(kind, start, graph):
+    features = {"sparse": sparse.csr_array(X), "float32": X.astype(np.float32)}.get(kind, X)
+    y = np.column_stack((Y, X[:, 0])) if kind == "targets" else Y
+    full = RankRLS(0.3, **graph).fit(features, y, qid=QID, sample_weight=W)
+    rng = np.random.default_rng(52)
+    for _ in range(3):
+        batches = np.array_split(rng.permutation(len(QUERIES)), 3)
+        model = RankRLS(0.3, solver="primal", **graph)
+        for k, batch in enumerate(batches):
+            rows = rng.permutation(np.concatenate([QUERIES[q] for q in batch]))
+            step = model.fit if k == 0 and start == "fit" and len(np.unique(Y[rows])) > 1 else model.partial_fit
+            assert step(**take(rows, features, y)) is model
+        np.testing.assert_allclose(model.coef_, full.coef_, atol=1e-10)
+        assert model.n_queries_ == full.n_queries_
+        assert model.coef_.shape == full.coef_.shape
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+def test_forgetting_undoes(graph):
+    for solver in ("primal", "auto"):
+        model = RankRLS(0.3, solver=solver, **graph).fit(X, Y, qid=QID, sample_weight=W)
+        gone = np.concatenate(QUERIES[2:5])
+        left = np.setdiff1d(np.arange(len(Y)), gone)
+        model.forget(**take(gone[::-1]))
+        expected = RankRLS(0.3, **graph).fit(**take(left))
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-10)
+        assert model.n_queries_ == expected.n_queries_
+        model.partial_fit(**take(gone))
+        whole = RankRLS(0.3, **graph).fit(X, Y, qid=QID, sample_weight=W)
+        np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-10)
+
+
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=20), st.floats(1e-3, 1e3))
+def test_any_sequence_of_queries_coming_and_going(moves, alpha):
+    model = RankRLS(alpha, solver="primal", ties="exclude").partial_fit(**take(QUERIES[3]))
+    inside = {3}
+    for q in moves:
+        if q not in inside:
+            model.partial_fit(**take(QUERIES[q]))
+            inside.add(q)
+        elif len(inside) > 1:
+            model.forget(**take(QUERIES[q]))
+            inside.remove(q)
+    rows = np.concatenate([QUERIES[q] for q in inside])
+    assert model.n_queries_ == len(inside)
+    if any(len(np.unique(Y[QUERIES[q]])) > 1 for q in inside):
+        expected = RankRLS(alpha, ties="exclude", solver="primal").fit(**take(rows))
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+    else:
+        np.testing.assert_allclose(model.coef_, 0.0, atol=1e-9)
+
+
+def test_batches_without_qid_are_rankings_of_their_own():
+    first, second = np.arange(0, 12), np.arange(12, len(Y))
+    model = RankRLS().fit(X[first], Y[first]).partial_fit(X[second], Y[second])
+    batch = np.repeat([0, 1], [12, len(second)])
+    order = np.concatenate((first, second))
+    np.testing.assert_allclose(model.coef_, RankRLS().fit(X[order], Y[order], qid=batch).coef_, atol=1e-12)
+    assert model.n_queries_ == 2
+    model.forget(X[first], Y[first])
+    np.testing.assert_allclose(model.coef_, RankRLS().fit(X[second], Y[second]).coef_, atol=1e-10)
+    model.partial_fit(X[first], Y[first])
+    assert model.n_queries_ == 2
+
+
+def test_alpha_may_change_between_updates():
+    model = RankRLS(1.0, solver="primal").fit(X, Y, qid=QID)
+    model.set_params(alpha=50.0).forget(X[QUERIES[0]], Y[QUERIES[0]], qid=QID[QUERIES[0]])
+    assert model.alpha_ == 50.0
+    rest = np.concatenate(QUERIES[1:])
+    np.testing.assert_allclose(model.coef_, RankRLS(50.0).fit(X[rest], Y[rest], qid=QID[rest]).coef_, atol=1e-12)
+
+
+def test_a_first_batch_that_orders_nothing_is_allowed():
+    model = RankRLS().partial_fit(X[:3], [1, 1, 1], qid=[7, 7, 7])
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    model.partial_fit(X[3:6], [0, 1, 2], qid=["a"] * 3)
+    np.testing.assert_allclose(model.coef_, RankRLS().fit(X[:6], [1, 1, 1, 0, 1, 2], qid=[7, 7, 7, 8, 8, 8]).coef_)
+
+
+def test_alpha_zero_and_more_features_than_rows():
+    wide = np.random.default_rng(53).normal(size=(len(Y), 60))
+    full = RankRLS(0.0).fit(wide, Y, qid=QID)
+    model = RankRLS(0.0, solver="primal")
+    for rows in QUERIES:
+        model.partial_fit(wide[rows], Y[rows], qid=QID[rows])
+    np.testing.assert_allclose(model.coef_, full.coef_, atol=1e-9)
+
+
+SEEN, NEW = QUERIES[3], np.concatenate(QUERIES[6:])
+KNOWN = np.concatenate(QUERIES[:6])
+REFUSALS = [
+    ("partial_fit", take(SEEN), f"Query {QID[SEEN[0]]} has been seen before"),
+    ("partial_fit", take(np.concatenate((NEW, SEEN[:1]))), "has been seen before"),
+    ("partial_fit", {**take(NEW), "qid": None}, "fitted with qid, but partial_fit was called without"),
+    ("partial_fit", {**take(NEW), "X": X[NEW][:, :3]}, "X has 3 features"),
+    ("partial_fit", {**take(NEW), "X": X[NEW][1:]}, "inconsistent numbers of samples"),
+    ("partial_fit", {**take(NEW), "X": np.full((len(NEW), 4), np.nan)}, "NaN: row 0, column 0"),
+    ("partial_fit", {**take(NEW), "y": np.full(len(NEW), np.inf)}, "infinity"),
+    ("partial_fit", {**take(NEW), "y": np.zeros((len(NEW), 2))}, "y has 2 targets; the model has 1"),
+    ("partial_fit", {**take(NEW), "sample_weight": -np.ones(len(NEW))}, "not negative; row 0"),
+    ("partial_fit", {**take(NEW), "sample_weight": np.zeros(len(NEW))}, "All values of sample_weight are zero"),
+    ("partial_fit", {**take(NEW), "qid": QID[NEW][1:]}, "qid has"),
+    ("forget", take(NEW), "has not been seen: it cannot be forgotten"),
+    ("forget", take(SEEN[:-1]), f"was seen with {len(SEEN)} rows and other labels or weights than these"),
+    ("forget", {**take(SEEN), "y": Y[SEEN] + np.arange(len(SEEN))}, "other labels or weights"),
+    ("forget", {**take(SEEN), "sample_weight": None}, "other labels or weights"),
+    ("forget", take(KNOWN), "nothing would be left of the model"),
+    ("forget", {**take(SEEN), "qid": None}, "fitted with qid, but forget was called without"),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments", "message"), REFUSALS)
+def test_a_refusal_changes_nothing(method, arguments, message):
+    model = RankRLS(0.5, solver="primal").fit(**take(KNOWN))
+    before = state_of(model)
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(**arguments)
+    assert_same_state(before, vars(model))
+    model.partial_fit(**take(NEW))
+    np.testing.assert_allclose(model.coef_, RankRLS(0.5).fit(X, Y, qid=QID, sample_weight=W).coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize("change", [{"ties": "exclude"}, {"balance": "pairs"}, {"regression_weight": 0.5}], ids=str)
+def test_graphs_are_not_mixed(change):
+    model = RankRLS().fit(**take(KNOWN)).set_params(**change)
+    before = state_of(model)
+    for update in (lambda: model.partial_fit(**take(NEW)), lambda: model.forget(**take(SEEN))):
+        with pytest.raises(ValueError, match="cannot mix graphs.*Only alpha may change"):
+            update()
+    assert_same_state(before, vars(model))
+    fresh = RankRLS(**change).fit(**take(NEW))
+    np.testing.assert_allclose(model.fit(**take(NEW)).coef_, fresh.coef_)
+
+
+def test_qid_only_where_the_model_has_it():
+    model = RankRLS().fit(X[KNOWN], Y[KNOWN])
+    with pytest.raises(ValueError, match="was called with qid, but this model was fitted without"):
+        model.partial_fit(**take(NEW))
+    with pytest.raises(ValueError, match="No batch with these labels and weights has been seen"):
+        model.forget(X[NEW], Y[NEW])
+
+
+def test_only_weights_of_features_can_be_updated():
+    for model in (RankRLS(kernel="rbf"), RankRLS(solver="dual"), RankRLS(kernel="precomputed")):
+        assert not hasattr(model, "partial_fit")
+        assert not hasattr(model, "forget")
+        with pytest.raises(AttributeError, match="partial_fit"):
+            model.partial_fit(X, Y, qid=QID)
+    wide = RankRLS().fit(np.tile(X, 30), Y, qid=QID)
+    with pytest.raises(ValueError, match="fitted in the dual or from pairs. Fit it with solver='primal'"):
+        wide.partial_fit(np.tile(X, 30), Y, qid=QID + 1000)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        RankRLS().forget(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="alpha must be finite"):
+        RankRLS(alpha=-1.0).partial_fit(X, Y, qid=QID)
+
+
+def test_refitting_starts_anew():
+    model = RankRLS().fit(X, Y, qid=QID)
+    model.fit(**take(KNOWN))
+    model.partial_fit(**take(NEW))  # seen by the first fit only
+    np.testing.assert_allclose(model.coef_, RankRLS().fit(X, Y, qid=QID, sample_weight=W).coef_, atol=1e-12)
