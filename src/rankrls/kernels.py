@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.threads import map_threads
+from rankrls._sparse import offset_columns, shift_columns
 
 __all__ = ["KERNELS", "Kernel"]
 
@@ -75,6 +76,10 @@ class Kernel:
         symmetric = Z is None
         right = X if Z is None else Z
         out = np.empty((X.shape[0], right.shape[0]))
+        if self.name == "rbf" and sparse.issparse(right):
+            shift = offset_columns(right)
+            right = shift_columns(right, *shift)
+            X = right if symmetric else shift_columns(X, *shift)
         centre = self._centre(right)
         norms = symmetric_norms = None
         if self.name == "rbf":

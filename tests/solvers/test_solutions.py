@@ -10,6 +10,7 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.kernels import Kernel
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.normal_equations import normal_equations
 from rankrls.solvers.primal import PrimalProblem
@@ -162,6 +163,41 @@ def test_offsets_of_columns_do_not_reach_the_gram_matrix():
     target = (graph.F @ y[small])[:, None]
     a, b = (DualProblem.from_features(Z[small], graph, target).solve(1.0) for Z in (X, X + shift))
     np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [4, 300])
+def test_an_offset_of_a_full_sparse_column_is_never_squared(n):
+    rng = np.random.default_rng(6)
+    m = 200
+    X = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.05)
+    X[:, 1] = rng.normal(size=m)
+    moved = X.copy()
+    moved[:, 1] += 1e7
+    y, qid = X[:, 1] + rng.normal(size=m), rng.integers(0, 12, m)
+    i = rng.permutation(m)[:90]
+    graphs = [
+        ScoredGraph.build(y, query_layout(qid, m)),
+        ScoredGraph.build(np.round(y), query_layout(qid, m), ties="exclude", balance="pairs"),
+        PairGraph(i, (i + 1) % m, m, np.ones(90), np.ones(90)),
+    ]
+    for graph in graphs:
+        target = graph.target[:, None] if isinstance(graph, PairGraph) else (graph.F @ y)[:, None]
+        blocks = [np.arange(graph.n_rows)[graph.rows_of(b)] for b in range(graph.n_blocks)]
+        for form in (PrimalProblem, DualProblem.from_features):
+            plain, sparse_one = form(X, graph, target), form(sparse.csr_array(moved), graph, target)
+            a, b = plain.solve(0.1), sparse_one.solve(0.1)
+            if form is PrimalProblem:
+                np.testing.assert_allclose(b, a, atol=1e-8)
+            else:
+                weights = factor_rows(sparse.csr_array(moved), graph).combine(b)
+                np.testing.assert_allclose(weights, factor_rows(X, graph).combine(a), atol=1e-8)
+            held = plain.holdout(blocks, np.ones(1))[:, 0, 0], sparse_one.holdout(blocks, np.ones(1))[:, 0, 0]
+            for block in blocks:
+                np.testing.assert_allclose(*(h[block] - h[block].mean() for h in held), atol=1e-6)
+    K = [Kernel("rbf", gamma=0.1)(Z) for Z in (X, sparse.csr_array(moved))]
+    np.testing.assert_allclose(K[1], K[0], atol=1e-7)
+    across = Kernel("rbf", gamma=0.1)(sparse.csr_array(moved[:7]), sparse.csr_array(moved))
+    np.testing.assert_allclose(across, K[0][:7], atol=1e-7)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 21])

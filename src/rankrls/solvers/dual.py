@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import Graph, PairGraph, ScoredGraph
@@ -100,13 +100,25 @@ class DualProblem:
 
     @classmethod
     def from_features(cls, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64]) -> DualProblem:
-        """The linear kernel of dense X with more columns than rows: ``F X`` is held, so that no offset is squared."""
+        """The linear kernel of X with more columns than rows.
+
+        Of dense X ``F X`` is held, so that no offset is squared; of CSR the Gram matrix of its rows.
+        """
         rows = factor_rows(X, graph)
-        FX = rows.factor(slice(0, rows.n_rows))
-        unseen = None
+        blind = None
         if isinstance(graph, ScoredGraph):
-            unseen = np.vstack((rows.centres, X[blind_items(graph)])) @ FX.T
-        return cls(graph, target, FX @ FX.T, unseen)
+            blind = X[blind_items(graph)]
+            blind = blind.toarray() if sparse.issparse(blind) else blind
+        if sparse.issparse(X):
+            # F X' = F (X shifted)': the rows that F does not see keep their own offset, once.
+            Z = rows.X.astype(np.float64)
+            C = factored_kernel((Z @ Z.T).toarray(), graph)
+            unseen = None if blind is None else (graph.F @ (Z @ np.vstack((rows.centres, blind)).T)).T
+        else:
+            FX = rows.factor(slice(0, rows.n_rows))
+            C = FX @ FX.T
+            unseen = None if blind is None else np.vstack((rows.centres, blind)) @ FX.T
+        return cls(graph, target, C, unseen)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -176,7 +188,7 @@ class DualProblem:
                 assert isinstance(graph, PairGraph)
                 out[block, k] = fitted / np.sqrt(graph.weight[block])[:, None]
             else:
-                out[block, k] = inside.scores(fitted, inverse[:, k : k + 1] * (right - V.T @ error))
+                out[block, k] = inside.scores(fitted, inverse[:, k : k + 1] * (right - V.T @ error), self.target[block])
 
 
 class _Inside:
@@ -193,18 +205,27 @@ class _Inside:
         self.blind = np.flatnonzero(np.isin(rows, blind))
         self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
 
-    def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]) -> Any:
+        """Scores of the block's rows from ``F_U f_U``, whose rounding is relative to ``target``."""
+        means = (self.means @ x)[self.query]
+        deviations = self._deviations(factored)
+        deviations[self.blind] = self.blind_kernel @ x - means[self.blind]
+        noise = 1e-14 * np.abs(self._deviations(target)).max(axis=0, initial=0.0)
+        return merge_rounding(deviations, self.query, noise) + means
+
+    def _deviations(self, factored: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Deviations from the query means of z, given ``F z``."""
         graph, (k1, k2, _) = self.graph, self.graph.inverse_roots
         out = np.empty_like(factored)
-        deviations = factored[self.order] / np.sqrt(graph.weights)[:, None]
-        out[self.order] = graph.apply_levels(deviations, (k1, k2, np.zeros(graph.n_blocks)))
-        out += (self.means @ x)[self.query]
-        out[self.blind] = self.blind_kernel @ x
-        return merge_rounding(out, self.query)
+        scaled = factored[self.order] / np.sqrt(graph.weights)[:, None]
+        out[self.order] = graph.apply_levels(scaled, (k1, k2, np.zeros(graph.n_blocks)))
+        return out
 
 
-def merge_rounding(scores: NDArray[np.float64], query: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Make scores of a query equal where they differ by rounding only.
+def merge_rounding(
+    scores: NDArray[np.float64], query: NDArray[np.intp], noise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Make scores of a query equal where they differ by rounding only; in place.
 
     Items with equal features have equal scores, and real data are full of them. The dual gets each score on a way of
     its own, so that rounding would order them; a tie has to stay one to be judged as one.
@@ -213,7 +234,7 @@ def merge_rounding(scores: NDArray[np.float64], query: NDArray[np.intp]) -> NDAr
         column = scores[:, t]
         by_score = np.lexsort((column, query))
         values = column[by_score]
-        near = 1e-10 * np.abs(values).max(initial=0.0)
+        near = 1e-10 * np.abs(values).max(initial=0.0) + noise[t]
         starts = np.ones(len(values), dtype=bool)
         starts[1:] = (np.diff(values) > near) | (np.diff(query[by_score]) != 0)
         column[by_score] = values[starts][np.cumsum(starts) - 1]

@@ -46,8 +46,8 @@ def check_holdout_alphas(alphas: NDArray[np.float64]) -> None:
     """Hold-out divides by what alpha leaves undetermined, so every alpha must be positive."""
     if not (alphas > 0.0).all():
         raise ValueError(
-            f"Hold-out without refitting needs alpha > 0; got {alphas.min():g}. Use a small positive alpha, or a "
-            "splitter as cv, which refits."
+            f"Hold-out without refitting needs alpha > 0; got {alphas.min():g}. Use a small positive alpha, or "
+            "validation data."
         )
 
 

@@ -133,9 +133,14 @@ def _many_pairs(
     """``X'(LX)`` by blocks of columns, where preferences outnumber items: O(pairs n + m n^2)."""
     L = (graph.matrix.T @ graph.matrix).tocsr()
     m, n = X.shape
-    gram = np.empty((n, n))
+    centre = X.mean(axis=0, dtype=np.float64)  # L does not see it, but the products would round it
+    combined = graph.matrix.T @ target
+    gram, rhs = np.zeros((n, n)), np.zeros((n, target.shape[1]))
+    pieces = list(row_slices(0, m, 16 * 1024))
     for columns in row_slices(0, n, 64):
-        LX = L @ X[:, columns].astype(np.float64)
-        gram[:, columns] = sum(X[piece].T.astype(np.float64) @ LX[piece] for piece in row_slices(0, m, 16 * 1024))
-    rhs = X.T.astype(np.float64, copy=False) @ (graph.matrix.T @ target)
+        LX = L @ (X[:, columns] - centre[columns])
+        for piece in pieces:
+            gram[:, columns] += (X[piece] - centre).T @ LX[piece]
+    for piece in pieces:
+        rhs += (X[piece] - centre).T @ combined[piece]
     return 0.5 * (gram + gram.T), rhs

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from rankrls._compiled.group_pass import group_pass
 from rankrls._compiled.jit import compiled
+from rankrls._sparse import offset_columns, shift_columns
 from rankrls.graph import PairGraph, ScoredGraph
 
 __all__ = ["BLOCK_ROWS", "FactorRows", "PairRows", "ScoredRows", "factor_rows", "row_products", "row_slices"]
@@ -101,16 +102,22 @@ class ScoredRows:
     """
 
     def __init__(self, X: Matrix, graph: ScoredGraph) -> None:
-        self.X = X
         self.graph = graph
         self.n_rows, self.n_features = X.shape
+        self._shift = np.zeros(self.n_features)
+        self._regresses = bool(graph.eigenvalues[2].any())
         if sparse.issparse(X):
+            if not self._regresses:  # a shift of a column changes no difference, but it would change a regression
+                columns, shift = offset_columns(X)
+                self._shift[columns] = shift
+                X = shift_columns(X, columns, shift)
             means = (graph.averaging @ X).toarray()
         else:
             no_targets = np.empty((self.n_rows, 0))
             sums, _ = group_pass(X, graph.order, graph.group_starts, graph.weights, no_targets)
             sums /= graph.group_weight[:, None]
             means = sums
+        self.X = X
         over = graph.query_means(means)
         q = graph.group_query
         e1, e2, e3 = graph.eigenvalues
@@ -142,13 +149,13 @@ class ScoredRows:
 
     @property
     def centres(self) -> NDArray[np.float64]:
-        return self.query_means
+        return self.query_means + self._shift
 
     def centre_of(self, rows: Rows) -> NDArray[np.intp]:
         return self.graph.layout.codes[rows]
 
     def factor_of(self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.graph.ties == "exclude" or self.graph.eigenvalues[2].any():
+        if self.graph.ties == "exclude" or self._regresses:
             return self.factor(rows) @ V
         scale = self._root_weight[rows] * self._roots[self.graph.layout.codes[rows]]
         return scale[:, None] * D
@@ -158,12 +165,14 @@ class ScoredRows:
         graph = self.graph
         if sparse.issparse(self.X):
             return np.asarray(self.X.T @ a)
-        sums = np.zeros((graph.n_blocks, a.shape[1]))
-        np.add.at(sums, graph.layout.codes, a)
-        out = self.query_means.T @ sums
+        out = np.zeros((self.n_features, a.shape[1]))
+        if self._regresses:
+            sums = np.zeros((graph.n_blocks, a.shape[1]))
+            np.add.at(sums, graph.layout.codes, a)
+            out += self.query_means.T @ sums
         for piece in row_slices(0, self.n_rows):
             out += self.differences(piece).T @ a[piece]
-        return np.asarray(out)
+        return out
 
     def _differences(
         self,
@@ -188,6 +197,8 @@ class PairRows:
     """``F X`` of a pair graph: weighted differences of rows."""
 
     def __init__(self, X: Matrix, graph: PairGraph) -> None:
+        if sparse.issparse(X):
+            X = shift_columns(X, *offset_columns(X))
         self.X = X
         self.graph = graph
         self.n_rows, self.n_features = graph.n_rows, X.shape[1]

@@ -1,0 +1,48 @@
+"""Offsets of sparse columns.
+
+Sparse data are never centred: that would fill them. But a column that is stored in every row (a timestamp among
+indicator features, say) can hold an offset that dwarfs its spread, and products would square it. Such columns, and only
+they, are moved to around zero; there is nothing to fill in them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["offset_columns", "shift_columns"]
+
+_LARGE = 100.0
+"""An offset of so many spreads costs four of sixteen digits when it is squared."""
+
+
+def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Columns of a CSR matrix that are stored in every row and whose mean dwarfs their spread; and those means."""
+    m, n = X.shape
+    none = np.zeros(0, dtype=np.intp), np.zeros(0)
+    if m < 2 or X.nnz < m:
+        return none
+    full = np.flatnonzero(np.bincount(X.indices, minlength=n) == m)
+    if not len(full):
+        return none
+    columns = X[:, full].toarray().astype(np.float64)
+    means = columns.mean(axis=0)
+    large = np.abs(means) > _LARGE * columns.std(axis=0)
+    return full[large].astype(np.intp), means[large]
+
+
+def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64]) -> Any:
+    """``X`` with ``shift`` subtracted from some columns, in float64; X itself where there are none."""
+    if not len(columns):
+        return X
+    rest = np.ones(X.shape[1])
+    rest[columns] = 0.0
+    moved = sparse.csr_array(X[:, columns].toarray() - shift)
+    place = sparse.csr_array(
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), X.shape[1])
+    )
+    kept = X.astype(np.float64) @ sparse.diags_array(rest)
+    return sparse.csr_array(kept + moved @ place)
