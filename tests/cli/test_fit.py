@@ -39,6 +39,7 @@ def test_leave_query_out_by_default(files, rankrls):
         assert found[name]["value"] == pytest.approx(value, rel=1e-12)
     assert result.json["model"] == str(files / "m.skops")
     assert result.json["seconds"].keys() == {"reading", "fitting", "judging", "saving"}
+    assert not result.err
 
 
 @pytest.mark.parametrize("scale", ["none", "minmax", "standard"])

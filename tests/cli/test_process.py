@@ -59,3 +59,18 @@ def test_the_reader_of_a_pipe_has_left(queries, files, rows, letor, rankrls):
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=120)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_terminal_without_the_signs(files):
+    """Box lines and plus-minus become something else; nothing fails."""
+    command = ("-m", "rankrls", "fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "1")
+    done = python(*command, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert done.returncode == 0, done.stderr
+    assert "alpha" in done.stdout
+
+
+def test_progress_does_not_touch_the_results(files, rankrls, monkeypatch):
+    monkeypatch.setattr("rankrls.cli._report.Report._shows_progress", lambda self: True)
+    result = rankrls("cv", files / "train.txt", "--json")
+    assert result.json["command"] == "cv"
+    assert result.status == 0

@@ -57,7 +57,7 @@ class Report:
 
     def print_json(self, value: Any) -> None:
         """The result for machines; what is no finite number is null."""
-        print(json.dumps(plain_json(value), indent=2, allow_nan=False, ensure_ascii=False))
+        print(json.dumps(plain_json(value), indent=2, allow_nan=False))
 
     def print_table(
         self,

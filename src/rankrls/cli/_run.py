@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import traceback
@@ -59,6 +60,9 @@ def build() -> typer.Typer:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal does not have is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     state = Run(debug=os.environ.get(DEBUG_VARIABLE, "") not in ("", "0"))
     try:
         with warnings.catch_warnings(record=True) as caught:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from rankrls.cli import _options
 from rankrls.cli._data import describe, describe_rows, read
 from rankrls.cli._judging import Judgement, judge, measures_for, show
-from rankrls.cli._models import Learning, model_scores, with_scaler
+from rankrls.cli._models import Learning, with_scaler
 from rankrls.cli._report import Report
 from rankrls.metrics import resolve_measure
 
@@ -40,6 +40,7 @@ class Plan:
 
     learning: Learning
     estimator: Any
+    scaler: Any
     measures: tuple[str, ...] | None
 
 
@@ -58,64 +59,57 @@ def plan(learning: Learning, *, vali: Path | None, measures: str | None) -> Plan
     names = None if measures is None else _options.parse_names("--metrics", measures)
     for name in names or ():
         resolve_measure(name, learning.convention)
-    return Plan(learning, learning.estimator(), names)
+    return Plan(learning, learning.estimator(), learning.scaler(), names)
 
 
 def read_tables(
-    report: Report, files: dict[str, Path | None], learning: Learning, everything: bool, features: int | None
+    report: Report, files: dict[str, Path | None], plan: Plan, everything: bool, features: int | None
 ) -> Tables:
-    """Read the files that are there; all take the shape of the training data."""
+    """Read and scale the files that are there; all take the shape of the training data, which come first."""
     if features is not None and features < 1:
         raise ValueError(f"--features must be at least 1; got {features}.")
     out: Tables = {}
-    dense: Any = "auto" if learning.scale == "none" else True  # scaling fills what was 0
+    dense: Any = "auto" if plan.scaler is None else True  # scaling fills what was 0
     zero_based: Any = "auto"
     for role, path in files.items():
         if path is None:
             continue
+        queries: Any = "ignored" if everything else "required"
         try:
-            table = read(
-                path,
-                report,
-                queries="ignored" if everything else "required",
-                n_features=features,
-                zero_based=zero_based,
-                dense=dense,
-            )
+            table = read(path, report, queries=queries, n_features=features, zero_based=zero_based, dense=dense)
         except ValueError as error:
-            if role == "train" or "train" not in out:
+            if not out:
                 raise
-            raise ValueError(
-                f"{error} ({files['train']} has {features} features; --features N sets another number.)"
-            ) from error
-        out[role] = table
+            had = f"{files['train']} has {features} features; --features N sets another number"
+            raise ValueError(f"{error} ({had}.)") from error
         features, zero_based, dense = table.n_features, table.zero_based, isinstance(table.X, np.ndarray)
+        if plan.scaler is not None:
+            with report.working("scaling", f"scaling {path}"):
+                # the raw features are given back: only one copy of large data stays
+                table = replace(table, X=_scaled(plan.scaler, table, first=not out))
+        out[role] = table
     return out
 
 
+def _scaled(scaler: Any, table: LetorTable, *, first: bool) -> Any:
+    return (scaler.fit_transform if first else scaler.transform)(table.X, qid=table.qid)
+
+
 def train(plan: Plan, tables: Tables, report: Report) -> Trained:
-    """Scale, choose and fit."""
+    """Choose and fit."""
     data, vali = tables["train"], tables.get("validation")
-    scaler, estimator = plan.learning.scaler(), plan.estimator
-    X: Any = data.X
+    estimator = plan.estimator
     with report.working("fitting", "choosing and fitting"):
-        if scaler is not None:
-            X = scaler.fit_transform(X, qid=data.qid)
         if vali is None:
-            estimator.fit(X, data.y, qid=data.qid)
+            estimator.fit(data.X, data.y, qid=data.qid)
         else:
-            X_val = vali.X if scaler is None else _scaled(scaler, vali)
-            estimator.fit(X, data.y, qid=data.qid, X_val=X_val, y_val=vali.y, qid_val=vali.qid)
+            estimator.fit(data.X, data.y, qid=data.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid)
     if estimator.alpha_at_edge_:
         report.note(
             f"the chosen alpha, {estimator.alpha_:.3g}, is at the edge of its grid: a wider one (--alphas lo:hi:n) may "
             "do better."
         )
-    return Trained(estimator, with_scaler(scaler, estimator))
-
-
-def _scaled(scaler: Any, table: LetorTable) -> Any:
-    return scaler.transform(table.X, qid=table.qid) if scaler.fitted_with_qid_ else scaler.transform(table.X)
+    return Trained(estimator, with_scaler(plan.scaler, estimator))
 
 
 def judge_all(plan: Plan, tables: Tables, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:
@@ -124,11 +118,14 @@ def judge_all(plan: Plan, tables: Tables, trained: Trained, report: Report) -> d
     out: dict[str, dict[str, Judgement]] = {}
     with report.working("judging", "judging"):
         for role, table in tables.items():
-            scores = model_scores(trained.model, table) if role != "train" else trained.estimator.held_out_scores_
-            if scores is None or (role == "train" and "validation" in tables):
+            if role == "train" and "validation" in tables:
+                continue
+            held_out = role == "train"
+            scores = trained.estimator.held_out_scores_ if held_out else trained.estimator.predict(table.X)
+            if scores is None:
                 continue
             names = plan.measures if plan.measures is not None else measures_for(table.y, (metric,))
-            out["held out" if role == "train" else role] = judge(
+            out["held out" if held_out else role] = judge(
                 names, convention, table, scores, must_judge=plan.measures or ()
             )
     return out

@@ -47,7 +47,7 @@ def command(
     )
     with _data.limited_threads(threads):
         plan = _training.plan(learning, vali=vali, measures=metrics)
-        tables = _training.read_tables(report, {"train": train, "validation": vali}, learning, everything, features)
+        tables = _training.read_tables(report, {"train": train, "validation": vali}, plan, everything, features)
         trained = _training.train(plan, tables, report)
         judged = _training.judge_all(plan, tables, trained, report)
     curve, best = _curve(trained.estimator)

@@ -62,7 +62,7 @@ def command(
         plan = _training.plan(learning, vali=vali, measures=metrics)
         _data.check_target(model)
         tables = _training.read_tables(
-            report, {"train": train, "validation": vali, "test": test}, learning, everything, features
+            report, {"train": train, "validation": vali, "test": test}, plan, everything, features
         )
         trained = _training.train(plan, tables, report)
         judged = _training.judge_all(plan, tables, trained, report)
