@@ -36,17 +36,22 @@ def problem(
     offset: float = 0.0,
     dtype: str = "float64",
     even: bool = False,
+    hard: bool = True,
 ) -> Problem:
-    """Features of very different scales, some nearly copies of others, labels 0 to 4. No second array of X's size."""
+    """Labels 0 to 4; no second array of X's size.
+
+    ``hard``: features of very different scales, some nearly copies of others; otherwise independent, of unit scale.
+    """
     rng = np.random.default_rng(seed)
     X = np.empty((rows, columns), dtype=dtype)
     rng.standard_normal(out=X, dtype=dtype)
     utility = X @ rng.standard_normal(columns).astype(dtype) / np.sqrt(columns) + rng.standard_normal(rows)
     y = np.searchsorted([0.0, 0.7, 1.5, 2.3], utility).astype(np.float64)
-    for j in range(columns // 8):
-        X[:, columns - 1 - j] *= 1e-3
-        X[:, columns - 1 - j] += X[:, j]
-    X *= np.exp(2.0 * rng.standard_normal(columns)).astype(dtype)
+    if hard:
+        for j in range(columns // 8):
+            X[:, columns - 1 - j] *= 1e-3
+            X[:, columns - 1 - j] += X[:, j]
+        X *= np.exp(2.0 * rng.standard_normal(columns)).astype(dtype)
     X += np.asarray(offset, dtype=dtype)
     lengths = np.full(queries, rows // queries) if even else query_lengths(rows, queries, seed)
     return Problem(X, y, np.repeat(np.arange(queries), lengths))

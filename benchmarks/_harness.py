@@ -8,6 +8,7 @@ process of its own, whose threads were fixed before numpy was imported (see ``__
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -21,10 +22,12 @@ __all__ = [
     "alternate",
     "at_most",
     "context",
+    "exponent",
     "faster",
     "peak_above",
     "skipped",
     "thread_environment",
+    "timed",
     "within",
 ]
 
@@ -57,6 +60,13 @@ def alternate(*runs: Callable[[], Any], repeats: int = 3, warm_up: bool = True) 
     return [median(own) for own in times]
 
 
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of one run, and what it returned."""
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
 def at_most(job: str, ours: float, rival: str, theirs: float, limit: float, unit: str = "s") -> dict[str, Any]:
     """We may take up to ``limit`` times what the rival takes."""
     return _line(job, ours, rival, theirs, ours / theirs, f"at most {limit:g}x", ours <= limit * theirs, unit)
@@ -78,6 +88,16 @@ def context(
     """Figures to look at, without a goal."""
     ratio = None if theirs is None else theirs / ours
     return _line(job, ours, rival, theirs, ratio, remark, None, unit)
+
+
+def exponent(
+    job: str, sizes: Sequence[float], values: Sequence[float], goal: str, most: float, slack: float = 0.25
+) -> dict[str, Any]:
+    """The exponent of growth: the slope of a straight line through the logarithms. ``slack`` is the clock's share."""
+    x, v = ([math.log(value) for value in column] for column in (sizes, values))
+    mean_x, mean_v = sum(x) / len(x), sum(v) / len(v)
+    slope = sum((a - mean_x) * (b - mean_v) for a, b in zip(x, v, strict=True)) / sum((a - mean_x) ** 2 for a in x)
+    return _line(job, slope, "exponent", most, slope / most, f"{goal} (+{slack:g})", slope <= most + slack, "")
 
 
 def skipped(job: str, rival: str, why: str) -> dict[str, Any]:
