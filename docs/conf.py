@@ -1,0 +1,47 @@
+"""Sphinx settings. The build needs no network: nothing refers to the inventories of other projects."""
+
+from importlib.metadata import version as installed_version
+
+project = "rankrls"
+author = "the rankrls developers"
+copyright = "the rankrls developers"
+version = release = installed_version("rankrls")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip"]
+templates_path = ["_templates"]
+
+autosummary_generate = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say it better
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",  # the others are shown, not run
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "rankrls"
+html_static_path = ["_static"]
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_show_sourcelink = False

@@ -1,0 +1,121 @@
+"""What the documentation shows is run: doctests, shell sessions, and the README's code with its output."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+IGNORED = ("_build", "gallery", "generated", "_templates")
+PAGES = sorted(
+    str(path.relative_to(DOCS)) for path in DOCS.rglob("*.rst") if not set(path.relative_to(DOCS).parts) & {*IGNORED}
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Examples write files: into a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_doctests(page: str) -> doctest.TestResults:
+    report = StringIO()
+    with redirect_stdout(report):
+        found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=FLAGS, encoding="utf-8")
+    assert found.failed == 0, report.getvalue()
+    return found
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in (DOCS / page).read_text("utf-8")])
+def test_python_examples(page, folder):
+    assert run_doctests(page).attempted > 0
+
+
+def console_sessions(text: str) -> list[tuple[str, str]]:
+    """Commands of ``.. code-block:: console`` blocks, each with the output shown."""
+    sessions = []
+    for block in re.findall(r"\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text + "\n"):
+        lines = [line[3:] for line in block.rstrip("\n").split("\n")]
+        for line in lines:
+            if line.startswith("$ "):
+                sessions.append((line[2:], ""))
+            else:
+                command, output = sessions[-1]
+                sessions[-1] = (command, output + line + "\n")
+    return sessions
+
+
+def run_command(command: str) -> str:
+    words = shlex.split(command)
+    assert words[0] == "rankrls"
+    program = shutil.which("rankrls", path=sysconfig.get_path("scripts"))
+    assert program is not None, "the command is not installed beside this interpreter"
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run([program, *words[1:]], capture_output=True, encoding="utf-8", env=environment)
+    assert (done.returncode == 0) != ("error:" in done.stderr), done.stderr
+    return done.stdout + done.stderr
+
+
+def assert_shown(shown: str, got: str) -> None:
+    checker = doctest.OutputChecker()
+    shown = re.sub(r"(?m)^\s*\.\.\.\s*$", "...", shown)
+    assert checker.check_output(shown, got, FLAGS), f"shown:\n{shown}\ngot:\n{got}"
+
+
+def test_shell_sessions(folder):
+    run_doctests("start.rst")  # it writes the files that the commands read
+    sessions = [
+        (page, *session) for page in sorted(PAGES, key=lambda p: p != "start.rst")
+        for session in console_sessions((DOCS / page).read_text("utf-8"))
+    ]  # fmt: skip
+    assert len(sessions) > 5
+    for _, command, shown in sessions:
+        got = run_command(command)
+        if shown.strip():
+            assert_shown(shown, got)
+
+
+def test_every_public_name_is_in_the_reference():
+    import rankrls
+    from rankrls import comparison, graph, io, metrics, model_selection, persistence, preprocessing
+
+    text = (DOCS / "api.rst").read_text("utf-8")
+    listed = set(re.findall(r"(?m)^   (\w+)$", text))
+    public = {
+        name
+        for module in (rankrls, comparison, graph, io, metrics, model_selection, persistence, preprocessing)
+        for name in module.__all__
+    }
+    assert public - {"FORMAT_VERSION", "atomic_write"} <= listed
+
+
+def fenced(text: str, language: str) -> list[str]:
+    return re.findall(rf"(?s)```{language}\n(.*?)```", text)
+
+
+def test_readme_python_prints_what_the_readme_shows(folder):
+    text = (ROOT / "README.md").read_text("utf-8")
+    program, shown = re.findall(r"(?s)```python\n(.*?)```\n+(?:[^\n`]+\n+)*```text\n(.*?)```", text)[0]
+    out = StringIO()
+    with redirect_stdout(out):
+        exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
+    assert out.getvalue() == shown
+
+
+def test_readme_names_no_missing_file():
+    text = (ROOT / "README.md").read_text("utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
