@@ -208,6 +208,8 @@ def test_debugging(rankrls, monkeypatch):
     assert shown.status == 2
     assert "Traceback" in shown.err
     assert shown.err.splitlines()[-1] == "rankrls: error: /nowhere/m.skops: No such file or directory"
+    assert "Traceback" in rankrls("info", "/nowhere/m.skops", "--debug").err
+    assert "Traceback" not in rankrls("info", "/nowhere/m.skops").err
     monkeypatch.setenv("RANKRLS_DEBUG", "1")
     assert "Traceback" in rankrls("info", "/nowhere/m.skops").err
     monkeypatch.setenv("RANKRLS_DEBUG", "0")

@@ -109,7 +109,7 @@ Features = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 Threads = Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; by default all processors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what is being done, and how long it took.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; of fit, nothing at all.")]
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:

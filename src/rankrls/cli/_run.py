@@ -38,7 +38,7 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Learn to rank by pairwise regularized least squares: LETOR files in, a chosen and judged model out."""
-    context.obj.debug = debug
+    context.obj.debug |= debug
     if version:
         print(f"rankrls {__version__}")
         raise typer.Exit
@@ -63,7 +63,8 @@ def run(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal does not have is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    state = Run(debug=os.environ.get(DEBUG_VARIABLE, "") not in ("", "0"))
+    state = Run(debug="--debug" in argv or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0"))
+    argv = [word for word in argv if word != "--debug"]  # it may stand behind the command too
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
