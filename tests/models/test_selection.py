@@ -198,7 +198,7 @@ def test_validation_data(qid):
             lambda y, f, **o: disagreement_error(y, f, tied_labels="half", **o),
         ),
     ],
-    ids=str,
+    ids=lambda v: "" if callable(v) else str(v),
 )
 def test_any_measure(scoring, function):
     model = RankRLSCV(ALPHAS, scoring=scoring).fit(X, Y, qid=QID)
