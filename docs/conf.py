@@ -26,7 +26,7 @@ numpydoc_xref_param_type = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/plot_",  # the others are shown, not run
+    "filename_pattern": r"[\\/]plot_",  # the others are shown, not run
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1,

@@ -1,0 +1,46 @@
+"""
+Every regularization value at the price of one
+==============================================
+
+One factorisation gives the scores of every query by the model that never saw it, for every regularization value. The
+curve of a measure over the whole grid is therefore there after ``fit``, and so is its standard error over queries. Here
+40 queries of 5 items have 150 features, and utility is spread thinly over all of them.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls.metrics import disagreement_error
+
+rng = np.random.default_rng(0)
+utility_weights = rng.normal(size=150) / np.sqrt(150)
+
+
+def some_queries(n):
+    X = rng.normal(size=(n * 5, 150))
+    y = X @ utility_weights + 0.5 * rng.normal(size=len(X))
+    return X, y, np.repeat(np.arange(n), 5)
+
+
+X, y, qid = some_queries(40)
+best = RankRLSCV().fit(X, y, qid=qid)
+simplest = RankRLSCV(rule="one_se").fit(X, y, qid=qid)
+
+# %%
+# The held-out curve, with what new queries say of the same models. The one-standard-error rule takes the largest value
+# that is not clearly worse than the best.
+
+X_new, y_new, qid_new = some_queries(500)
+alphas, mean, error = (best.cv_results_[name] for name in ("alpha", "mean_score", "standard_error"))
+on_new = [disagreement_error(y_new, RankRLS(alpha).fit(X, y, qid=qid).predict(X_new), qid=qid_new) for alpha in alphas]
+
+figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+axes.fill_between(alphas, mean - error, mean + error, alpha=0.2, color="tab:blue", linewidth=0)
+axes.plot(alphas, mean, color="tab:blue", label="leave-query-out on 40 queries, one fit")
+axes.plot(alphas, on_new, color="black", linestyle=":", label="500 new queries")
+for model, rule, color in ((best, "best", "tab:green"), (simplest, "one standard error", "tab:orange")):
+    axes.axvline(model.alpha_, color=color, label=f"{rule}: alpha = {model.alpha_:.3g}")
+axes.set(xscale="log", xlabel="alpha", ylabel="disagreement error")
+axes.legend()
+plt.show()
