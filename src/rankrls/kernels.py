@@ -79,7 +79,7 @@ class Kernel:
         if self.name == "rbf" and sparse.issparse(right):
             shift = offset_columns(right)
             right = shift_columns(right, *shift)
-            X = right if symmetric else shift_columns(X, *shift)
+            X = right if symmetric else shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *shift)
         centre = self._centre(right)
         norms = symmetric_norms = None
         if self.name == "rbf":
@@ -180,7 +180,8 @@ class Kernel:
 def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:
     block = X[rows]
     if sparse.issparse(block):
-        return block.astype(np.float64)
+        # Against dense items, which are taken from their centre: so must these be, and they fit as dense as those.
+        return block.astype(np.float64) if centre is None else block.toarray() - centre
     return block.astype(np.float64, copy=False) if centre is None else block - centre
 
 

@@ -68,8 +68,10 @@ class KernelRanker(RegressorMixin, BaseEstimator):
         if hasattr(self, "coef_"):
             return linear_scores(X, self.coef_.T)
         a = self.dual_coef_
-        if callable(kernel) or kernel == "precomputed":
-            return row_products(X if kernel == "precomputed" else self._kernel_(X, self.X_fit_), a)
+        if kernel == "precomputed":
+            return np.asarray(X @ a) if sparse.issparse(X) else row_products(X, a)
+        if callable(kernel):
+            return row_products(self._kernel_(X, self.X_fit_), a)
         out = np.empty((X.shape[0], *a.shape[1:]))
         for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
             out[rows] = row_products(self._kernel_(X[rows], self.X_fit_), a)
