@@ -1,0 +1,145 @@
+"""Kernels against their definitions, pair by pair."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankrls import kernels
+from rankrls.kernels import KERNELS, Kernel
+
+DEFINITIONS = {
+    "linear": lambda x, z: sum(a * b for a, b in zip(x, z, strict=True)),
+    "rbf": lambda x, z: math.exp(-0.3 * sum((a - b) ** 2 for a, b in zip(x, z, strict=True))),
+    "laplacian": lambda x, z: math.exp(-0.3 * sum(abs(a - b) for a, b in zip(x, z, strict=True))),
+    "polynomial": lambda x, z: (0.3 * sum(a * b for a, b in zip(x, z, strict=True)) + 0.7) ** 3,
+    "sigmoid": lambda x, z: math.tanh(0.3 * sum(a * b for a, b in zip(x, z, strict=True)) + 0.7),
+}
+DEFINITIONS["poly"] = DEFINITIONS["polynomial"]
+
+
+def kernel(name):
+    return Kernel(name, gamma=0.3, degree=3, coef0=0.7)
+
+
+def by_definition(name, X, Z):
+    return np.array([[DEFINITIONS[name](x, z) for z in Z.tolist()] for x in X.tolist()])
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5))
+def test_equal_to_the_definition(name, seed, rows, others, n):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(rows, n)), rng.normal(size=(others, n))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    expected, own = by_definition(name, X, Z), by_definition(name, X, X)
+    for left in (X, sparse.csr_array(X), np.asfortranarray(X)):
+        np.testing.assert_allclose(kernel(name)(left), own, rtol=1e-10, atol=1e-13)
+        for right in (Z, sparse.csr_array(Z)):
+            np.testing.assert_allclose(kernel(name)(left, right), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("tile", [1, 3, 7, 1024])
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_tiles_and_threads_change_nothing(name, tile, wrap, monkeypatch):
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(17, 3)), rng.normal(size=(8, 3))
+    expected, own = by_definition(name, X, Z), by_definition(name, X, X)
+    monkeypatch.setattr(kernels, "_TILE", tile)
+    monkeypatch.setenv("RANKRLS_NUM_THREADS", "3")
+    K = kernel(name)(wrap(X))
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_allclose(K, own, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(kernel(name)(wrap(X), wrap(Z)), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_float32_is_computed_in_double(name):
+    X = np.random.default_rng(2).normal(size=(10, 4)).astype(np.float32)
+    for given_X in (X, sparse.csr_array(X)):
+        K = kernel(name)(given_X)
+        assert K.dtype == np.float64
+        np.testing.assert_allclose(K, by_definition(name, X.astype(float), X.astype(float)), rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("offset", [1e7, -1e9])
+def test_distances_survive_an_offset(name, offset):
+    rng = np.random.default_rng(3)
+    X, Z = np.round(rng.normal(size=(12, 3)) * 64) / 64, np.round(rng.normal(size=(5, 3)) * 64) / 64
+    expected, own = by_definition(name, X, Z), by_definition(name, X, X)
+    for left in (X + offset, sparse.csr_array(X + offset)):
+        np.testing.assert_allclose(kernel(name)(left), own, rtol=1e-7)
+        for right in (Z + offset, sparse.csr_array(Z + offset)):
+            np.testing.assert_allclose(kernel(name)(left, right), expected, rtol=1e-7)
+
+
+def test_a_single_row_with_an_offset():
+    left, right = np.array([[1e7, 1.0]]), np.array([[1e7 + 1, 1.0], [1e7, 1.0]])
+    for a in (left, sparse.csr_array(left)):
+        for b in (right, sparse.csr_array(right)):
+            np.testing.assert_allclose(kernel("rbf")(a, b), [[math.exp(-0.3), 1.0]], rtol=1e-9)
+            np.testing.assert_allclose(kernel("rbf")(b, a), [[math.exp(-0.3)], [1.0]], rtol=1e-9)
+
+
+def test_a_gaussian_of_an_item_with_itself_is_one():
+    X = 1e6 * np.random.default_rng(4).normal(size=(20, 30))
+    np.testing.assert_array_equal(np.diag(kernel("rbf")(X)), 1.0)
+    assert (kernel("rbf")(X, X) <= 1.0).all()
+
+
+def test_no_items():
+    X = np.zeros((0, 3))
+    for name in DEFINITIONS:
+        assert kernel(name)(np.ones((2, 3)), X).shape == (2, 0)
+        assert kernel(name)(X, np.ones((2, 3))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_precomputed_is_a_copy(wrap):
+    K = np.arange(9.0).reshape(3, 3)
+    given_K = wrap(K)
+    out = Kernel("precomputed")(given_K)
+    np.testing.assert_array_equal(out, K)
+    out[0, 0] = 99.0
+    assert given_K[0, 0] == 0.0
+
+
+def test_functions_take_rows_or_objects():
+    overlap = Kernel(lambda a, b, scale: scale * len(set(a) & set(b)), params={"scale": 2.0})
+    words = ["abc", "bcd", ""]
+    np.testing.assert_array_equal(overlap(words), [[6, 4, 0], [4, 6, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(overlap(words, ["b"]), [[2], [2], [0]])
+    X = np.random.default_rng(5).normal(size=(4, 2))
+    np.testing.assert_allclose(Kernel(np.dot)(X), X @ X.T)
+    assert not overlap.is_linear
+    assert Kernel("linear").is_linear
+
+
+def test_a_symmetric_function_is_called_once_a_pair():
+    calls = []
+
+    def product(a, b):
+        calls.append((a, b))
+        return float(a * b)
+
+    Kernel(product)([1.0, 2.0, 3.0])
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(np.nan, "returned nan for items 1 and 0"), ("no", "for items 1 and 0 it returned str")]
+)
+def test_what_a_function_must_return(value, message):
+    with pytest.raises(ValueError, match=message):
+        Kernel(lambda a, b: value if a != b else 1.0)(["x", "y"])
+
+
+def test_names():
+    assert set(KERNELS) == {*DEFINITIONS, "precomputed"}

@@ -1,0 +1,160 @@
+"""The rows of each query: any ids, any order."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls._queries import query_layout
+
+IDS = st.one_of(
+    st.lists(st.integers(-3, 3)),
+    st.lists(st.integers(-(2**70), 2**70)),
+    st.lists(st.sampled_from([2**63, 2**63 + 1, 2**53, 2**53 + 1, 1, -1])),
+    st.lists(st.text(max_size=2)),
+    st.lists(st.booleans()),
+    st.lists(st.floats(allow_nan=False)),
+    st.lists(st.tuples(st.integers(0, 2), st.text(max_size=1))),
+    st.lists(st.one_of(st.integers(0, 2), st.text(max_size=1), st.tuples(st.integers(0, 1)), st.binary(max_size=1))),
+    st.lists(st.dates(datetime.date(2026, 1, 1), datetime.date(2026, 1, 3))),
+    st.lists(st.frozensets(st.integers(0, 2))),
+    st.lists(st.one_of(st.integers(0, 2), st.floats(0, 2))),
+)
+
+
+def check(layout, ids):
+    """Everything that a layout says, against a dictionary of lists."""
+    rows = defaultdict(list)
+    for row, value in enumerate(ids):
+        rows[value].append(row)
+    assert layout.n_rows == len(ids)
+    assert layout.n_queries == len(rows)
+    assert list(layout.ids) == list(rows)
+    np.testing.assert_array_equal(layout.counts, [len(r) for r in rows.values()])
+    for number, (value, expected) in enumerate(rows.items()):
+        np.testing.assert_array_equal(np.arange(len(ids))[layout.rows(number)], expected)
+        assert all(layout.codes[r] == number for r in expected), value
+        np.testing.assert_array_equal(layout.order[layout.starts[number] : layout.starts[number + 1]], expected)
+    assert layout.contiguous == (layout.codes.tolist() == sorted(layout.codes.tolist()))
+    assert layout.codes.dtype == layout.starts.dtype == layout.order.dtype == np.intp
+    values = np.arange(len(ids)) * 10
+    gathered = layout.gather(values)
+    np.testing.assert_array_equal(gathered, values[layout.order])
+    np.testing.assert_array_equal(layout.scatter(gathered), values)
+
+
+@given(IDS)
+def test_any_ids_in_any_order(ids):
+    check(query_layout(ids, len(ids)), ids)
+    check(query_layout(tuple(ids), len(ids)), ids)
+    objects = np.empty(len(ids), dtype=object)
+    objects[:] = ids
+    check(query_layout(objects, len(ids)), ids)
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_arrays_and_columns_of_frames(ids):
+    m = len(ids)
+    words = [f"q{v}" for v in ids]
+    for column in (
+        np.array(ids, dtype=np.int8),
+        np.array(ids, dtype=np.float32),
+        pd.Series(ids, index=range(m, 0, -1), dtype="int64"),
+        pd.Series(ids, dtype="Int64"),
+        pl.Series(ids, dtype=pl.Int16),
+        pa.array(ids, type=pa.int32()),
+        pa.chunked_array([ids[: m // 2], ids[m // 2 :]], type=pa.int64()),
+    ):
+        check(query_layout(column, m), ids)
+    for column in (
+        np.array(words, dtype="U4"),
+        np.array(words, dtype="S4").astype("U4"),
+        pd.Series(words, dtype="string"),
+        pd.Series(words, dtype="category"),
+        pd.Categorical(words) if m else np.array(words),
+        pl.Series(words, dtype=pl.String),
+        pl.Series(words, dtype=pl.Categorical),
+        pa.array(words, type=pa.string()),
+        pa.chunked_array([words], type=pa.string()),
+    ):
+        check(query_layout(column, m), words)
+
+
+def test_equal_ids_of_different_kinds():
+    check(query_layout([1, 1.0, True, 2], 4), [1, 1.0, True, 2])  # equal and hashed alike: one query
+    check(query_layout([1, "1", 1, b"1"], 4), [1, "1", 1, b"1"])  # not equal: numpy alone would turn 1 into "1"
+    check(query_layout([0.0, -0.0], 2), [0.0, -0.0])
+
+
+def test_hashed_ids_of_64_bits_stay_apart():
+    ids = [2**63, 2**63 + 1, 5, 2**63]
+    assert query_layout(ids, 4).codes.tolist() == [0, 1, 2, 0]
+    assert query_layout([2**53, 2**53 + 1, 0.5], 3).n_queries == 3
+    assert query_layout(np.array([2**63, 2**63 + 1], dtype=np.uint64), 2).n_queries == 2
+
+
+def test_without_ids_all_rows_are_one_query():
+    layout = query_layout(None, 4)
+    assert layout.n_queries == 1
+    assert layout.contiguous
+    np.testing.assert_array_equal(np.arange(4)[layout.rows(0)], [0, 1, 2, 3])
+    assert query_layout(None, 0).n_rows == 0
+
+
+def test_contiguous_rows_are_slices_and_are_not_copied():
+    layout = query_layout(["b", "b", "a"], 3)
+    assert layout.rows(0) == slice(0, 2)
+    values = np.arange(3)
+    assert layout.gather(values) is values
+    assert layout.scatter(values) is values
+    assert not query_layout(["b", "a", "b"], 3).contiguous
+
+
+MISSING = [
+    [1, None],
+    ["a", None],
+    [1.0, np.nan],
+    [(1,), None],
+    np.array(["2026-01-01", "NaT"], dtype="M8[D]"),
+    np.array([1, "NaT"], dtype="m8[s]"),
+    np.array([1, None], dtype=object),
+    pd.Series([1, None]),
+    pd.Series([1, None], dtype="Int64"),
+    pd.Series(["a", None], dtype="string"),
+    pd.Series(["a", None], dtype="category"),
+    [pd.Timestamp(0), pd.NaT],
+    ["a", pd.NA],
+    pl.Series([1, None]),
+    pl.Series(["a", None]),
+    pa.array([1, None]),
+    pa.array(["a", None]),
+]
+
+
+@pytest.mark.parametrize("ids", MISSING, ids=lambda v: f"{type(v).__module__}-{getattr(v, 'dtype', '')}")
+def test_missing_ids(ids):
+    with pytest.raises(ValueError, match="qid is missing in row 1: every row needs a query id"):
+        query_layout(ids, 2)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2], "qid has 2 entries but there are 3 rows.*not the sizes of the groups"),
+        (np.zeros((3, 1)), r"one-dimensional, one id per row; got shape \(3, 1\)"),
+        (7, r"one-dimensional, one id per row; got shape \(\)"),
+        ("abc", r"one-dimensional, one id per row; got shape \(\)"),
+        ([{}, {}, {}], "hashable|cannot be"),
+    ],
+)
+def test_what_ids_are_not(ids, message):
+    with pytest.raises(ValueError, match=message):
+        query_layout(ids, 3)
