@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks._harness import skipped, thread_environment
 
+LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 FOLDER = Path(__file__).parent
 
 
@@ -35,19 +36,24 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(options.jobs) - set(names())
     if unknown:
         parser.error(f"unknown job {', '.join(sorted(unknown))}; known are {', '.join(names())}.")
-    threads = options.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    threads = options.threads or _processors()
     lines = []
     for name in options.jobs or names():
         start = time.perf_counter()
-        lines += run_apart(name, options.quick, int(threads or 1))
+        lines += run_apart(name, options.quick, threads)
         print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    machine = describe(int(threads or 1))
+    machine = describe(threads)
     print("\n".join((table(lines), "", *(f"{key}: {value}" for key, value in machine.items()))))
     if options.json:
         options.json.write_text(
             json.dumps({"machine": machine, "quick": options.quick, "lines": lines}, indent=2) + "\n"
         )
     return 1 if any(line["met"] is False for line in lines) else 0
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_apart(name: str, quick: bool, threads: int) -> list[dict[str, Any]]:
@@ -116,6 +122,7 @@ def describe(threads: int) -> dict[str, str]:
             continue
     return {
         "threads": str(threads),
+        "load before": f"{LOAD_BEFORE:.1f}: on a busy machine neither side's seconds mean much",
         "python": platform.python_version(),
         "packages": ", ".join(found),
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",
