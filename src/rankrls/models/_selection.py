@@ -19,6 +19,7 @@ from rankrls.metrics import Measure, RankingMeasure
 from rankrls.models._base import linear_scores
 from rankrls.models._problems import Candidate, FittedProblem, feature_weights
 from rankrls.models._validation import TrainingData
+from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.solvers.reduced import ReducedProblem
 
@@ -72,6 +73,10 @@ class Plan(ABC):
     ) -> Curve:
         """Judge every alpha."""
 
+    def spectrum_ends(self, problems: list[FittedProblem]) -> NDArray[np.float64]:
+        """Eigenvalues that the automatic grid looks at, the extreme ones among them."""
+        return np.concatenate([p.problem.values for p in problems])
+
 
 @dataclass(frozen=True)
 class ExactHoldout(Plan):
@@ -105,6 +110,13 @@ class LeavePairOut(Plan):
 
     greater_is_better: bool
     description: str
+
+    def spectrum_ends(self, problems: list[FittedProblem]) -> NDArray[np.float64]:
+        """Without a spectrum where an inverse for each alpha is all that this plan needs."""
+        ends = [
+            p.problem.extreme_values() if isinstance(p.problem, DualProblem) else p.problem.values for p in problems
+        ]
+        return np.concatenate(ends)
 
     def curve(
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]

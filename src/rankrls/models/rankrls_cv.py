@@ -170,7 +170,7 @@ class RankRLSCV(KernelRanker):
             for ties, balance in product(_options(self.ties), _options(self.balance)):
                 candidate = Candidate(kernel, ties, balance, float(self.regression_weight), self.solver)
                 problems = candidate.problems(data, K)
-                alphas = grid if grid is not None else auto_alphas(np.concatenate([p.problem.values for p in problems]))
+                alphas = grid if grid is not None else auto_alphas(plan.spectrum_ends(problems))
                 curve = plan.curve(data, candidate, problems, alphas)
                 results.add({**choices, "ties": ties, "balance": balance}, alphas, curve, (kernel, problems))
         self._forget_fit()

@@ -25,6 +25,10 @@ _LEAST_COLUMNS = 8
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """What the scalers share: validation, walking the queries, and what is learned where there is one query only."""
 
+    # With metadata routing enabled, qid reaches both without being asked for.
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__transform = {"qid": True}  # noqa: RUF012
+
     # (standard, with_mean, with_std, low, high), as the compiled loops take them
     def _options(self) -> tuple[bool, bool, bool, float, float]:
         raise NotImplementedError
@@ -255,7 +259,7 @@ class QueryMinMaxScaler(_QueryScaler):
         could not be scaled by itself. Such later values may lie outside ``feature_range``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n,)
         Their names, where ``X`` had them.
 
     Notes
@@ -320,7 +324,7 @@ class QueryStandardScaler(_QueryScaler):
         rows, also later ones, are one query, and its mean and deviation are those of ``fit``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n,)
         Their names, where ``X`` had them.
 
     Notes

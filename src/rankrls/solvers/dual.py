@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.linalg.blas import dsyrk
+from scipy.sparse.linalg import eigsh
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import Graph, PairGraph, ScoredGraph
@@ -33,6 +35,8 @@ from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 __all__ = ["DualProblem", "blind_items", "factored_kernel", "merge_rounding"]
 
 _COLUMNS = 512
+_SMALL = 500
+"""Up to here a spectrum costs less than working around it."""
 
 
 def factored_kernel(K: NDArray[np.float64], graph: Graph) -> NDArray[np.float64]:
@@ -127,6 +131,39 @@ class DualProblem:
         C, self.C = self.C, None
         return spectrum(C, self.size, overwrite=True)
 
+    def inverse(self, alpha: float) -> NDArray[np.float64]:
+        """``(F K F' + alpha I)^-1`` in memory of its own. O(m^3), by Cholesky where there is no spectrum yet."""
+        if self.C is None:
+            V = self.spectrum.vectors
+            return np.asarray((V / (self.spectrum.values + alpha)) @ V.T)
+        A = self.C.copy(order="F")
+        A[np.diag_indices_from(A)] += alpha
+        A, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            lowest = float(linalg.eigvalsh(self.C, subset_by_index=[0, 0])[0])
+            raise ValueError(
+                f"The kernel is not positive semidefinite: its smallest eigenvalue on the compared pairs is "
+                f"{lowest:.3g}, so every alpha must be larger than {-lowest:.3g}; got {alpha:.3g}."
+            )
+        A, _ = linalg.lapack.dpotri(A, lower=1, overwrite_c=1)
+        for rows in row_slices(0, self.size, _COLUMNS):  # LAPACK leaves one triangle
+            corner = np.tril(A[rows, rows])
+            A[rows, rows] = corner + np.tril(corner, -1).T
+            A[rows, rows.stop :] = A[rows.stop :, rows].T
+        return A.T
+
+    def extreme_values(self) -> NDArray[np.float64]:
+        """The largest eigenvalue, and the smallest or 0, without all the others where that can be had cheaper."""
+        if self.C is None or self.size < _SMALL:
+            return np.array([self.values.min(), self.values.max()])
+        start = np.random.default_rng(0).normal(size=self.size)  # fixed: the same data give the same grid
+        high = float(eigsh(self.C, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
+        A = self.C.copy(order="F")
+        A[np.diag_indices_from(A)] += 1e-9 * high
+        if linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)[1]:
+            return np.array([self.values.min(), self.values.max()])
+        return np.array([0.0, high])
+
     @property
     def values(self) -> NDArray[np.float64]:
         return self.spectrum.values
@@ -179,16 +216,32 @@ class DualProblem:
         inside = None
         if isinstance(graph, ScoredGraph) and unseen is not None:
             inside = _Inside(graph, block, unseen)
-        for k, alpha in enumerate(alphas):
-            # alpha C^-1 = I - H, bounded by 1 however small alpha is.
-            slack = alpha / (s.values + alpha)
-            error = _solve_positive((V * slack) @ V.T, V @ (slack[:, None] * right))
-            fitted = self.target[block] - error
-            if inside is None:
-                assert isinstance(graph, PairGraph)
-                out[block, k] = fitted / np.sqrt(graph.weight[block])[:, None]
-            else:
-                out[block, k] = inside.scores(fitted, inverse[:, k : k + 1] * (right - V.T @ error), self.target[block])
+        u, targets = V.shape[0], self.target.shape[1]
+        # alpha C^-1 = I - H, bounded by 1 however small alpha is.
+        slack = alphas / (s.values[:, None] + alphas)
+        residual = (V @ (slack[:, :, None] * right[:, None, :]).reshape(self.size, -1)).reshape(u, len(alphas), targets)
+        error = np.empty_like(residual)
+        for k in range(len(alphas)):
+            root = V * np.sqrt(np.abs(slack[:, k]))
+            part = _symmetric_product(root) if (slack[:, k] >= 0.0).all() else (V * slack[:, k]) @ V.T
+            error[:, k] = _solve_positive(part, residual[:, k])
+        fitted = self.target[block][:, None, :] - error
+        if inside is None:
+            assert isinstance(graph, PairGraph)
+            out[block] = fitted / np.sqrt(graph.weight[block])[:, None, None]
+        else:
+            x = inverse[:, :, None] * (
+                right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, len(alphas), targets)
+            )
+            scores = inside.scores(
+                fitted.reshape(u, -1), x.reshape(self.size, -1), np.tile(self.target[block], len(alphas))
+            )
+            out[block] = scores.reshape(u, len(alphas), targets)
+
+
+def _symmetric_product(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``A A'`` at half the price of a general product; lower triangle only."""
+    return np.asarray(dsyrk(1.0, A.T, trans=1, lower=1))
 
 
 class _Inside:
@@ -247,8 +300,9 @@ def blind_items(graph: ScoredGraph) -> NDArray[np.intp]:
 
 
 def _solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve with a matrix that is positive definite but for rounding, or for an indefinite kernel."""
+    """Solve with a matrix, given by its lower triangle, that is positive definite but for rounding or a bad kernel."""
     try:
         return np.asarray(linalg.cho_solve(linalg.cho_factor(A, lower=True, check_finite=False), B, check_finite=False))
     except linalg.LinAlgError:
-        return np.asarray(linalg.lstsq(A, B, check_finite=False)[0])
+        full = np.tril(A) + np.tril(A, -1).T
+        return np.asarray(linalg.lstsq(full, B, check_finite=False)[0])

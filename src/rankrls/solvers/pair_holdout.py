@@ -15,6 +15,7 @@ see :func:`pair_alphas`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,7 @@ from rankrls.solvers.rows import row_slices
 __all__ = ["PairConcordance", "leave_pair_out_concordance", "pair_alphas", "refuses_pair_holdout"]
 
 _ROWS = 256
+_ALONE = 1500
 
 
 @dataclass(frozen=True)
@@ -75,27 +77,31 @@ def pair_alphas(alphas: NDArray[np.float64], balance: str, m: int) -> NDArray[np
 
 
 @compiled
-def _count(H, first, y, residual, root, tie, good, seen):  # type: ignore[no-untyped-def]
-    """Add the weight of each item's concordant and comparable pairs; H holds the rows from ``first`` on."""
-    m = np.uint64(len(y))
+def _count(H, first, y, weights, diagonal, residual, scale, tie, hit, good):  # type: ignore[no-untyped-def]
+    """Add to each item the weight of its concordant pairs with earlier items; H holds the rows from ``first`` on.
+
+    ``residual`` and ``scale`` = 1 / sqrt(w) are those of the scaled coordinates. No division: everything is compared
+    after multiplication with the determinant of the 2 x 2 system.
+    """
     for r in range(np.uint64(H.shape[0])):
         i = np.uint64(first) + r
-        own = 1.0 - H[r, i]
-        for j in range(m):
-            if y[i] == y[j]:
-                continue
-            other = 1.0 - residual[1, j]
+        own, ri, yi, si = 1.0 - diagonal[i], residual[i], y[i], scale[i]
+        for j in range(i):
+            other = 1.0 - diagonal[j]
             cross = H[r, j]
             det = own * other - cross * cross
-            ei = (other * residual[0, i] + cross * residual[0, j]) / det
-            ej = (cross * residual[0, i] + own * residual[0, j]) / det
-            difference = (y[i] - ei / root[i]) - (y[j] - ej / root[j])
-            weight = root[i] * root[i] * root[j] * root[j]
-            seen[i] += weight
-            if abs(difference) <= tie:
-                good[i] += 0.5 * weight
-            elif (difference > 0.0) == (y[i] > y[j]):
-                good[i] += weight
+            gap = yi - y[j]
+            ahead = gap * det - (other * ri + cross * residual[j]) * si + (cross * ri + own * residual[j]) * scale[j]
+            # Of the sign of the labels' gap: positive is concordant. A determinant below 0 is rounding at leverage 1.
+            ahead *= np.sign(gap) * np.sign(det)
+            edge = tie * abs(det)
+            share = 0.5 * (ahead >= -edge) + 0.5 * (ahead > edge)
+            hit[j] = share * (gap != 0.0)
+        total = 0.0
+        for j in range(i):
+            good[j] += weights[i] * weights[j] * hit[j]
+            total += weights[j] * hit[j]
+        good[i] += weights[i] * total
 
 
 def leave_pair_out_concordance(
@@ -114,60 +120,108 @@ def leave_pair_out_concordance(
 
     Notes
     -----
-    O(m^2 r) for each alpha, r the rank of the problem; streamed by blocks of rows, O(m) of them held at a time.
+    Primal: O(m^2 n) for each alpha, streamed by blocks of rows. Dual: O(m^3) for each alpha, an inverse, which is less
+    than the product of eigenvectors that a spectrum would need; one m x m matrix besides the kernel's.
     """
     check_holdout_alphas(alphas)
     graph = problem.graph
     assert isinstance(graph, ScoredGraph)
     m = graph.n_items
-    # F = sqrt(e1) * centring: the spectrum of plain centring is this one's, divided by e1.
-    scale = float(graph.eigenvalues[0][0])
-    root = np.sqrt(graph.weights)
-    u = root / np.sqrt(graph.query_weight[0])
-    s = problem.spectrum
-    alive = s.values > 0.0
-    values = s.values[alive] / scale
-    ridge = pair_alphas(alphas, balance, m)
-    if isinstance(problem, PrimalProblem):
-        V = s.vectors[:, alive]
-        B = np.vstack([problem.rows.differences(piece) @ V for piece in row_slices(0, m)]) * root[:, None]
-        shrink = 1.0 / (values[:, None] + ridge)
-    else:
-        B = np.ascontiguousarray(s.vectors[:, alive])
-        shrink = values[:, None] / (values[:, None] + ridge)
-    y = y - np.average(y, weights=graph.weights)
-    z = root * y
-    curve = [_concordance(B, shrink[:, k], z, y, root, u) for k in range(len(alphas))]
+    weights = graph.weights
+    seen = _comparable_weight(y, weights)
+    if not seen.any():
+        raise ValueError("All labels are equal: no pair of items can be judged.")
+    root = np.sqrt(weights)
+    # F = sqrt(e1) * centring: the problem of plain centring is this one's, divided by e1.
+    ridge = pair_alphas(alphas, balance, m) * float(graph.eigenvalues[0][0])
+    intercept = root / np.sqrt(graph.query_weight[0])
+    smoothers = (
+        _spectral_smoothers(problem, ridge, root)
+        if isinstance(problem, PrimalProblem)
+        else _inverse_smoothers(problem, ridge)
+    )
+    y = y - np.average(y, weights=weights)
+    curve = []
+    for smoother in smoothers:
+        with one_blas_thread():  # not around the smoothers: an inverse has the threads to itself
+            curve.append(_concordance(smoother, intercept, y, weights, seen))
     return PairConcordance(np.array([c[0] for c in curve]), np.array([c[1] for c in curve]))
 
 
+@dataclass(frozen=True)
+class _Smoother:
+    """``H`` without its intercept: the product with a vector, the diagonal, and blocks of its lower triangle."""
+
+    fit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    diagonal: NDArray[np.float64]
+    lower: Callable[[slice], NDArray[np.float64]]
+
+
+def _spectral_smoothers(
+    problem: PrimalProblem, ridge: NDArray[np.float64], root: NDArray[np.float64]
+) -> Iterator[_Smoother]:
+    """``B diag(shrink) B'`` for each alpha, of low rank."""
+    s, m = problem.spectrum, len(root)
+    alive = s.values > 0.0
+    V = s.vectors[:, alive]
+    B = np.vstack([problem.rows.factor(piece) @ V for piece in row_slices(0, m)])
+    for alpha in ridge:
+        shrunk = B / (s.values[alive] + alpha)
+
+        def fit(z: NDArray[np.float64], shrunk: NDArray[np.float64] = shrunk) -> NDArray[np.float64]:
+            return np.asarray(shrunk @ (B.T @ z))
+
+        def lower(rows: slice, shrunk: NDArray[np.float64] = shrunk) -> NDArray[np.float64]:
+            return np.asarray(shrunk[rows] @ B[: rows.stop].T)
+
+        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), lower)
+
+
+def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64]) -> Iterator[_Smoother]:
+    """``I - alpha (C + alpha I)^-1`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
+    for alpha in ridge:
+        H = problem.inverse(float(alpha))
+        H *= -alpha
+        H[np.diag_indices_from(H)] += 1.0
+
+        def lower(rows: slice, H: NDArray[np.float64] = H) -> NDArray[np.float64]:
+            return H[rows, : rows.stop]
+
+        yield _Smoother(H.__matmul__, H.diagonal(), lower)
+
+
+def _comparable_weight(y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weight of each item's pairs with items of other labels. O(m log m)."""
+    labels, number = np.unique(y, return_inverse=True)
+    same = np.bincount(number, weights=weights, minlength=len(labels))
+    return np.asarray(weights * (weights.sum() - same[number]) * (len(labels) > 1))
+
+
 def _concordance(
-    B: NDArray[np.float64],
-    shrink: NDArray[np.float64],
-    z: NDArray[np.float64],
+    smoother: _Smoother,
+    intercept: NDArray[np.float64],
     y: NDArray[np.float64],
-    root: NDArray[np.float64],
-    u: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    seen: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """Concordance of one alpha and its standard error, for the smoother ``B diag(shrink) B' + u u'``."""
+    """Concordance of one alpha and its standard error; ``y`` is centred."""
     m = len(y)
-    shrunk = B * shrink
-    fitted = shrunk @ (B.T @ z)
-    diagonal = np.einsum("ij,ij->i", shrunk, B) + u * u
-    residual = np.vstack((z - fitted - u * (u @ z), diagonal))
+    root = np.sqrt(weights)
+    z = root * y
+    fitted = smoother.fit(z)
+    residual = z - fitted - intercept * (intercept @ z)
+    diagonal = smoother.diagonal + intercept * intercept
     # Items with equal features score the same but for rounding, which must not order them.
     tie = 1e-10 * np.ptp(fitted / root) + 1e-14 * np.abs(y).max()
-    good, seen = np.zeros(m), np.zeros(m)
 
-    def count(rows: slice) -> None:
-        H = shrunk[rows] @ B.T
-        H += u[rows, None] * u
-        _count(H, rows.start, y, residual, root, tie, good, seen)
+    def count(rows: slice) -> NDArray[np.float64]:
+        H = smoother.lower(rows) + intercept[rows, None] * intercept[: rows.stop]
+        good = np.zeros(m)
+        _count(H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, np.empty(m), good)
+        return good
 
-    with one_blas_thread():
-        map_threads(count, row_slices(0, m, _ROWS))
+    threads = 1 if m < _ALONE else None  # starting threads would take longer than the work
+    good = np.sum(map_threads(count, row_slices(0, m, _ROWS), threads=threads), axis=0)
     total = seen.sum()
-    if total == 0.0:
-        raise ValueError("All labels are equal: no pair of items can be judged.")
     score = float(good.sum() / total)
     return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
