@@ -1,0 +1,232 @@
+"""Threads of this package, of its callers, and forks between them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls._compiled import threads as threads_module
+from rankrls._compiled.jit import compiled
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, one_blas_thread
+
+VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@pytest.fixture
+def no_limits(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_how_many_threads(no_limits):
+    assert n_threads() == joblib.cpu_count()
+    no_limits.setenv("OMP_NUM_THREADS", "3")
+    assert n_threads() == 3
+    no_limits.setenv("OMP_NUM_THREADS", "5,2")  # one number for each level of nesting
+    assert n_threads() == 5
+    no_limits.setenv("RANKRLS_NUM_THREADS", "2")
+    assert n_threads() == 2
+    for useless in ("", "0", "-1", "many", "1.5"):
+        no_limits.setenv("RANKRLS_NUM_THREADS", useless)
+        assert n_threads() == 5
+
+
+def test_results_come_in_order(no_limits):
+    no_limits.setenv("RANKRLS_NUM_THREADS", "4")
+
+    def slow_first(k):
+        time.sleep(0.02 * (k == 0))
+        return k * k
+
+    assert map_threads(slow_first, range(9)) == [k * k for k in range(9)]
+    assert map_threads(slow_first, iter([])) == []
+    here = threading.get_ident()
+    assert map_threads(lambda _: threading.get_ident(), [1]) == [here]  # one item needs no pool
+    assert map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [here] * 3
+    assert here not in map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=2)
+
+
+def test_the_first_error_is_raised(no_limits):
+    no_limits.setenv("RANKRLS_NUM_THREADS", "3")
+    done = []
+
+    def work(k):
+        if k in (2, 5):
+            raise ValueError(f"item {k}")
+        done.append(k)
+
+    with pytest.raises(ValueError, match="item 2"):
+        map_threads(work, range(8))
+    before = len(done)
+    time.sleep(0.02)
+    assert len(done) == before  # nothing runs on behind the caller's back
+
+
+@given(st.lists(st.integers(0, 50), max_size=30), st.integers(1, 12))
+def test_blocks_of_whole_queries(sizes, n_blocks):
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+    blocks = balanced_blocks(starts, n_blocks)
+    assert len(blocks) <= n_blocks
+    assert all(a < b for a, b in blocks)
+    assert [q for a, b in blocks for q in range(a, b)] == list(range(len(sizes)))
+    if blocks and sum(sizes):
+        rows = [int(starts[b] - starts[a]) for a, b in blocks]
+        assert max(rows) <= sum(sizes) / min(n_blocks, len(sizes)) + 2 * max(sizes)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_is_limited_while_anybody_is_inside():
+    before = blas_threads()
+    with one_blas_thread():
+        assert set(blas_threads()) == {1}
+        with one_blas_thread():
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_overlapping_limits_of_several_threads_restore_what_was_there():
+    before = blas_threads()
+    barrier = threading.Barrier(4)
+
+    def enter(k):
+        for _ in range(10):
+            barrier.wait()
+            with one_blas_thread():
+                time.sleep(0.001 * k)
+                assert set(blas_threads()) == {1}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(enter, range(4)))
+    assert blas_threads() == before
+    with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
+        raise RuntimeError("inside")
+    assert blas_threads() == before
+
+
+def some_data(m=600, n=12):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(m, n)), rng.integers(0, m // 12, m)
+    return X, np.round(X[:, 0] + rng.normal(size=m)), qid
+
+
+def learn(kind):
+    """One run through everything that is threaded; what came out."""
+    X, y, qid = some_data()
+    if kind == "rbf":
+        X, y, qid = X[:250], y[:250], qid[:250]
+    model = RankRLSCV((0.1, 1.0, 10.0), ties="exclude", **({"kernel": "rbf"} if kind == "rbf" else {}))
+    model.fit(X, y, qid=qid)
+    alone = RankRLSCV((0.1, 1.0)).fit(X[:120], y[:120])
+    plain = RankRLS(balance="pairs", kernel=kind).fit(X.astype(np.float32), y, qid=qid)
+    pairs = RankRLS(kernel=kind).fit_pairs(X, np.arange(200) % 90, 90 + np.arange(200) % 77)
+    parts = [m.predict(X) for m in (model, plain, pairs)]
+    return np.concatenate(
+        [*parts, model.held_out_scores_, alone.cv_results_["mean_score"], [model.score(X, y, qid=qid)]]
+    )
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_the_number_of_threads_changes_nothing_but_rounding(kind, no_limits):
+    results = []
+    for count in ("1", "2", "3", "7"):
+        no_limits.setenv("RANKRLS_NUM_THREADS", count)
+        results.append(learn(kind))
+    for result in results[1:]:
+        np.testing.assert_allclose(result, results[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_the_same_run_gives_the_same_bits(kind, no_limits):
+    no_limits.setenv("RANKRLS_NUM_THREADS", "2")
+    np.testing.assert_array_equal(learn(kind), learn(kind))
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_four_threads_of_the_caller(kind, no_limits):
+    no_limits.setenv("RANKRLS_NUM_THREADS", "2")
+    before = blas_threads()
+    expected = learn(kind)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(learn, [kind] * 8))
+    for result in results:
+        np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
+    assert blas_threads() == before
+
+
+def _learn_and_send(kind, pipe):
+    pipe.send(learn(kind))
+    pipe.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python's own advice against forking threads
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_a_forked_child_fits_after_its_parent(kind):
+    expected = learn(kind)
+    context = multiprocessing.get_context("fork")
+    for _ in range(2):
+        receiver, sender = context.Pipe(duplex=False)
+        child = context.Process(target=_learn_and_send, args=(kind, sender))
+        child.start()
+        sender.close()
+        assert receiver.poll(60), "the child hangs"
+        np.testing.assert_allclose(receiver.recv(), expected, rtol=1e-10, atol=1e-10)
+        child.join(10)
+        assert child.exitcode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_the_limit_is_held():
+    """The child must neither wait for a lock that its parent held nor stay limited by it for ever."""
+    with one_blas_thread(), threads_module._BLAS._lock:
+        child = os.fork()
+        if child == 0:
+            signal = 1
+            try:
+                with one_blas_thread():
+                    signal = 0
+            finally:
+                os._exit(signal)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    pytest.fail("the child waits for its parent's lock")
+
+
+@pytest.mark.slow
+def test_worker_processes_and_threads_of_joblib():
+    X, y, qid = some_data(200)
+    expected = RankRLS().fit(X, y, qid=qid).coef_
+    for backend in ("loky", "threading"):
+        fits = joblib.Parallel(2, backend=backend)(joblib.delayed(RankRLS().fit)(X, y, qid=qid) for _ in range(3))
+        for fit in fits:
+            np.testing.assert_allclose(fit.coef_, expected, rtol=1e-10)
+
+
+def test_a_loop_whose_code_cannot_be_cached_is_compiled_all_the_same():
+    namespace = {}
+    exec("def double(x):\n    return 2 * x\n", namespace)  # has no file, hence no place for a cache
+    assert compiled(namespace["double"])(21) == 42
