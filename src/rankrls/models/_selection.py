@@ -90,11 +90,11 @@ class ExactHoldout(Plan):
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]
     ) -> Curve:
         scores = held_out_scores(problems, self.blocks, alphas)
-        rows = np.concatenate([np.arange(data.layout.n_rows)[block] for block in self.blocks])
-        if len(rows) == data.layout.n_rows:
+        everything = np.arange(data.layout.n_rows)
+        if sum(len(everything[block]) for block in self.blocks) == len(everything):
             return judged(self.measure, data.Y, scores, data.layout, data.weights)
         # Folds that leave some queries in every training part: what was never held out is not judged.
-        rows.sort()
+        rows = np.sort(np.concatenate([everything[block] for block in self.blocks]))
         held = query_layout(data.layout.codes[rows], len(rows))
         weights = None if data.weights is None else data.weights[rows]
         curve = judged(self.measure, data.Y[rows], scores[rows], held, weights)

@@ -89,6 +89,7 @@ class DualProblem:
         self.target = target
         self.C: NDArray[np.float64] | None = C
         self.unseen = unseen
+        self.blind = blind_items(graph) if isinstance(graph, ScoredGraph) else np.zeros(0, dtype=np.intp)
         self.size = C.shape[0]
 
     @classmethod
@@ -215,7 +216,7 @@ class DualProblem:
         V = s.vectors[block]
         inside = None
         if isinstance(graph, ScoredGraph) and unseen is not None:
-            inside = _Inside(graph, block, unseen)
+            inside = _Inside(graph, block, unseen, self.blind)
         u, targets = V.shape[0], self.target.shape[1]
         # alpha C^-1 = I - H, bounded by 1 however small alpha is.
         slack = alphas / (s.values[:, None] + alphas)
@@ -247,14 +248,13 @@ def _symmetric_product(A: NDArray[np.float64]) -> NDArray[np.float64]:
 class _Inside:
     """Scores of a block of whole queries from ``F_U f_U`` and the coefficients in the eigenbasis."""
 
-    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64]) -> None:
-        rows = np.arange(graph.n_items)[block]
+    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], blind: NDArray[np.intp]) -> None:
+        rows = np.arange(block.start, block.stop) if isinstance(block, slice) else block
         queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
         self.graph = graph.select(queries)
         # ``select`` keeps its rows in row order; the block may name them in any.
         self.order = np.argsort(rows, kind="stable")
         self.means = unseen[queries]
-        blind = blind_items(graph)
         self.blind = np.flatnonzero(np.isin(rows, blind))
         self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
 

@@ -168,15 +168,18 @@ def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None
         for row in numbers[~settled]:
             _downdate(h, np.array([row]), out, threads=1)
         return
-    lo = 0
-    for block in blocks:
-        hi = lo + _length(block)
-        x = _iterate(h, Z[lo:hi], h.target[block])
-        if x is None:
+    starts = np.concatenate(([0], np.cumsum([_length(b) for b in blocks])))
+    P, settled = _iterate(h, Z, starts, h.target[numbers])
+    P -= h.spread(h.target[numbers])
+    for k, block in enumerate(blocks):
+        if not settled[k]:
             _downdate(h, block, out, threads=1)
-        else:
-            out[block] = row_products(D[lo:hi], x) + _centre_scores(h, block, x)
-        lo = hi
+            continue
+        own = slice(starts[k], starts[k + 1])
+        x = Z[own].T @ P[own]
+        x *= h.inverse
+        x += h.full
+        out[block] = row_products(D[own], x) + _centre_scores(h, block, x)
 
 
 def _singles(
@@ -190,35 +193,67 @@ def _singles(
     return row_products(X, h.full) - row_products(X * Z, h.inverse) * residual, settled
 
 
-def _iterate(h: _Holder, Z: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Coefficients without the block, (n, alphas * targets), or None where a column does not settle."""
-    right = h.spread(h.right - Z.T @ target)
-    inverse = h.inverse
+def _iterate(
+    h: _Holder, Z: NDArray[np.float64], starts: NDArray[np.intp], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Scores ``P = Z x`` of each block by the model without it, (rows, alphas * targets), and which blocks settled.
 
-    def smooth(P: NDArray[np.float64]) -> NDArray[np.float64]:
-        Q = Z.T @ P
-        Q *= inverse
-        return Z @ Q
+    Conjugate gradients on ``(I - Z D Z') P = Z D (b - Z't)`` for all blocks of the chunk and all columns together: the
+    blocks' systems are independent, so the products loop over blocks and everything else runs over the chunk. Blocks
+    and columns leave when they have settled.
+    """
+    heads, lengths = starts[:-1], np.diff(starts)
+    own = [slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+
+    def smooth(P: NDArray[np.float64], inverse: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
+        image = np.zeros_like(P)
+        Q = np.empty_like(inverse)
+        for k in which:
+            np.matmul(Z[own[k]].T, P[own[k]], out=Q)
+            np.multiply(Q, inverse, out=Q)
+            np.matmul(Z[own[k]], Q, out=image[own[k]])
+        return image
+
+    def squares(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.add.reduceat(A * B, heads, axis=0)
 
     # The full model's scores are a start that is wrong by the block's own influence only.
     P = Z @ h.full
-    residual = Z @ (inverse * right) - P + smooth(P)
+    out = np.empty_like(P)
+    columns = np.arange(P.shape[1])
+    inverse = h.inverse
+    residual = smooth(P - h.spread(target), inverse, np.arange(len(own)))
     direction = residual.copy()
-    energy = np.einsum("ij,ij->j", residual, residual)
-    goal = _TOLERANCE**2 * (np.einsum("ij,ij->j", P, P) + energy)
-    for _ in range(_MAX_ROUNDS):
-        if (energy <= goal).all():
-            return np.asarray(inverse * (right + Z.T @ P))
-        image = direction - smooth(direction)
-        curvature = np.einsum("ij,ij->j", direction, image)
-        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=(curvature > 0.0) & (energy > goal))
+    energy = squares(residual, residual)
+    goal = _TOLERANCE**2 * (squares(P, P) + energy)
+    settled = np.ones(len(own), dtype=bool)
+    for round_ in range(_MAX_ROUNDS + 1):
+        active = energy > goal
+        alive = active.any(axis=0)
+        if not alive.all():
+            out[:, columns[~alive]] = P[:, ~alive]
+            columns, inverse = columns[alive], np.ascontiguousarray(inverse[:, alive])
+            P, residual, direction = P[:, alive], residual[:, alive], direction[:, alive]
+            energy, goal, active = energy[:, alive], goal[:, alive], active[:, alive]
+        if not len(columns):
+            break
+        if round_ == _MAX_ROUNDS:
+            settled = np.asarray(~active.any(axis=1))
+            out[:, columns] = P
+            break
+        image = direction - smooth(direction, inverse, np.flatnonzero(active.any(axis=1)))
+        curvature = squares(direction, image)
+        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=active & (curvature > 0.0))
+        step = np.repeat(step, lengths, axis=0)
         P += step * direction
-        residual -= step * image
-        new = np.einsum("ij,ij->j", residual, residual)
-        direction *= np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)
+        image *= step
+        residual -= image
+        new = squares(residual, residual)
+        ratio = np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)
+        direction *= np.repeat(ratio, lengths, axis=0)
         direction += residual
         energy = new
-    return None
+    return out, settled
 
 
 def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
@@ -241,7 +276,10 @@ def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int)
 
 def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of the rows' centres, which the scores of the differences leave out."""
-    which, number = np.unique(h.rows.centre_of(rows), return_inverse=True)
+    centres = h.rows.centre_of(rows)
+    if (centres == centres[0]).all():
+        return np.asarray(h.centres[centres[:1]] @ x)
+    which, number = np.unique(centres, return_inverse=True)
     return np.asarray((h.centres[which] @ x)[number])
 
 
