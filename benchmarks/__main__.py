@@ -40,8 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     lines = []
     for name in options.jobs or names():
         start = time.perf_counter()
-        lines += run_apart(name, options.quick, threads)
-        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        new = run_apart(name, options.quick, threads)
+        print(f"{name}, {time.perf_counter() - start:.0f} s:\n{table(new)}\n", file=sys.stderr, flush=True)
+        lines += new
     machine = describe(threads)
     print("\n".join((table(lines), "", *(f"{key}: {value}" for key, value in machine.items()))))
     if options.json:

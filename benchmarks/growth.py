@@ -36,7 +36,7 @@ def rows_at_fixed_features(quick: bool) -> list[dict[str, Any]]:
 
 def further_alphas(quick: bool) -> list[dict[str, Any]]:
     """After the first alpha, each further one costs O(n^2) in the primal: its time over that of one X'X p product."""
-    n_small, n_large = (50, 100) if quick else (200, 800)
+    n_small, n_large = (50, 100) if quick else (400, 1600)
     few, many = 2, 402
     lines, each = [], []
     for n in (n_small, n_large):
