@@ -88,7 +88,7 @@ def rankrls(*arguments, quiet=False):
 def learn_and_judge():
     """Fit, save, load, predict and evaluate; returns each method's scores and measures."""
     rankrls("fit", "train.txt", "--model", "linear.skops", "--metrics", "map,disagreement")
-    rbf = ("--kernel", "rbf", "--gamma", "0.002")
+    rbf = ("--kernel", "rbf", "--gamma", "0.0005,0.002,0.008")
     rankrls("fit", "train-small.txt", *rbf, "--model", "gaussian.skops", "--metrics", "map,disagreement")
     for name in ("linear", "gaussian"):
         rankrls("predict", f"{name}.skops", "test.txt", "--output", f"{name}.scores")

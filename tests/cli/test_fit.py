@@ -137,7 +137,7 @@ def test_quiet_and_verbose(files, rankrls):
 def test_a_choice_at_the_edge_is_noted(files, rankrls):
     result = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "1e6,1e7,1e8", "--json")
     assert result.json["alpha_at_edge"] is True
-    assert "is at the edge of its grid" in result.json["notes"][0]
+    assert "is the largest of its grid" in result.json["notes"][0]
     assert result.err.startswith("rankrls: note: the chosen alpha")
 
 

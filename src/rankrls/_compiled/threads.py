@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,6 +76,13 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     return list(zip(edges[:-1], edges[1:], strict=True))
 
 
+def _give_up_control() -> None:
+    """Let any thread restore what this one limited: threadpoolctl 3.8 lets only the thread that set a limit do it."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear()
+
+
 class _BlasLimit:
     """Holds BLAS at one thread while anybody is inside; the last one out restores what the first one found."""
 
@@ -91,14 +98,15 @@ class _BlasLimit:
                 if self._controller is None:
                     self._controller = ThreadpoolController()
                 self._limiter = self._controller.limit(limits=1, user_api="blas")
-                self._limiter.__enter__()
+                _give_up_control()
             self._inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limiter.__exit__(None, None, None)
+                self._limiter.restore_original_limits()
+                _give_up_control()
                 self._limiter = None
 
 

@@ -106,10 +106,16 @@ def train(plan: Plan, tables: Tables, report: Report) -> Trained:
             estimator.fit(data.X, data.y, qid=data.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid)
     if estimator.alpha_at_edge_:
         report.note(
-            f"the chosen alpha, {estimator.alpha_:.3g}, is at the edge of its grid: a wider one (--alphas lo:hi:n) may "
-            "do better."
+            f"the chosen alpha, {estimator.alpha_:.3g}, is the {_edge(estimator)} of its grid: a wider one "
+            "(--alphas lo:hi:n) may do better."
         )
     return Trained(estimator, with_scaler(plan.scaler, estimator))
+
+
+def _edge(estimator: Any) -> str:
+    tried = estimator.cv_results_["alpha"]
+    middle = float(tried.min()) * float(tried.max())
+    return "largest" if estimator.alpha_**2 > middle else "smallest"
 
 
 def judge_all(plan: Plan, tables: Tables, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:

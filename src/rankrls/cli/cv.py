@@ -34,7 +34,7 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Judge every regularization value and combination on TRAIN; nothing is saved.
+    """Judge every candidate model, save none.
 
     By leaving out each query in turn (exactly, and without refitting), by --cv K folds of queries, or by --vali.
     """

@@ -40,9 +40,10 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Judge the ranking of DATA's queries, by a model or by a file of scores.
+    """Judge the ranking of a file's queries.
 
-    Each measure comes with a 95 % interval, by drawing queries with replacement (2000 times, always the same).
+    By a model, or by a file of scores. Each measure comes with a 95 % interval, by drawing queries with replacement
+    (2000 times, always the same).
     """
     report = Report(as_json, verbose, quiet)
     from rankrls._queries import query_layout

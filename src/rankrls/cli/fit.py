@@ -46,7 +46,7 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose a model's regularization, fit it to TRAIN, judge it and save it.
+    """Choose, fit, judge and save a model.
 
     Every value of alpha is judged, by validation data or by leaving out each query in turn, at about the price of one
     fit. The model file says where it comes from (see rankrls info).

@@ -19,9 +19,9 @@ Model = Annotated[
 
 
 def command(model: Model, as_json: options.Json = False) -> None:
-    """Print what a model file says about its model: data, versions, parameters, how they were chosen, measures.
+    """Print what a model file says of itself.
 
-    The model itself is not loaded.
+    Data, versions, parameters, how they were chosen, and measures. The model itself is not loaded.
     """
     report = Report(as_json)
     from rankrls.cli._data import shortened

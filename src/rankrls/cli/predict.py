@@ -30,10 +30,11 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Score the rows of DATA, one line a row, in the file's order.
+    """Score the rows of a file.
 
-    Higher is better; only differences inside a query mean anything. Numbers are written so that reading them gives
-    the same number again. A model of several targets writes one score each, separated by tabs.
+    One line a row, in the file's order. Higher is better; only differences inside a query mean anything. Numbers are
+    written so that reading them gives the same number again. A model of several targets writes one score each,
+    separated by tabs.
     """
     report = Report(False, verbose, quiet)
     from rankrls.cli._data import check_target, limited_threads, read_for_model

@@ -326,7 +326,7 @@ def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
         splits = KFold(k, shuffle=True, random_state=0).split(np.empty(m))
         return Refits(measure, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
-        raise ValueError(f"cv={k} folds need {k} queries; there are {q}. Use cv=None for leave-query-out.")
+        raise ValueError(f"cv={k} folds need {k} queries; there are {q}. Leave-query-out needs no number.")
     groups = np.empty(q, dtype=np.intp)
     for fold, (_, test) in enumerate(KFold(k, shuffle=True, random_state=0).split(np.empty(q))):
         groups[test] = fold

@@ -199,7 +199,8 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
 def check_alpha(alpha: Any) -> float:
     """One regularization value."""
     if isinstance(alpha, (bool, np.bool_)) or not isinstance(alpha, Real):
-        raise ValueError(f"alpha must be a number; got {alpha!r}.")
+        hint = " RankRLSCV chooses it." if isinstance(alpha, str) else ""
+        raise ValueError(f"alpha must be a number; got {alpha!r}.{hint}")
     value = float(alpha)
     if not (np.isfinite(value) and value >= 0.0):
         raise ValueError(f"alpha must be finite and not negative; got {alpha!r}.")
@@ -208,7 +209,9 @@ def check_alpha(alpha: Any) -> float:
 
 def check_alphas(alphas: Any) -> NDArray[np.float64]:
     """A grid of regularization values, in the caller's order."""
-    if isinstance(alphas, str) or np.ndim(alphas) != 1 or len(alphas) == 0:
+    if not isinstance(alphas, str) and np.ndim(alphas) == 1 and len(alphas) == 0:
+        raise ValueError("alphas is empty: there is nothing to choose from.")
+    if isinstance(alphas, str) or np.ndim(alphas) != 1:
         raise ValueError(f"alphas must be 'auto' or a sequence of numbers; got {alphas!r}.")
     return np.array([check_alpha(a) for a in alphas])
 
@@ -217,7 +220,8 @@ def check_choice(name: str, value: Any, choices: Choices) -> None:
     """One of some words."""
     if value not in tuple(choices):
         words = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+        hint = " The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
+        raise ValueError(f"{name} must be one of {words}; got {value!r}.{hint}")
 
 
 def check_fraction(name: str, value: Any) -> float:
