@@ -24,6 +24,7 @@ __all__ = [
     "context",
     "exponent",
     "faster",
+    "one_thread",
     "peak_above",
     "skipped",
     "thread_environment",
@@ -58,6 +59,21 @@ def alternate(*runs: Callable[[], Any], repeats: int = 3, warm_up: bool = True) 
             run()
             own.append(time.perf_counter() - start)
     return [median(own) for own in times]
+
+
+def one_thread(run: Callable[[], Any]) -> Callable[[], Any]:
+    """The run with BLAS at one thread.
+
+    Rivals that are nothing but BLAS are timed so as well, and their better time counts: where something else holds a
+    processor, OpenBLAS at two threads can take ten times as long as at one, which would be no merit of ours.
+    """
+    from threadpoolctl import threadpool_limits
+
+    def limited() -> Any:
+        with threadpool_limits(1, user_api="blas"):
+            return run()
+
+    return limited
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
