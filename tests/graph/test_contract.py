@@ -144,9 +144,7 @@ def test_mixture_is_linear_in_beta(data, ties, balance, beta):
     eye = np.eye(len(y))
 
     def laplacian(b):
-        return (
-            ScoredGraph.build(y, layout, weights=w, ties=ties, balance=balance, regression_weight=b).L @ eye
-        )
+        return ScoredGraph.build(y, layout, weights=w, ties=ties, balance=balance, regression_weight=b).L @ eye
 
     np.testing.assert_allclose(laplacian(beta), beta * laplacian(1) + (1 - beta) * laplacian(0), atol=1e-12)
     np.testing.assert_allclose(laplacian(1), np.diag(w), atol=1e-12)
@@ -159,9 +157,7 @@ def test_permutation_of_rows_permutes_the_operator(data, ties, balance, random):
     random.shuffle(p)
     z = np.linspace(-1, 2, len(y)) ** 3
     straight = ScoredGraph.build(y, query_layout(qid, len(y)), weights=w, ties=ties, balance=balance)
-    moved = ScoredGraph.build(
-        y[p], query_layout([qid[i] for i in p], len(y)), weights=w[p], ties=ties, balance=balance
-    )
+    moved = ScoredGraph.build(y[p], query_layout([qid[i] for i in p], len(y)), weights=w[p], ties=ties, balance=balance)
     np.testing.assert_allclose(moved.L @ z[p], (straight.L @ z)[p], atol=1e-12)
     np.testing.assert_allclose(moved.F @ z[p], (straight.F @ z)[p], atol=1e-12)
 
@@ -187,9 +183,9 @@ def test_integer_weights_equal_repetition(ties, balance):
     weighted = ScoredGraph.build(
         y, query_layout(qid, 20), weights=w.astype(float), ties=ties, balance=balance
     ).quadratic(z)
-    repeated = ScoredGraph.build(
-        y[again], query_layout(qid[again], len(again)), ties=ties, balance=balance
-    ).quadratic(z[again])
+    repeated = ScoredGraph.build(y[again], query_layout(qid[again], len(again)), ties=ties, balance=balance).quadratic(
+        z[again]
+    )
     if (ties, balance) == ("include", "queries"):
         assert repeated < weighted  # repetition adds compared pairs, so each pair counts less
     else:
