@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
+from rankrls.solvers import holdout
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 
 X, Y, QID = ranking_data(20, queries=9)
@@ -357,3 +358,21 @@ def test_an_offset_of_the_columns_does_not_reach_the_held_out_scores(kind, offse
     expected = centred(a.held_out_scores_, QID)
     np.testing.assert_allclose(centred(b.held_out_scores_, QID), expected, atol=1e-6 * np.ptp(expected))
     assert a.best_score_ == b.best_score_
+
+
+def test_many_small_queries_need_no_decomposition_of_their_own(monkeypatch):
+    """The iteration settles by itself; a wrong step would be mended by the slow way, and nobody would notice."""
+    rng = np.random.default_rng(7)
+    features, qid = rng.normal(size=(2000, 10)), np.repeat(np.arange(200), 10)
+    y = np.round(features[:, 0] + rng.normal(size=2000))
+    expected = RankRLSCV((1e-3, 1.0, 1e3)).fit(features, y, qid=qid).held_out_scores_
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a block did not settle")
+
+    monkeypatch.setattr(holdout, "_downdate", refuse)
+    model = RankRLSCV((1e-3, 1.0, 1e3)).fit(features, y, qid=qid)
+    np.testing.assert_array_equal(model.held_out_scores_, expected)
+    rows = np.flatnonzero(qid == 17)
+    scores = held_out_by_refits(lambda: RankRLS(model.alpha_), features, y, qid, [rows])
+    np.testing.assert_allclose(model.held_out_scores_[rows], scores[rows], atol=1e-10)
