@@ -140,12 +140,9 @@ class DualProblem:
         A = self.C.copy(order="F")
         A[np.diag_indices_from(A)] += alpha
         A, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
-        if failed:
-            lowest = float(linalg.eigvalsh(self.C, subset_by_index=[0, 0])[0])
-            raise ValueError(
-                f"The kernel is not positive semidefinite: its smallest eigenvalue on the compared pairs is "
-                f"{lowest:.3g}, so every alpha must be larger than {-lowest:.3g}; got {alpha:.3g}."
-            )
+        if failed:  # alpha is lost in the rounding of C, or C is indefinite: the spectrum tells the two apart
+            self.spectrum.inverse(np.array([alpha]))
+            return self.inverse(alpha)
         A, _ = linalg.lapack.dpotri(A, lower=1, overwrite_c=1)
         for rows in row_slices(0, self.size, _COLUMNS):  # LAPACK leaves one triangle
             corner = np.tril(A[rows, rows])
@@ -177,10 +174,8 @@ class DualProblem:
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients ``a`` of every alpha, (alphas, m, targets)."""
-        V = self.spectrum.vectors
-        D = self.spectrum.inverse(alphas)
-        right = V.T @ self.target
-        return np.stack([self.graph.F.T @ (V @ (D[:, k : k + 1] * right)) for k in range(len(alphas))])
+        C = self.spectrum.apply_inverse(alphas, self.target)
+        return np.stack([self.graph.F.T @ c for c in C])
 
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others, (rows, alphas, targets).

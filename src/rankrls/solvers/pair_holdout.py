@@ -77,10 +77,11 @@ def pair_alphas(alphas: NDArray[np.float64], balance: str, m: int) -> NDArray[np
 
 
 @compiled
-def _count(H, first, y, weights, diagonal, residual, scale, tie, hit, good):  # type: ignore[no-untyped-def]
+def _count(H, first, y, weights, diagonal, residual, scale, tie, rounding, hit, good):  # type: ignore[no-untyped-def]
     """Add to each item the weight of its concordant pairs with earlier items; H holds the rows from ``first`` on.
 
-    ``residual`` and ``scale`` = 1 / sqrt(w) are those of the scaled coordinates. No division: everything is compared
+    ``residual`` and ``scale`` = 1 / sqrt(w) are those of the scaled coordinates. A lead of less than ``tie``, or than
+    what an error of ``rounding`` in H leaves uncertain, is a tie. No division: everything is compared
     after multiplication with the determinant of the 2 x 2 system.
     """
     for r in range(np.uint64(H.shape[0])):
@@ -94,7 +95,7 @@ def _count(H, first, y, weights, diagonal, residual, scale, tie, hit, good):  # 
             ahead = gap * det - (other * ri + cross * residual[j]) * si + (cross * ri + own * residual[j]) * scale[j]
             # Of the sign of the labels' gap: positive is concordant. A determinant below 0 is rounding at leverage 1.
             ahead *= np.sign(gap) * np.sign(det)
-            edge = tie * abs(det)
+            edge = tie * abs(det) + rounding * (own + other + abs(ri * si) + abs(residual[j] * scale[j]))
             share = 0.5 * (ahead >= -edge) + 0.5 * (ahead > edge)
             hit[j] = share * (gap != 0.0)
         total = 0.0
@@ -154,6 +155,7 @@ class _Smoother:
 
     fit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     diagonal: NDArray[np.float64]
+    rounding: float
     lower: Callable[[slice], NDArray[np.float64]]
 
 
@@ -174,11 +176,12 @@ def _spectral_smoothers(
         def lower(rows: slice, shrunk: NDArray[np.float64] = shrunk) -> NDArray[np.float64]:
             return np.asarray(shrunk[rows] @ B[: rows.stop].T)
 
-        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), lower)
+        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), _rounding(float(s.values.max()), float(alpha)), lower)
 
 
 def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64]) -> Iterator[_Smoother]:
     """``I - alpha (C + alpha I)^-1`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
+    top = float(problem.extreme_values().max())
     for alpha in ridge:
         H = problem.inverse(float(alpha))
         H *= -alpha
@@ -187,7 +190,12 @@ def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64]) -> Iter
         def lower(rows: slice, H: NDArray[np.float64] = H) -> NDArray[np.float64]:
             return H[rows, : rows.stop]
 
-        yield _Smoother(H.__matmul__, H.diagonal(), lower)
+        yield _Smoother(H.__matmul__, H.diagonal(), _rounding(top, float(alpha)), lower)
+
+
+def _rounding(top: float, alpha: float) -> float:
+    """Error of the entries of ``I - alpha (C + alpha I)^-1``: eps times the condition."""
+    return float(np.finfo(np.float64).eps * (1.0 + top / alpha))
 
 
 def _comparable_weight(y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -212,12 +220,15 @@ def _concordance(
     residual = z - fitted - intercept * (intercept @ z)
     diagonal = smoother.diagonal + intercept * intercept
     # Items with equal features score the same but for rounding, which must not order them.
-    tie = 1e-10 * np.ptp(fitted / root) + 1e-14 * np.abs(y).max()
+    reach = float(np.abs(y).max())
+    tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * reach
 
     def count(rows: slice) -> NDArray[np.float64]:
         H = smoother.lower(rows) + intercept[rows, None] * intercept[: rows.stop]
         good = np.zeros(m)
-        _count(H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, np.empty(m), good)
+        _count(
+            H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, smoother.rounding * reach, np.empty(m), good
+        )
         return good
 
     threads = 1 if m < _ALONE else None  # starting threads would take longer than the work

@@ -60,10 +60,7 @@ class PrimalProblem:
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of every alpha, (alphas, n, targets)."""
-        V = self.spectrum.vectors
-        D = self.spectrum.inverse(alphas)
-        right = V.T @ self.equations.rhs
-        return np.stack([V @ (D[:, k : k + 1] * right) for k in range(len(alphas))])
+        return self.spectrum.apply_inverse(alphas, self.equations.rhs)
 
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""

@@ -67,6 +67,13 @@ class Spectrum:
         out[dropped] = 0.0
         return np.asarray(out)
 
+    def apply_inverse(self, alphas: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``(S + alpha I)^-1 B`` for every alpha, (alphas, n, columns of B), in one product with the eigenvectors."""
+        n, columns = B.shape
+        scaled = self.inverse(alphas)[:, :, None] * (self.vectors.T @ B)[:, None, :]
+        out = self.vectors @ scaled.reshape(n, len(alphas) * columns)
+        return np.ascontiguousarray(out.reshape(n, len(alphas), columns).transpose(1, 0, 2))
+
 
 def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite: bool = False) -> Spectrum:
     """Decompose a symmetric matrix.
@@ -117,5 +124,4 @@ def solve_one(S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size
             pass  # an indefinite kernel: the spectrum says by how much
         else:
             return np.asarray(linalg.cho_solve(factor, B, check_finite=False))
-    s = spectrum(S, size)
-    return np.asarray(s.vectors @ (s.inverse(np.array([alpha])) * (s.vectors.T @ B)))
+    return spectrum(S, size).apply_inverse(np.array([alpha]), B)[0]
