@@ -81,7 +81,7 @@ def leave_query_out(
     >>> scores.shape
     (40, 3)
     >>> [round(float(e), 2) for e in disagreement_error(y, scores, qid=qid)]
-    [0.11, 0.11, 0.11]
+    [0.11, 0.11, 0.1]
     """
     if not isinstance(estimator, RankRLS):
         raise ValueError(

@@ -181,7 +181,7 @@ def _spectral_smoothers(
 
 def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64]) -> Iterator[_Smoother]:
     """``I - alpha (C + alpha I)^-1`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
-    top = float(problem.extreme_values().max())
+    top = float(problem.values.max() if problem.C is None else np.trace(problem.C))  # an upper bound will do
     for alpha in ridge:
         H = problem.inverse(float(alpha))
         H *= -alpha
@@ -222,13 +222,12 @@ def _concordance(
     # Items with equal features score the same but for rounding, which must not order them.
     reach = float(np.abs(y).max())
     tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * reach
+    rounding = smoother.rounding * reach
 
     def count(rows: slice) -> NDArray[np.float64]:
         H = smoother.lower(rows) + intercept[rows, None] * intercept[: rows.stop]
         good = np.zeros(m)
-        _count(
-            H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, smoother.rounding * reach, np.empty(m), good
-        )
+        _count(H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, rounding, np.empty(m), good)
         return good
 
     threads = 1 if m < _ALONE else None  # starting threads would take longer than the work
