@@ -77,6 +77,16 @@ def test_round_trip_of_sparse(tmp_path_factory, table, zero_based, drop_zeros, b
     assert back.nnz - sparse.nnz in (0, 1, 2)  # what the shape needs
 
 
+def test_one_column_and_blank_comments_round_trip(tmp_path):
+    for zero_based in (False, True):
+        save_letor(tmp_path / "a", [[0.0], [0.0]], [0, 1], comments=[" ", "x "], zero_based=zero_based, drop_zeros=True)
+        back = load_letor(tmp_path / "a", dense=True)
+        assert back.X.tolist() == [[0.0], [0.0]]
+        assert back.comments == ["", "x"]
+        save_letor(tmp_path / "b", back.X, back.y, comments=back.comments, zero_based=zero_based, drop_zeros=True)
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def test_float32_and_integers_come_back(tmp_path):
     path = tmp_path / "x"
     rng = np.random.default_rng(0)
@@ -94,9 +104,7 @@ def test_sparse_formats_and_unsorted_entries(tmp_path):
     unsorted = sp.csr_array(([5.0, 6.0], [3, 0], [0, 2, 2]), shape=(2, 4))
     for given_X in (X, X.tocsc(), sp.csr_matrix(X), unsorted):
         save_letor(path, given_X, [1, 2])
-        assert np.array_equal(
-            load_letor(path).X.toarray() if False else load_letor(path, dense=True).X, given_X.toarray()
-        )
+        assert np.array_equal(load_letor(path, dense=True).X, given_X.toarray())
     assert unsorted.indices.tolist() == [3, 0]
 
 

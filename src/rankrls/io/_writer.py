@@ -102,7 +102,7 @@ def save_letor(
     step = max(1, _BLOCK_ENTRIES // (per_row + 5))
     starts = range(0, rows, step)
     first_id = 0 if zero_based else 1
-    ends = [columns - 1] if first_id else [0, columns - 1]  # columns without which the shape is lost
+    ends = [columns - 1] if first_id else sorted({0, columns - 1})  # columns without which the shape is lost
 
     def block(start: int) -> NDArray[np.uint8]:
         here = slice(start, min(start + step, rows))
@@ -257,5 +257,5 @@ def _comment_bytes(comments: Sequence[str] | None, rows: int) -> list[bytes] | N
     for row, comment in enumerate(comments):
         if "\n" in comment:
             raise ValueError(f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comment!r}.")
-        out.append(comment.encode("utf-8", "surrogateescape"))
+        out.append(comment.strip(" \t\r\v\f").encode("utf-8", "surrogateescape"))
     return out
