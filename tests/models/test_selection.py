@@ -129,6 +129,15 @@ def test_folds_that_cut_queries_are_refitted(kind, weighted):
         assert model.held_out_scores_ is None
 
 
+def test_folds_that_hold_a_query_out_more_than_once_are_refitted():
+    cv = GroupShuffleSplit(4, test_size=0.4, random_state=3)
+    folds = list(cv.split(X, Y, QID))
+    assert max(np.bincount(np.concatenate([test for _, test in folds]))) > 1
+    model = RankRLSCV(ALPHAS, cv=cv).fit(X, Y, qid=QID)
+    assert "4 folds of rows" in model.selection_
+    np.testing.assert_allclose(model.cv_results_["mean_score"], refit_curve(folds))
+
+
 def test_training_rows_that_repeat_or_leave_rows_out_are_taken_as_they_are():
     test = np.concatenate(QUERIES[:2])
     rest = np.setdiff1d(np.arange(len(Y)), test)
