@@ -64,6 +64,8 @@ def leave_query_out(
     a query for all alphas together. Dual: O(m^3), then O(u^2 m) a query of u items and alpha. Single-item queries are
     scored like any other.
 
+    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
+
     References
     ----------
     Pahikkala, Suominen, Boberg, Salakoski: Transductive ranking via pairwise regularized least-squares. MLG 2007.

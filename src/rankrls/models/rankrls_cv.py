@@ -87,6 +87,8 @@ class RankRLSCV(KernelRanker):
     Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
     O(m^3). Equal measures: the largest alpha, then the earliest combination.
 
+    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
+
     Examples
     --------
     >>> import numpy as np

@@ -28,7 +28,7 @@ from scipy.sparse.linalg import eigsh
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import Graph, PairGraph, ScoredGraph
-from rankrls.solvers.holdout import check_holdout_alphas
+from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.rows import factor_rows, row_slices
 from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 
@@ -162,6 +162,10 @@ class DualProblem:
             return np.array([self.values.min(), self.values.max()])
         return np.array([0.0, high])
 
+    def spectrum_bound(self) -> float:
+        """At least the largest eigenvalue, without a decomposition."""
+        return float(np.trace(self.C) if self.C is not None else self.values.max(initial=0.0))
+
     @property
     def values(self) -> NDArray[np.float64]:
         return self.spectrum.values
@@ -183,8 +187,8 @@ class DualProblem:
         O(u m) a block and alpha for its scores, O(u^2 m) for its part of ``C^-1``. Scores of items, or score
         differences of pairs; NaN for rows in no block.
         """
-        check_holdout_alphas(alphas)
         s = self.spectrum
+        alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
         inverse = s.inverse(alphas)
         right = s.vectors.T @ self.target
         out = np.full((self.size, len(alphas), right.shape[1]), np.nan)

@@ -33,8 +33,9 @@ from rankrls.solvers.normal_equations import rows_gram
 from rankrls.solvers.rows import PairRows, ScoredRows, row_products
 from rankrls.solvers.spectrum import Spectrum, spectrum
 
-__all__ = ["check_holdout_alphas", "holdout_scores"]
+__all__ = ["holdout_alphas", "holdout_scores"]
 
+_RESOLVED = 1e-10
 _CHUNK_ROWS = 2048
 _MAX_ROUNDS = 16
 _TOLERANCE = 1e-13
@@ -42,13 +43,24 @@ _SPECTRUM_COST = 60.0
 """A small eigendecomposition's time in units of n^3 multiply-adds of a matrix product."""
 
 
-def check_holdout_alphas(alphas: NDArray[np.float64]) -> None:
-    """Hold-out divides by what alpha leaves undetermined, so every alpha must be positive."""
+def holdout_alphas(alphas: NDArray[np.float64], top: float) -> NDArray[np.float64]:
+    """The alphas that hold-out works with: at least 1e-10 of the largest eigenvalue ``top``.
+
+    Where the model can fit every label, the error of a held-out row is a quotient of two numbers as small as
+    ``alpha / top``, and below that rounding would decide it: the labels themselves would come back as held-out scores.
+    So smaller alphas are held out at that value, whose model is next to that of minimum norm.
+
+    Raises
+    ------
+    ValueError
+        Where an alpha is not positive: the quotient would be 0 / 0.
+    """
     if not (alphas > 0.0).all():
         raise ValueError(
             f"Hold-out without refitting needs alpha > 0; got {alphas.min():g}. Use a small positive alpha, or "
             "validation data."
         )
+    return np.maximum(alphas, _RESOLVED * top)
 
 
 @dataclass(frozen=True)
@@ -97,14 +109,14 @@ def holdout_scores(
     blocks : list of slices or row numbers
         Disjoint; whole queries of a scored graph, any rows of a pair graph.
     alphas : ndarray
-        Positive.
+        Positive; see :func:`holdout_alphas` for tiny ones.
 
     Returns
     -------
     ndarray of shape (rows, alphas, targets)
         Scores of items, or score differences of pairs; NaN for rows in no block.
     """
-    check_holdout_alphas(alphas)
+    alphas = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
     V = np.ascontiguousarray(decomposition.vectors)
     right = V.T @ rhs
     D = np.repeat(decomposition.inverse(alphas), right.shape[1], axis=1)

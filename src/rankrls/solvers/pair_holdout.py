@@ -25,7 +25,7 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.graph import ScoredGraph
 from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.holdout import check_holdout_alphas
+from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_slices
 
@@ -124,7 +124,6 @@ def leave_pair_out_concordance(
     Primal: O(m^2 n) for each alpha, streamed by blocks of rows. Dual: O(m^3) for each alpha, an inverse, which is less
     than the product of eigenvectors that a spectrum would need; one m x m matrix besides the kernel's.
     """
-    check_holdout_alphas(alphas)
     graph = problem.graph
     assert isinstance(graph, ScoredGraph)
     m = graph.n_items
@@ -134,12 +133,13 @@ def leave_pair_out_concordance(
         raise ValueError("All labels are equal: no pair of items can be judged.")
     root = np.sqrt(weights)
     # F = sqrt(e1) * centring: the problem of plain centring is this one's, divided by e1.
-    ridge = pair_alphas(alphas, balance, m) * float(graph.eigenvalues[0][0])
+    top = problem.spectrum_bound()
+    ridge = holdout_alphas(pair_alphas(alphas, balance, m) * float(graph.eigenvalues[0][0]), top)
     intercept = root / np.sqrt(graph.query_weight[0])
     smoothers = (
-        _spectral_smoothers(problem, ridge, root)
+        _spectral_smoothers(problem, ridge, root, top)
         if isinstance(problem, PrimalProblem)
-        else _inverse_smoothers(problem, ridge)
+        else _inverse_smoothers(problem, ridge, top)
     )
     y = y - np.average(y, weights=weights)
     curve = []
@@ -160,7 +160,7 @@ class _Smoother:
 
 
 def _spectral_smoothers(
-    problem: PrimalProblem, ridge: NDArray[np.float64], root: NDArray[np.float64]
+    problem: PrimalProblem, ridge: NDArray[np.float64], root: NDArray[np.float64], top: float
 ) -> Iterator[_Smoother]:
     """``B diag(shrink) B'`` for each alpha, of low rank."""
     s, m = problem.spectrum, len(root)
@@ -176,12 +176,11 @@ def _spectral_smoothers(
         def lower(rows: slice, shrunk: NDArray[np.float64] = shrunk) -> NDArray[np.float64]:
             return np.asarray(shrunk[rows] @ B[: rows.stop].T)
 
-        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), _rounding(float(s.values.max()), float(alpha)), lower)
+        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), _rounding(top, float(alpha)), lower)
 
 
-def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64]) -> Iterator[_Smoother]:
+def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64], top: float) -> Iterator[_Smoother]:
     """``I - alpha (C + alpha I)^-1`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
-    top = float(problem.values.max() if problem.C is None else np.trace(problem.C))  # an upper bound will do
     for alpha in ridge:
         H = problem.inverse(float(alpha))
         H *= -alpha
@@ -217,7 +216,7 @@ def _concordance(
     root = np.sqrt(weights)
     z = root * y
     fitted = smoother.fit(z)
-    residual = z - fitted - intercept * (intercept @ z)
+    residual = z - fitted  # the intercept fits nothing of a centred y
     diagonal = smoother.diagonal + intercept * intercept
     # Items with equal features score the same but for rounding, which must not order them.
     reach = float(np.abs(y).max())

@@ -48,6 +48,10 @@ class PrimalProblem:
     def spectrum(self) -> Spectrum:
         return spectrum(self.equations.gram, self.size)
 
+    def spectrum_bound(self) -> float:
+        """The largest eigenvalue."""
+        return float(self.values.max(initial=0.0))
+
     @property
     def values(self) -> NDArray[np.float64]:
         return self.spectrum.values
