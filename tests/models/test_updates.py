@@ -88,6 +88,7 @@ def test_any_sequence_of_queries_coming_and_going(moves, alpha):
             inside.remove(q)
     rows = np.concatenate([QUERIES[q] for q in inside])
     assert model.n_queries_ == len(inside)
+    assert model._seen.n_rows == len(rows)  # scales the rounding noise of the normal equations
     if any(len(np.unique(Y[QUERIES[q]])) > 1 for q in inside):
         expected = RankRLS(alpha, ties="exclude", solver="primal").fit(**take(rows))
         np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
