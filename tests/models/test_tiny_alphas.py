@@ -12,6 +12,7 @@ import pytest
 from rankrls import RankRLS, RankRLSCV
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import centred, held_out_by_refits, query_rows
+from tests.models.test_selection_global import left_out_pairs
 
 RNG = np.random.default_rng(95)
 QID = np.repeat(np.arange(5), 4)
@@ -28,6 +29,14 @@ def test_leave_query_out(kind, ties, exponent):
     expected = held_out_by_refits(lambda: RankRLS(0.0, ties=ties, **kind), WIDE, Y, QID, query_rows(QID))
     scores = leave_query_out(RankRLS(10.0**exponent, ties=ties, **kind), WIDE, Y, qid=QID)
     np.testing.assert_allclose(centred(scores, QID), centred(expected, QID), atol=1e-4)
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_leave_pair_out(kind, exponent):
+    features, y = WIDE[:10], Y[:10] + 0.01 * np.arange(10)
+    expected, _ = left_out_pairs(y, lambda: RankRLS(0.0, **kind), features)
+    assert RankRLSCV((10.0**exponent,), **kind).fit(features, y).best_score_ == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e7])
