@@ -126,6 +126,8 @@ class KernelRanker(RegressorMixin, BaseEstimator):
             if labels.ndim == 2 and labels.shape[1] == 1:
                 labels = labels[:, 0]
             return 1.0 - float(disagreement_error(labels, scores, qid=qid, sample_weight=sample_weight))
+        if labels.ndim == 1 and scores.shape[1] == 1:
+            labels = labels[:, None]
         if labels.shape != scores.shape:
             raise ValueError(f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.")
         errors = [

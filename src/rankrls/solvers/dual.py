@@ -132,17 +132,29 @@ class DualProblem:
         C, self.C = self.C, None
         return spectrum(C, self.size, overwrite=True)
 
-    def inverse(self, alpha: float) -> NDArray[np.float64]:
-        """``(F K F' + alpha I)^-1`` in memory of its own. O(m^3), by Cholesky where there is no spectrum yet."""
+    def inverse(self, alpha: float, null: NDArray[np.float64], lift: float) -> NDArray[np.float64]:
+        """``(F K F' + lift null null' + alpha I)^-1``, in memory of its own. O(m^3).
+
+        ``null`` is a unit vector that F does not see: lifted, it does not make the condition ``1 / alpha``. By Cholesky
+        where there is no spectrum yet.
+        """
         if self.C is None:
-            V = self.spectrum.vectors
-            return np.asarray((V / (self.spectrum.values + alpha)) @ V.T)
+            s = self.spectrum
+            weights = 1.0 / (s.values + alpha)
+            blind = s.values == 0.0
+            if blind.sum() == 1:
+                weights[blind] = 1.0 / (lift + alpha)
+                return np.asarray((s.vectors * weights) @ s.vectors.T)
+            out = (s.vectors * weights) @ s.vectors.T
+            out += (1.0 / (lift + alpha) - 1.0 / alpha) * np.outer(null, null)
+            return np.asarray(out)
         A = self.C.copy(order="F")
+        A += lift * null[:, None] * null
         A[np.diag_indices_from(A)] += alpha
         A, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
         if failed:  # alpha is lost in the rounding of C, or C is indefinite: the spectrum tells the two apart
             self.spectrum.inverse(np.array([alpha]))
-            return self.inverse(alpha)
+            return self.inverse(alpha, null, lift)
         A, _ = linalg.lapack.dpotri(A, lower=1, overwrite_c=1)
         for rows in row_slices(0, self.size, _COLUMNS):  # LAPACK leaves one triangle
             corner = np.tril(A[rows, rows])

@@ -38,7 +38,7 @@ __all__ = ["holdout_alphas", "holdout_scores"]
 _RESOLVED = 1e-10
 _CHUNK_ROWS = 2048
 _MAX_ROUNDS = 16
-_TOLERANCE = 1e-13
+_TOLERANCE = 1e-12
 _SPECTRUM_COST = 60.0
 """A small eigendecomposition's time in units of n^3 multiply-adds of a matrix product."""
 

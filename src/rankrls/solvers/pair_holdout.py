@@ -77,11 +77,11 @@ def pair_alphas(alphas: NDArray[np.float64], balance: str, m: int) -> NDArray[np
 
 
 @compiled
-def _count(H, first, y, weights, diagonal, residual, scale, tie, rounding, hit, good):  # type: ignore[no-untyped-def]
+def _count(H, first, y, weights, diagonal, residual, scale, same, tie, hit, good):  # type: ignore[no-untyped-def]
     """Add to each item the weight of its concordant pairs with earlier items; H holds the rows from ``first`` on.
 
-    ``residual`` and ``scale`` = 1 / sqrt(w) are those of the scaled coordinates. A lead of less than ``tie``, or than
-    what an error of ``rounding`` in H leaves uncertain, is a tie. No division: everything is compared
+    ``residual`` and ``scale`` = 1 / sqrt(w) are those of the scaled coordinates. A lead of less than ``tie``, and any
+    between items of the same number in ``same``, is a tie. No division: everything is compared
     after multiplication with the determinant of the 2 x 2 system.
     """
     for r in range(np.uint64(H.shape[0])):
@@ -95,7 +95,9 @@ def _count(H, first, y, weights, diagonal, residual, scale, tie, rounding, hit, 
             ahead = gap * det - (other * ri + cross * residual[j]) * si + (cross * ri + own * residual[j]) * scale[j]
             # Of the sign of the labels' gap: positive is concordant. A determinant below 0 is rounding at leverage 1.
             ahead *= np.sign(gap) * np.sign(det)
-            edge = tie * abs(det) + rounding * (own + other + abs(ri * si) + abs(residual[j] * scale[j]))
+            edge = tie * abs(det)
+            if same[i] == same[j]:
+                edge = np.inf
             share = 0.5 * (ahead >= -edge) + 0.5 * (ahead > edge)
             hit[j] = share * (gap != 0.0)
         total = 0.0
@@ -137,15 +139,16 @@ def leave_pair_out_concordance(
     ridge = holdout_alphas(pair_alphas(alphas, balance, m) * float(graph.eigenvalues[0][0]), top)
     intercept = root / np.sqrt(graph.query_weight[0])
     smoothers = (
-        _spectral_smoothers(problem, ridge, root, top)
+        _spectral_smoothers(problem, ridge, root)
         if isinstance(problem, PrimalProblem)
-        else _inverse_smoothers(problem, ridge, top)
+        else _inverse_smoothers(problem, ridge, intercept)
     )
     y = y - np.average(y, weights=weights)
+    same = _equal_items(problem)
     curve = []
     for smoother in smoothers:
         with one_blas_thread():  # not around the smoothers: an inverse has the threads to itself
-            curve.append(_concordance(smoother, intercept, y, weights, seen))
+            curve.append(_concordance(smoother, intercept, y, weights, seen, same))
     return PairConcordance(np.array([c[0] for c in curve]), np.array([c[1] for c in curve]))
 
 
@@ -155,12 +158,11 @@ class _Smoother:
 
     fit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     diagonal: NDArray[np.float64]
-    rounding: float
     lower: Callable[[slice], NDArray[np.float64]]
 
 
 def _spectral_smoothers(
-    problem: PrimalProblem, ridge: NDArray[np.float64], root: NDArray[np.float64], top: float
+    problem: PrimalProblem, ridge: NDArray[np.float64], root: NDArray[np.float64]
 ) -> Iterator[_Smoother]:
     """``B diag(shrink) B'`` for each alpha, of low rank."""
     s, m = problem.spectrum, len(root)
@@ -176,25 +178,42 @@ def _spectral_smoothers(
         def lower(rows: slice, shrunk: NDArray[np.float64] = shrunk) -> NDArray[np.float64]:
             return np.asarray(shrunk[rows] @ B[: rows.stop].T)
 
-        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), _rounding(top, float(alpha)), lower)
+        yield _Smoother(fit, np.einsum("ij,ij->i", shrunk, B), lower)
 
 
-def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64], top: float) -> Iterator[_Smoother]:
-    """``I - alpha (C + alpha I)^-1`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
+def _inverse_smoothers(
+    problem: DualProblem, ridge: NDArray[np.float64], intercept: NDArray[np.float64]
+) -> Iterator[_Smoother]:
+    """``I - u u' - alpha C^+`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
+    lift = problem.spectrum_bound() / problem.size
     for alpha in ridge:
-        H = problem.inverse(float(alpha))
+        H = problem.inverse(float(alpha), intercept, lift)
         H *= -alpha
+        H += (alpha / (lift + alpha) - 1.0) * intercept[:, None] * intercept
         H[np.diag_indices_from(H)] += 1.0
 
         def lower(rows: slice, H: NDArray[np.float64] = H) -> NDArray[np.float64]:
             return H[rows, : rows.stop]
 
-        yield _Smoother(H.__matmul__, H.diagonal(), _rounding(top, float(alpha)), lower)
+        yield _Smoother(H.__matmul__, H.diagonal(), lower)
 
 
-def _rounding(top: float, alpha: float) -> float:
-    """Error of the entries of ``I - alpha (C + alpha I)^-1``: eps times the condition."""
-    return float(np.finfo(np.float64).eps * (1.0 + top / alpha))
+def _equal_items(problem: PrimalProblem | DualProblem) -> NDArray[np.intp]:
+    """A number for each item, the same for items of equal features: their scores are equal whatever rounding says."""
+    if isinstance(problem, PrimalProblem):
+        rows = [problem.rows.differences(piece) + 0.0 for piece in row_slices(0, problem.rows.n_rows)]
+        first: dict[bytes, int] = {}
+        return np.array([first.setdefault(row.tobytes(), len(first)) for row in np.vstack(rows)], dtype=np.intp)
+    s = problem.spectrum if problem.C is None else None
+    C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
+    assert C is not None
+    norms = C.diagonal()
+    same = np.arange(len(C), dtype=np.intp)
+    for piece in row_slices(0, len(C), _ROWS):
+        total = norms[piece, None] + norms
+        distance = total - 2.0 * C[piece]  # squared, between the items' features
+        same[piece] = (distance <= 1e-13 * total).argmax(axis=1)  # the first item at no distance, at the latest itself
+    return same
 
 
 def _comparable_weight(y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,6 +229,7 @@ def _concordance(
     y: NDArray[np.float64],
     weights: NDArray[np.float64],
     seen: NDArray[np.float64],
+    same: NDArray[np.intp],
 ) -> tuple[float, float]:
     """Concordance of one alpha and its standard error; ``y`` is centred."""
     m = len(y)
@@ -221,12 +241,11 @@ def _concordance(
     # Items with equal features score the same but for rounding, which must not order them.
     reach = float(np.abs(y).max())
     tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * reach
-    rounding = smoother.rounding * reach
 
     def count(rows: slice) -> NDArray[np.float64]:
         H = smoother.lower(rows) + intercept[rows, None] * intercept[: rows.stop]
         good = np.zeros(m)
-        _count(H, rows.start, y, weights, diagonal, residual, 1.0 / root, tie, rounding, np.empty(m), good)
+        _count(H, rows.start, y, weights, diagonal, residual, 1.0 / root, same, tie, np.empty(m), good)
         return good
 
     threads = 1 if m < _ALONE else None  # starting threads would take longer than the work
