@@ -202,10 +202,13 @@ class DualProblem:
         s = self.spectrum
         alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
         inverse = s.inverse(alphas)
+        # alpha C^-1 = I - H, bounded by 1 however small alpha is.
+        slack = alphas / (s.values[:, None] + alphas)
         right = s.vectors.T @ self.target
+        shrunk = (slack[:, :, None] * right[:, None, :]).reshape(self.size, -1)
         out = np.full((self.size, len(alphas), right.shape[1]), np.nan)
         unseen = None if self.unseen is None else self.unseen @ s.vectors
-        run = lambda block: self._hold(block, alphas, inverse, right, unseen, out)
+        run = lambda block: self._hold(block, alphas, inverse, slack, right, shrunk, unseen, out)
         if len(blocks) >= n_threads():
             with one_blas_thread():
                 map_threads(run, blocks)
@@ -219,23 +222,26 @@ class DualProblem:
         block: Any,
         alphas: NDArray[np.float64],
         inverse: NDArray[np.float64],
+        slack: NDArray[np.float64],
         right: NDArray[np.float64],
+        shrunk: NDArray[np.float64],
         unseen: NDArray[np.float64] | None,
         out: NDArray[np.float64],
     ) -> None:
         s, graph = self.spectrum, self.graph
-        V = s.vectors[block]
+        V = np.ascontiguousarray(s.vectors[block])  # LAPACK's are columns
         inside = None
         if isinstance(graph, ScoredGraph) and unseen is not None:
             inside = _Inside(graph, block, unseen, self.blind)
         u, targets = V.shape[0], self.target.shape[1]
-        # alpha C^-1 = I - H, bounded by 1 however small alpha is.
-        slack = alphas / (s.values[:, None] + alphas)
-        residual = (V @ (slack[:, :, None] * right[:, None, :]).reshape(self.size, -1)).reshape(u, len(alphas), targets)
+        residual = (V @ shrunk).reshape(u, len(alphas), targets)
         error = np.empty_like(residual)
+        scaled = np.empty_like(V)
         for k in range(len(alphas)):
-            root = V * np.sqrt(np.abs(slack[:, k]))
-            part = _symmetric_product(root) if (slack[:, k] >= 0.0).all() else (V * slack[:, k]) @ V.T
+            if (slack[:, k] >= 0.0).all():
+                part = _symmetric_product(np.multiply(V, np.sqrt(slack[:, k]), out=scaled))
+            else:
+                part = np.multiply(V, slack[:, k], out=scaled) @ V.T
             error[:, k] = _solve_positive(part, residual[:, k])
         fitted = self.target[block][:, None, :] - error
         if inside is None:
