@@ -182,7 +182,7 @@ def test_not_updatable_is_small_and_says_so(data, tmp_path):
 
 def test_query_ids_that_json_cannot_hold(data, tmp_path):
     X, y, qid = data
-    stamps = np.array([np.datetime64("2020-01-01") + int(k) for k in qid])
+    stamps = np.array([np.datetime64("2020-01-01") + np.timedelta64(int(k), "D") for k in qid])
     model = RankRLS().fit(X, y, qid=stamps)
     with pytest.raises(ValueError, match=r"an id is datetime\.date.*updatable=False"):
         save(model, tmp_path / "model.skops")
