@@ -1,4 +1,8 @@
-"""One global ranking, every pair of items left out in its turn without refitting."""
+"""One global ranking, every pair of items left out in its turn without refitting.
+
+At 500 items the time goes to 21 products of 500 x 50 matrices and 21 walks over the pairs, on one thread: starting
+others would take longer than what is left to do.
+"""
 
 from __future__ import annotations
 
