@@ -7,32 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.oracles import explicit_laplacian
 
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph
 
 TIES = ("include", "exclude")
 BALANCE = ("pairs", "examples", "queries")
-
-
-def explicit_laplacian(y, qid, w, ties, balance, beta):
-    """L = D - W by its definition, pair by pair."""
-    m = len(y)
-    W = np.zeros((m, m))
-    for query in set(qid):
-        rows = [i for i in range(m) if qid[i] == query]
-        pairs = [(i, j) for i in rows for j in rows if i != j and (ties == "include" or y[i] != y[j])]
-        total = sum(w[i] for i in rows)
-        if balance == "pairs":
-            rho = 1.0
-        elif balance == "examples":
-            rho = 1.0 / total
-        else:
-            compared = 0.5 * sum(w[i] * w[j] for i, j in pairs)
-            rho = 1.0 / compared if pairs else 0.0
-        for i, j in pairs:
-            W[i, j] = rho * w[i] * w[j]
-    return beta * np.diag(w) + (1 - beta) * (np.diag(W.sum(axis=1)) - W)
 
 
 @st.composite
@@ -54,7 +35,7 @@ def graphs(draw):
         graph = ScoredGraph.build(
             y, query_layout(qid, len(y)), weights=w, ties=ties, balance=balance, regression_weight=beta
         )
-        return graph, explicit_laplacian(y, qid, w, ties, balance, beta)
+        return graph, explicit_laplacian(y, qid, w, ties=ties, balance=balance, beta=beta)
     m = draw(st.integers(2, 9))
     pairs = draw(st.lists(st.tuples(st.integers(0, m - 1), st.integers(1, m - 1)), min_size=1, max_size=20))
     winners = np.array([i for i, _ in pairs])

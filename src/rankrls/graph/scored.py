@@ -32,7 +32,7 @@ from scipy import sparse
 from rankrls._queries import QueryLayout
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 
-__all__ = ["Balance", "ScoredGraph", "Ties"]
+__all__ = ["Balance", "ScoredGraph", "Ties", "label_varies"]
 
 Ties = Literal["include", "exclude"]
 Balance = Literal["pairs", "examples", "queries"]
@@ -120,7 +120,7 @@ class ScoredGraph(Graph):
         unit = weights is None
         w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
         queries = np.arange(layout.n_queries, dtype=np.intp)
-        labels = _label_varies(y, layout)
+        labels = label_varies(y, layout)
         if ties == "exclude":
             if y.ndim > 1 and y.shape[1] > 1:
                 raise ValueError("With ties excluded each target has a graph of its own; build one graph a target.")
@@ -327,7 +327,7 @@ def _group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArra
     return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
 
 
-def _label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
     """Whether each query holds two different labels, in any target."""
     if layout.n_rows == 0:
         return np.zeros(layout.n_queries, dtype=bool)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankrls._queries import query_layout
+from rankrls.graph.scored import label_varies
 from rankrls.models import RankRLS
 from rankrls.models._base import resolve_kernel
 from rankrls.models._problems import Candidate
@@ -144,9 +145,7 @@ def _group_layout(groups: Any, m: int) -> Any:
 
 def _check_something_is_left(data: TrainingData, blocks: list[Any]) -> None:
     layout = data.layout
-    sorted_Y = layout.gather(data.Y)
-    varies = sorted_Y != np.repeat(sorted_Y[layout.starts[:-1]], layout.counts, axis=0)
-    comparable = np.logical_or.reduceat(varies.any(axis=1), layout.starts[:-1])
+    comparable = label_varies(data.Y, layout)
     total = int(comparable.sum())
     for block in blocks:
         held = np.unique(layout.codes[block])

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.graph.scored import label_varies
 from rankrls.kernels import KERNELS
 
 __all__ = [
@@ -258,18 +259,13 @@ def check_comparable(data: TrainingData, regression_weight: float) -> None:
     """Refuse labels that order nothing."""
     if regression_weight > 0.0:
         return
-    if not _has_ordered_pair(data.Y, data.layout):
+    if not label_varies(data.Y, data.layout).any():
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
         raise ValueError(
             f"Nothing to compare: {where} two items with different labels (n_samples = {m}). Learning to rank needs "
             "at least one query with two different labels; check y and qid."
         )
-
-
-def _has_ordered_pair(Y: NDArray[np.float64], layout: QueryLayout) -> bool:
-    sorted_Y = layout.gather(Y)
-    return bool((sorted_Y != np.repeat(sorted_Y[layout.starts[:-1]], layout.counts, axis=0)).any())
 
 
 def _as_csr_array(X: Any) -> Any:

@@ -29,7 +29,7 @@ from scipy.sparse.linalg import eigsh
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import Graph, PairGraph, ScoredGraph
 from rankrls.solvers.holdout import holdout_alphas
-from rankrls.solvers.rows import factor_rows, row_slices
+from rankrls.solvers.rows import factor_rows, row_numbers, row_slices
 from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 
 __all__ = ["DualProblem", "blind_items", "factored_kernel", "merge_rounding"]
@@ -266,7 +266,7 @@ class _Inside:
     """Scores of a block of whole queries from ``F_U f_U`` and the coefficients in the eigenbasis."""
 
     def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], blind: NDArray[np.intp]) -> None:
-        rows = np.arange(block.start, block.stop) if isinstance(block, slice) else block
+        rows = row_numbers(block)
         queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
         self.graph = graph.select(queries)
         # ``select`` keeps its rows in row order; the block may name them in any.

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.solvers.normal_equations import rows_gram
-from rankrls.solvers.rows import PairRows, ScoredRows, row_products
+from rankrls.solvers.rows import PairRows, ScoredRows, row_numbers, row_products
 from rankrls.solvers.spectrum import Spectrum, spectrum
 
 __all__ = ["holdout_alphas", "holdout_scores"]
@@ -171,7 +171,7 @@ def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp
 
 
 def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None:
-    numbers = np.concatenate([np.arange(b.start, b.stop) if isinstance(b, slice) else b for b in blocks])
+    numbers = np.concatenate([row_numbers(b) for b in blocks])
     D = row_products(h.rows.differences(numbers), h.vectors)
     Z = h.rows.factor_of(numbers, D, h.vectors)
     if all(_length(b) == 1 for b in blocks):
@@ -280,7 +280,7 @@ def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int)
     inverse = np.repeat(_positive_part(s).inverse(h.alphas), h.n_targets, axis=1)
     x = s.vectors @ (inverse * h.spread(right))
     W = V @ x
-    numbers = np.arange(block.start, block.stop) if isinstance(block, slice) else block
+    numbers = row_numbers(block)
     for lo in range(0, len(numbers), _CHUNK_ROWS):
         some = numbers[lo : lo + _CHUNK_ROWS]
         out[some] = row_products(h.rows.differences(some), W) + _centre_scores(h, some, x)

@@ -18,7 +18,16 @@ from rankrls._compiled.jit import compiled
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.graph import PairGraph, ScoredGraph
 
-__all__ = ["BLOCK_ROWS", "FactorRows", "PairRows", "ScoredRows", "factor_rows", "row_products", "row_slices"]
+__all__ = [
+    "BLOCK_ROWS",
+    "FactorRows",
+    "PairRows",
+    "ScoredRows",
+    "factor_rows",
+    "row_numbers",
+    "row_products",
+    "row_slices",
+]
 
 BLOCK_ROWS = 1024
 """Rows of a block: with a hundred columns it stays in the second-level cache."""
@@ -130,13 +139,13 @@ class ScoredRows:
         self._root_weight = np.sqrt(graph.weights)
 
     def factor(self, rows: Rows) -> NDArray[np.float64]:
-        numbers = _numbers(rows)
+        numbers = row_numbers(rows)
         return self._differences(
             numbers, self.graph.row_group, self._roots, self._root_weight[numbers], self.group_means, self._rest
         )
 
     def differences(self, rows: Rows) -> NDArray[np.float64]:
-        numbers = _numbers(rows)
+        numbers = row_numbers(rows)
         queries = len(self.query_means)
         return self._differences(
             numbers,
@@ -239,5 +248,6 @@ class PairRows:
         return out
 
 
-def _numbers(rows: Rows) -> NDArray[np.intp]:
+def row_numbers(rows: Rows) -> NDArray[np.intp]:
+    """Row numbers of a block that is named by them or by a slice."""
     return np.arange(rows.start, rows.stop, dtype=np.intp) if isinstance(rows, slice) else rows
