@@ -11,6 +11,7 @@ from rankrls.metrics._functions import (
     reciprocal_rank,
 )
 from rankrls.metrics._measure import Measure, RankingMeasure
+from rankrls.metrics._preferences import preference_accuracy
 from rankrls.metrics._resolve import resolve_measure
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ndcg",
     "pair_accuracy",
     "precision",
+    "preference_accuracy",
     "reciprocal_rank",
     "resolve_measure",
 ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from rankrls.graph import PairGraph
+from rankrls.metrics._preferences import right_order
 from rankrls.models._selection import Curve, mean_and_error
 
 __all__ = ["pair_blocks", "pair_curve"]
@@ -34,9 +35,7 @@ def pair_blocks(graph: PairGraph, cv: Any, grouped: bool) -> tuple[list[Any], st
 
 def pair_curve(graph: PairGraph, blocks: list[Any], differences: NDArray[np.float64], greater_is_better: bool) -> Curve:
     """Weighted share of held-out preferences ordered rightly (ties half), blocks counting the same."""
-    sign = np.sign(graph.strength)
-    right = (np.sign(differences) * sign[:, None] + 1.0) / 2.0
-    weight = np.where(sign == 0.0, 0.0, graph.weight)
+    right, weight = right_order(differences, graph.strength, graph.weight)
     rows = np.concatenate(blocks)
     starts = np.concatenate(([0], np.cumsum([len(b) for b in blocks])))[:-1]
     total = np.add.reduceat(weight[rows], starts)
