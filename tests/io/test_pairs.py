@@ -1,0 +1,137 @@
+"""Files of preferences: what comes back, and what is said of a wrong line."""
+
+import csv
+import gzip
+import hashlib
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls.io import PairsError, load_pairs
+
+IDS = ["tea", "milk, cold", "héron", "7"]
+
+
+def read(text, **options):
+    return load_pairs(io.BytesIO(text if isinstance(text, bytes) else text.encode()), **options)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1\n2,0\n3,1\n",
+        "winner,loser\n0,1\n2,0\n3,1",
+        "Loser, WINNER \r\n1,0\r\n0,2\r\n1,3\r\n",
+        "winner\tloser\n0\t1\n\n2\t0\n   \n3\t1\n",
+        "\ufeffnote,winner,loser\n,0,1\nx y,2,0\n,3,1\n",
+        ' 0 ,"1"\n2,0\n+3,1\n',
+    ],
+    ids=repr,
+)
+def test_row_numbers(text):
+    table = read(text, n_items=4)
+    np.testing.assert_array_equal(table.winners, [0, 2, 3])
+    np.testing.assert_array_equal(table.losers, [1, 0, 1])
+    assert (table.strength, table.weight, table.groups) == (None, None, None)
+    assert table.winners.dtype == np.intp
+    assert table.n_pairs == 3
+
+
+def test_ids_and_further_columns():
+    text = 'group,winner,weight,strength,loser\nann,tea,2,-0.5,"milk, cold"\nben,héron,0,1e-3, 7\nann,7,1,0,tea\n'
+    table = read(text, ids=IDS)
+    np.testing.assert_array_equal(table.winners, [0, 2, 3])
+    np.testing.assert_array_equal(table.losers, [1, 3, 0])
+    np.testing.assert_array_equal(table.strength, [-0.5, 1e-3, 0.0])
+    np.testing.assert_array_equal(table.weight, [2.0, 0.0, 1.0])
+    assert table.groups.tolist() == ["ann", "ben", "ann"]
+    assert repr(table) == "<PairTable <stream>: 3 preferences, with strength, weight, groups>"
+
+
+def test_without_names_the_order_counts():
+    table = read("0,1,2.5\n1,0,1\n")
+    np.testing.assert_array_equal(table.strength, [2.5, 1.0])
+    assert table.weight is None
+    np.testing.assert_array_equal(read("0,1,2.5,3\n").weight, [3.0])
+
+
+def test_files_plain_and_packed(tmp_path):
+    text = b"winner,loser\n0,1\n"
+    for name, data in (("p.csv", text), ("p.csv.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(data)
+        table = load_pairs(tmp_path / name)
+        assert (table.path, table.sha256) == (str(tmp_path / name), hashlib.sha256(data).hexdigest())
+        np.testing.assert_array_equal(table.losers, [1])
+    with pytest.raises(FileNotFoundError):
+        load_pairs(tmp_path / "none.csv")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(1, 5), st.floats(allow_nan=False, allow_infinity=False, width=64)),
+        min_size=1,
+    ),
+    st.lists(st.text(st.characters(exclude_categories=("Cs",)), min_size=1), min_size=6, max_size=6),
+)
+def test_what_was_written_comes_back(pairs, words):
+    ids = [f"{k} {word} ." for k, word in enumerate(words)]
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(["winner", "loser", "strength"])
+    for i, step, s in pairs:
+        writer.writerow([ids[i], ids[(i + step) % 6], repr(s)])
+    table = read(out.getvalue(), ids=ids)
+    np.testing.assert_array_equal(table.winners, [i for i, _, _ in pairs])
+    np.testing.assert_array_equal(table.losers, [(i + step) % 6 for i, step, _ in pairs])
+    np.testing.assert_array_equal(table.strength, [s for *_, s in pairs])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "<stream>: there are no preferences in the file."),
+        ("\n \n", "<stream>: there are no preferences in the file."),
+        ("winner,loser\n", "<stream>: there are no preferences in the file."),
+        ("0,1\n\n2,4\n", "<stream>:3: the loser '4' is no row number; rows are numbered 0 to 3."),
+        ("0,1\n-1,2\n", "<stream>:2: the winner '-1' is no row number"),
+        ("0,1\nx,2\n", "<stream>:2: the winner 'x' is no row number"),
+        ("0,1\n1.5,2\n", "<stream>:2: the winner '1.5' is no row number"),
+        ("0,1\n1_0,2\n", "<stream>:2: the winner '1_0' is no row number"),
+        ("0,1\n,2\n", "<stream>:2: the winner '' is no row number"),
+        ("0,1\n1,123456789012345678901234567890\n", "<stream>:2: the loser '123456789012345678901234567890' is no row"),
+        ("0,1\n2,2\n", "<stream>:2: the item '2' is compared with itself."),
+        ("0,1\n2\n", "<stream>:2: 2 cells are needed (winner, loser); there are 1."),
+        ("0,1\n2,1,0\n", "<stream>:2: 2 cells are needed (winner, loser); there are 3."),
+        ("0,1,1,1,1\n", "<stream>:1: without a line that names them there are at most"),
+        ("winner,looser\n0,1\n", "<stream>:1: the line names columns, but there is no column 'loser'."),
+        ("winner,loser,winner\n0,1,2\n", "<stream>:1: there are two columns 'winner'."),
+        ("0,1,2\n1,0,nan\n", "<stream>:2: the strength must be a finite number; got 'nan'."),
+        ("0,1,2\n1,0,\n", "<stream>:2: the strength must be a finite number; got ''."),
+        ("0,1,2,1\n1,0,1,-2\n", "<stream>:2: the weight -2 is negative."),
+        ("0,1,2,1\n1,0,1,much\n", "<stream>:2: the weight must be a finite number; got 'much'."),
+        ("0,1,1,0\n1,0,1,0\n", "<stream>: every preference has weight 0."),
+        ('0,1\n"1,2\n', "<stream>:2: this is no row of a table: "),
+        (b"0,1\n\xff,2\n", "<stream>:2: this is not UTF-8 text."),
+        (gzip.compress(b"0,1\n" * 99)[:20], "<stream>: the gzip data are damaged or cut off"),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_is_said_with_the_line(text, message):
+    with pytest.raises(PairsError) as error:
+        read(text, n_items=4)
+    assert str(error.value).startswith(message)
+
+
+def test_ids_that_are_none():
+    with pytest.raises(PairsError, match=r"<stream>:3: no item has the id 'Tea' of the loser\."):
+        read("winner,loser\ntea,7\n7,Tea\n", ids=IDS)
+    with pytest.raises(PairsError, match=r":2: the winner 'b' is the id of several items: rows 1 and 3\."):
+        read("a,c\nb,a\n", ids=["a", "b", "c", "b"])
+    np.testing.assert_array_equal(read("a,c\nc,a\n", ids=["a", "b", "c", "b"]).winners, [0, 2])
+    with pytest.raises(PairsError, match="no item has the id '' of the loser"):
+        read("a,\n", ids=["a", "", "c"])
+    with pytest.raises(ValueError, match="ids has 2 entries for 3 items"):
+        read("a,b\n", ids=["a", "b"], n_items=3)
