@@ -1,4 +1,4 @@
-"""What the RankRLS estimators share: parameters, prediction, ranking, scoring."""
+"""What the estimators share: prediction, ranking, scoring."""
 
 from __future__ import annotations
 
@@ -20,30 +20,104 @@ from rankrls.models._validation import TrainingData, check_features, check_no_ex
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_products, row_slices
 
-__all__ = ["SOLVERS", "KernelRanker", "linear_scores", "resolve_kernel"]
+__all__ = ["SOLVERS", "KernelRanker", "Ranker", "linear_scores", "resolve_kernel"]
 
 SOLVERS = ("auto", "primal", "dual")
 _PREDICT_ROWS = 4096
 
 
-class KernelRanker(RegressorMixin, BaseEstimator):
-    """Scores items by ``w'x`` or ``sum_i a_i k(x, x_i)``; only differences inside a query mean anything."""
+class Ranker(RegressorMixin, BaseEstimator):
+    """Scores items; only differences inside a query mean anything."""
 
     # With metadata routing enabled, qid reaches fit and score without being asked for.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    n_queries_: int
+    n_features_in_: int
+    _fitted_with_qid: bool = False
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Defined by each estimator."""
+        raise TypeError(f"{type(self).__name__} does not fit.")
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Defined by each family of estimators."""
+        raise TypeError(f"{type(self).__name__} does not predict.")
+
+    def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
+        """Rank items inside their queries.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        qid : array-like of shape (m,), optional
+            One query id per row. None ranks all items together, which a model fitted with qid refuses.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(self._fitted_with_qid, qid, "rank")
+        scores = self.predict(X)
+        layout = query_layout(qid, len(scores))
+        columns = scores if scores.ndim == 2 else scores[:, None]
+        out = np.empty(columns.shape, dtype=np.intp)
+        places = np.arange(len(scores)) - np.repeat(layout.starts[:-1], layout.counts) + 1
+        for t in range(columns.shape[1]):
+            order = np.lexsort((-columns[:, t], layout.codes))  # stable: equal scores keep row order
+            out[order, t] = places
+        return out[:, 0] if scores.ndim == 1 else out
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """1 - disagreement error: the share of pairs with different labels that are ordered rightly.
+
+        Predicted ties count half; queries count the same, those without two different labels not at all; several
+        targets are averaged.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        y : array-like of shape (m,) or (m, targets)
+        qid : array-like of shape (m,), optional
+            Required where the model was fitted with qid.
+        sample_weight : array-like of shape (m,), optional
+            A pair weighs the product of its rows' weights.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(self._fitted_with_qid, qid, "score")
+        scores = self.predict(X)
+        labels = np.asarray(y)
+        if scores.ndim == 1:
+            if labels.ndim == 2 and labels.shape[1] == 1:
+                labels = labels[:, 0]
+            return 1.0 - float(disagreement_error(labels, scores, qid=qid, sample_weight=sample_weight))
+        if labels.ndim == 1 and scores.shape[1] == 1:
+            labels = labels[:, None]
+        if labels.shape != scores.shape:
+            raise ValueError(f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.")
+        errors = [
+            float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
+            for t in range(scores.shape[1])
+        ]
+        return 1.0 - float(np.mean(errors))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class KernelRanker(Ranker):
+    """Scores items by ``w'x`` or ``sum_i a_i k(x, x_i)``."""
 
     kernel: Any
     coef_: NDArray[np.float64]
     dual_coef_: NDArray[np.float64]
     X_fit_: Any
     alpha_: float
-    n_queries_: int
-    n_features_in_: int
-
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Defined by each estimator."""
-        raise TypeError(f"{type(self).__name__} does not fit.")
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -76,65 +150,6 @@ class KernelRanker(RegressorMixin, BaseEstimator):
         for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
             out[rows] = row_products(self._kernel_(X[rows], self.X_fit_), a)
         return out
-
-    def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
-        """Rank items inside their queries.
-
-        Parameters
-        ----------
-        X : as for :meth:`predict`
-        qid : array-like of shape (m,), optional
-            One query id per row. None ranks all items together, which a model fitted with qid refuses.
-
-        Returns
-        -------
-        ndarray of shape (m,) or (m, targets)
-            Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
-        """
-        check_is_fitted(self)
-        check_no_extra_qid(getattr(self, "_fitted_with_qid", False), qid, "rank")
-        scores = self.predict(X)
-        layout = query_layout(qid, len(scores))
-        columns = scores if scores.ndim == 2 else scores[:, None]
-        out = np.empty(columns.shape, dtype=np.intp)
-        places = np.arange(len(scores)) - np.repeat(layout.starts[:-1], layout.counts) + 1
-        for t in range(columns.shape[1]):
-            order = np.lexsort((-columns[:, t], layout.codes))  # stable: equal scores keep row order
-            out[order, t] = places
-        return out[:, 0] if scores.ndim == 1 else out
-
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """1 - disagreement error: the share of pairs with different labels that are ordered rightly.
-
-        Predicted ties count half; queries count the same, those without two different labels not at all; several
-        targets are averaged.
-
-        Parameters
-        ----------
-        X : as for :meth:`predict`
-        y : array-like of shape (m,) or (m, targets)
-        qid : array-like of shape (m,), optional
-            Required where the model was fitted with qid.
-        sample_weight : array-like of shape (m,), optional
-            A pair weighs the product of its rows' weights.
-        """
-        check_is_fitted(self)
-        check_no_extra_qid(getattr(self, "_fitted_with_qid", False), qid, "score")
-        scores = self.predict(X)
-        labels = np.asarray(y)
-        if scores.ndim == 1:
-            if labels.ndim == 2 and labels.shape[1] == 1:
-                labels = labels[:, 0]
-            return 1.0 - float(disagreement_error(labels, scores, qid=qid, sample_weight=sample_weight))
-        if labels.ndim == 1 and scores.shape[1] == 1:
-            labels = labels[:, None]
-        if labels.shape != scores.shape:
-            raise ValueError(f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.")
-        errors = [
-            float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
-            for t in range(scores.shape[1])
-        ]
-        return 1.0 - float(np.mean(errors))
 
     def _resolved_kernel(self, X: Any) -> Any:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -189,7 +204,6 @@ class KernelRanker(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.target_tags.multi_output = True
         return tags

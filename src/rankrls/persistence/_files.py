@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls.io import atomic_write
-from rankrls.models._base import KernelRanker
+from rankrls.models._base import Ranker
 from rankrls.persistence._archive import (
     FORMAT,
     FORMAT_VERSION,
@@ -138,7 +138,7 @@ def load(path: PathLike) -> Any:
 
 def _final_estimator(model: Any) -> Any:
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not isinstance(final, KernelRanker):
+    if not isinstance(final, Ranker):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else f"{type(model).__name__}"
         raise ValueError(f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}.")
     return final
@@ -146,7 +146,8 @@ def _final_estimator(model: Any) -> Any:
 
 def _refuse_code(final: Any) -> None:
     """A message of its own for what people try: a kernel that is a function."""
-    name = final._kernel_.name
+    kernel = getattr(final, "_kernel_", None)
+    name = None if kernel is None else kernel.name
     if callable(name):
         raise ValueError(
             f"The model cannot be saved: its kernel is the function {getattr(name, '__qualname__', name)!r}, and a "

@@ -37,22 +37,22 @@ def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[st
     ValueError
         Where ``given`` holds something that JSON cannot.
     """
-    kernel = final._kernel_
     names = getattr(final, "feature_names_in_", None)
-    coefficients = final.coef_.T if hasattr(final, "coef_") else final.dual_coef_
+    primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
+    coefficients = dual if primal is None else primal.T  # one column a target
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rankrls": __version__, "python": platform.python_version(), **_versions()},
         "estimator": type(final).__name__,
         "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
         "parameters": {name: plain(value) for name, value in final.get_params(deep=False).items()},
-        "alpha": plain(final.alpha_),
-        "kernel": _kernel(kernel),
+        "alpha": plain(getattr(final, "alpha_", None)),
+        "kernel": _kernel(getattr(final, "_kernel_", None)),
         "n_queries": int(final.n_queries_),
         "n_features": plain(getattr(final, "n_features_in_", None)),
         "feature_names": None if names is None else [str(name) for name in names],
-        "n_targets": 1 if coefficients.ndim == 1 else int(coefficients.shape[1]),
-        "n_training_items": None if hasattr(final, "coef_") else int(coefficients.shape[0]),
+        "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
+        "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
         "selection": _selection(final),
         "given": _given(given),
     }
@@ -85,7 +85,9 @@ def _versions() -> dict[str, str]:
     return out
 
 
-def _kernel(kernel: Any) -> dict[str, Any]:
+def _kernel(kernel: Any) -> dict[str, Any] | None:
+    if kernel is None:
+        return None
     out: dict[str, Any] = {"name": kernel.name}
     if kernel.name not in ("linear", "precomputed"):
         out["gamma"] = kernel.gamma
@@ -105,9 +107,9 @@ def _selection(final: Any) -> dict[str, Any] | None:
         "measure": str(final.scoring),
         "value": plain(final.best_score_),
         "standard_error": plain(final.best_score_error_),
-        "rule": final.rule,
+        "rule": getattr(final, "rule", None),
         "chosen": plain(final.best_params_),
-        "alpha_at_edge": bool(final.alpha_at_edge_),
+        "alpha_at_edge": plain(getattr(final, "alpha_at_edge_", None)),
     }
 
 
