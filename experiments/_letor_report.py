@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from _letor_data import Collection
 from _letor_protocol import ALPHAS, COLUMNS, MEASURES, NEARLY_EQUAL, Outcome
 from _paper_tables import METHODS, PAPER
+from _text import aligned, p_text, wrapped
 
 from rankrls.comparison import Comparison, compare_per_query
 
@@ -70,7 +70,7 @@ def as_text(result: Result) -> str:
     if result.paper:
         parts.append("  diff: ours minus the paper's")
     parts += ["", "Fold by fold", _fold_table(result), "", "Is RankRLS better than RLS? Wilcoxon over the test queries"]
-    parts += [_test_table(result), "", "Notes", *(_wrapped(note) for note in notes(result)), ""]
+    parts += [_test_table(result), "", "Notes", *(wrapped(note) for note in notes(result)), ""]
     return "\n".join(parts)
 
 
@@ -183,7 +183,7 @@ def _main_table(result: Result) -> str:
         if paper:
             row += [f"{paper[measure][m]:.3f}" for m in METHODS]
         rows.append(row)
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _fold_table(result: Result) -> str:
@@ -194,7 +194,7 @@ def _fold_table(result: Result) -> str:
             figures = [f"{o.test[m]:.3f}" for m in _PER_FOLD]
             alpha = f"2^{np.log2(o.alpha):.0f}"
             rows.append([column.name, str(o.fold), alpha, ties, f"{o.chosen_by:.3f}", *figures, f"{o.seconds:.2f}"])
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _test_table(result: Result) -> str:
@@ -206,26 +206,12 @@ def _test_table(result: Result) -> str:
                 _label(measure),
                 f"{pair.difference:+.4f}",
                 f"[{pair.low:+.4f}, {pair.high:+.4f}]",
-                f"{pair.p_value:.3f}" if pair.p_value >= 0.001 else "< 0.001",
+                p_text(pair.p_value),
                 f"{pair.wins}/{pair.ties}/{pair.losses}",
             ]
         )
-    return _aligned(rows)
-
-
-def _wrapped(note: str) -> str:
-    return textwrap.fill(note, 118, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+    return aligned(rows)
 
 
 def _label(measure: str) -> str:
     return measure.upper()
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )

@@ -16,7 +16,7 @@ NAMES = {"ohsumed": ("trainingset", "validationset", "testset"), "MQ2008": ("tra
 def letor(monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     yield importlib.import_module("letor")
-    for name in ("letor", "_letor_data", "_letor_protocol", "_letor_report", "_paper_tables"):
+    for name in ("letor", "_letor_data", "_letor_protocol", "_letor_report", "_paper_tables", "_text"):
         sys.modules.pop(name, None)
 
 
