@@ -143,3 +143,35 @@ def test_what_a_function_must_return(value, message):
 
 def test_names():
     assert set(KERNELS) == {*DEFINITIONS, "precomputed"}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("cached", [1, 40, 1 << 17])
+def test_columns_equal_the_definition(name, cached, monkeypatch):
+    monkeypatch.setattr(kernels, "_CACHED", cached)
+    rng = np.random.default_rng(6)
+    X, Z = rng.normal(size=(37, 3)), rng.normal(size=(8, 3))
+    expected = by_definition(name, X, Z)
+    for right in (Z, Z.astype(np.float32), sparse.csr_array(Z)):
+        columns = kernel(name).columns(right)
+        for left in (X, sparse.csr_array(X)):
+            np.testing.assert_allclose(columns(left), expected, rtol=1e-5 if right.dtype == np.float32 else 1e-10)
+    assert (kernel("rbf").columns(X)(X) <= 1.0).all()
+    np.testing.assert_allclose(np.diag(kernel("rbf").columns(1e6 * X)(1e6 * X)), 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_columns_survive_an_offset(wrap):
+    rng = np.random.default_rng(7)
+    X, Z = np.round(rng.normal(size=(12, 3)) * 64) / 64, np.round(rng.normal(size=(5, 3)) * 64) / 64
+    columns = kernel("rbf").columns(wrap(Z + 1e7))
+    for left in (X + 1e7, sparse.csr_array(X + 1e7)):
+        np.testing.assert_allclose(columns(left), by_definition("rbf", X, Z), rtol=1e-7)
+
+
+def test_columns_of_a_given_matrix_and_of_a_function():
+    K = np.arange(12.0).reshape(3, 4)
+    for given_K in (K, sparse.csr_array(K)):
+        np.testing.assert_array_equal(Kernel("precomputed").columns(np.array([2, 0]))(given_K), K[:, [2, 0]])
+    overlap = Kernel(lambda a, b: len(set(a) & set(b)))
+    np.testing.assert_array_equal(overlap.columns(["b", "cd"])(["abc", "bcd", ""]), [[1, 1], [1, 2], [0, 0]])

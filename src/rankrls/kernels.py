@@ -26,10 +26,12 @@ from scipy import sparse
 from rankrls._compiled.threads import map_threads
 from rankrls._sparse import offset_columns, shift_columns
 
-__all__ = ["KERNELS", "Kernel"]
+__all__ = ["KERNELS", "Kernel", "KernelColumns"]
 
 KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid", "precomputed")
 _TILE = 1024
+_CACHED = 1 << 17
+"""Entries of a tile that stays in the second-level cache while it is worked on."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +108,7 @@ class Kernel:
                 np.maximum(block, 0.0, out=block)
                 if symmetric and rows == columns:
                     np.fill_diagonal(block, 0.0)
-                block *= -self.gamma
-                np.exp(block, out=block)
-            elif self.name == "laplacian":
-                block *= -self.gamma
-                np.exp(block, out=block)
-            elif self.name in ("polynomial", "poly"):
-                block *= self.gamma
-                block += self.coef0
-                np.power(block, self.degree, out=block)
-            elif self.name == "sigmoid":
-                block *= self.gamma
-                block += self.coef0
-                np.tanh(block, out=block)
+            self._finish(block)
             if symmetric:
                 if rows == columns:
                     upper = np.triu_indices(block.shape[0], 1)
@@ -128,6 +118,24 @@ class Kernel:
 
         map_threads(finish, tiles)
         return out
+
+    def columns(self, Z: Any) -> KernelColumns:
+        """The kernel's columns for fixed items Z, to be evaluated for many blocks of rows."""
+        return KernelColumns(self, Z)
+
+    def _finish(self, block: NDArray[np.float64]) -> None:
+        """From inner products or distances to the kernel's values, in place."""
+        if self.name in ("rbf", "laplacian"):
+            block *= -self.gamma
+            np.exp(block, out=block)
+        elif self.name in ("polynomial", "poly"):
+            block *= self.gamma
+            block += self.coef0
+            np.power(block, self.degree, out=block)
+        elif self.name == "sigmoid":
+            block *= self.gamma
+            block += self.coef0
+            np.tanh(block, out=block)
 
     def _centre(self, Z: Any) -> NDArray[np.float64] | None:
         """What is subtracted from all rows first: a Gaussian does not change, and large offsets do not cancel."""
@@ -175,6 +183,85 @@ class Kernel:
         if not np.isfinite(number):
             raise ValueError(f"The kernel function returned {number} for items {i} and {j}; it must be finite.")
         return number
+
+
+class KernelColumns:
+    """``k(x, z)`` of fixed items z for rows x that come block by block.
+
+    What depends on the fixed items alone is computed once. A block is evaluated in tiles that stay in cache, in the
+    calling thread; several threads may call at once.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    Z : dense (float32 or float64), CSR, or a sequence for a callable
+        The fixed items. For ``"precomputed"`` their numbers among the columns of the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Kernel("rbf", gamma=0.5).columns(np.array([[0.0], [2.0]]))(np.array([[1.0], [2.0]]))
+    array([[0.60653066, 0.60653066],
+           [0.13533528, 1.        ]])
+    """
+
+    def __init__(self, kernel: Kernel, Z: Any) -> None:
+        self.kernel = kernel
+        self.Z = Z
+        self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
+        self._shift = self._right = None
+        if callable(kernel.name) or kernel.name == "precomputed":
+            return
+        if kernel.name == "rbf" and sparse.issparse(Z):
+            self._shift = offset_columns(Z)
+            self.Z = shift_columns(Z, *self._shift)
+        self._centre = kernel._centre(self.Z)
+        if kernel.name == "rbf":
+            self._norms = _squared_norms(self.Z, self._centre)
+            if self._centre is not None:
+                # [2 gamma x, -gamma |x|^2, 1] [z, 1, -gamma |z|^2]' = -gamma |x - z|^2: one product, then exp.
+                self._right = np.vstack(
+                    ((self.Z - self._centre).T, np.ones(self.n_columns), -kernel.gamma * self._norms)
+                )
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
+        kernel = self.kernel
+        if callable(kernel.name):
+            return kernel._called(X, self.Z)
+        if kernel.name == "precomputed":
+            block = X[:, self.Z]
+            return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+        if self._shift is not None:
+            X = shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
+        out = np.empty((X.shape[0], self.n_columns))
+        step = max(16, _CACHED // max(self.n_columns, 1))
+        everything = slice(0, self.n_columns)
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, min(start + step, X.shape[0]))
+            part = out[rows]
+            if self._right is not None:
+                np.matmul(self._augmented(_tile(X, rows, self._centre)), self._right, out=part)
+                np.minimum(part, 0.0, out=part)
+                np.exp(part, out=part)
+                continue
+            kernel._product(X, self.Z, rows, everything, None, out)
+            if kernel.name == "rbf":
+                part *= -2.0
+                part += _squared_norms(X[rows], None)[:, None]
+                part += self._norms
+                np.maximum(part, 0.0, out=part)
+            kernel._finish(part)
+        return out
+
+    def _augmented(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        n = block.shape[1]
+        left = np.empty((block.shape[0], n + 2))
+        np.multiply(block, 2.0 * self.kernel.gamma, out=left[:, :n])
+        np.einsum("ij,ij->i", block, block, out=left[:, n])
+        left[:, n] *= -self.kernel.gamma
+        left[:, n + 1] = 1.0
+        return left
 
 
 def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:

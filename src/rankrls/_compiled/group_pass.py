@@ -33,6 +33,8 @@ def group_pass(
     starts: NDArray[np.intp],
     weights: NDArray[np.float64],
     R: NDArray[np.float64],
+    *,
+    threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of ``w_i x_i`` over each group of rows, and ``X'R``, in one pass over X.
 
@@ -65,5 +67,5 @@ def group_pass(
         _pass(X, order, starts, block[0], block[1], weights, R, sums, product)
         return product
 
-    parts = map_threads(run, balanced_blocks(starts, n_threads()))
+    parts = map_threads(run, balanced_blocks(starts, n_threads() if threads is None else threads))
     return sums, np.asarray(sum(parts, np.zeros((R.shape[1], n)))).T

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.solvers.normal_equations import rows_gram
-from rankrls.solvers.rows import PairRows, ScoredRows, row_numbers, row_products
+from rankrls.solvers.rows import FactorRows, row_numbers, row_products
 from rankrls.solvers.spectrum import Spectrum, spectrum
 
 __all__ = ["holdout_alphas", "holdout_scores"]
@@ -67,11 +67,11 @@ def holdout_alphas(alphas: NDArray[np.float64], top: float) -> NDArray[np.float6
 class _Holder:
     """Everything that all blocks share."""
 
-    rows: ScoredRows | PairRows
+    rows: FactorRows
     target: NDArray[np.float64]
     values: NDArray[np.float64]  # eigenvalues, (n,)
-    vectors: NDArray[np.float64]  # (n, n)
-    right: NDArray[np.float64]  # b, (n, targets)
+    vectors: NDArray[np.float64]  # directions, (n, eigenvalues)
+    right: NDArray[np.float64]  # b, (eigenvalues, targets)
     alphas: NDArray[np.float64]
     inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (n, alphas * targets)
     full: NDArray[np.float64]  # coefficients of all rows, likewise
@@ -88,9 +88,10 @@ class _Holder:
 
 
 def holdout_scores(
-    rows: ScoredRows | PairRows,
+    rows: FactorRows,
     decomposition: Spectrum,
-    rhs: NDArray[np.float64],
+    directions: NDArray[np.float64],
+    right: NDArray[np.float64],
     target: NDArray[np.float64],
     blocks: list[Any],
     alphas: NDArray[np.float64],
@@ -99,11 +100,13 @@ def holdout_scores(
 
     Parameters
     ----------
-    rows : ScoredRows or PairRows
+    rows : FactorRows
     decomposition : Spectrum
         Of ``X'LX``.
-    rhs : ndarray of shape (n, targets)
-        ``X'LY``.
+    directions : ndarray of shape (n, eigenvalues)
+        Coefficients of the features along each eigenvector: the eigenvectors themselves, where nothing was whitened.
+    right : ndarray of shape (eigenvalues, targets)
+        ``X'LY`` in the eigenbasis.
     target : ndarray of shape (rows, targets)
         ``F Y``, or the weighted strengths.
     blocks : list of slices or row numbers
@@ -117,8 +120,7 @@ def holdout_scores(
         Scores of items, or score differences of pairs; NaN for rows in no block.
     """
     alphas = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
-    V = np.ascontiguousarray(decomposition.vectors)
-    right = V.T @ rhs
+    V = np.ascontiguousarray(directions)
     D = np.repeat(decomposition.inverse(alphas), right.shape[1], axis=1)
     holder = _Holder(
         rows,
@@ -139,7 +141,7 @@ def holdout_scores(
     n = len(V)
     iterate = 2.0 * lengths * n * n + 6 * 4.0 * lengths * n * D.shape[1]
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
-    small = iterate <= downdate
+    small = (iterate <= downdate) & (lengths * n <= rows.most_held)
     threads = n_threads()
     with one_blas_thread():
         map_threads(lambda chunk: _hold_small(holder, chunk, out), _chunks(blocks, lengths, np.flatnonzero(small)))
@@ -280,9 +282,7 @@ def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int)
     inverse = np.repeat(_positive_part(s).inverse(h.alphas), h.n_targets, axis=1)
     x = s.vectors @ (inverse * h.spread(right))
     W = V @ x
-    numbers = row_numbers(block)
-    for lo in range(0, len(numbers), _CHUNK_ROWS):
-        some = numbers[lo : lo + _CHUNK_ROWS]
+    for some in h.rows.pieces(block):
         out[some] = row_products(h.rows.differences(some), W) + _centre_scores(h, some, x)
 
 

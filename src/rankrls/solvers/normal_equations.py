@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +11,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.graph import PairGraph, ScoredGraph
-from rankrls.solvers.rows import FactorRows, PairRows, ScoredRows, row_slices
+from rankrls.solvers.blocks import row_slices
+from rankrls.solvers.columns import BasisColumns, ColumnRows
+from rankrls.solvers.rows import FactorRows, PairRows, ScoredRows
 
 __all__ = ["NormalEquations", "normal_equations", "rows_gram"]
 
 _SPARSE_BELOW = 0.1
 """Below this density the products of sparse matrices beat dense ones of the same shape."""
-_MANY_COLUMNS = 1024
-"""From here on one threaded product a block beats one product a thread, which needs a Gram matrix each."""
+_PANEL = 512
+_PANEL_BYTES = 128 << 20
+_MANY_PAIRS = 2
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,20 @@ class NormalEquations:
     def __sub__(self, other: NormalEquations) -> NormalEquations:
         return NormalEquations(self.gram - other.gram, self.rhs - other.rhs, self.energy - other.energy)
 
+    def whitened(self, T: NDArray[np.float64] | None) -> NormalEquations:
+        """Those of the features ``X T``; these where T is None. O(n^3)."""
+        if T is None:
+            return self
+        gram = T.T @ (self.gram @ T)
+        return NormalEquations(0.5 * (gram + gram.T), T.T @ self.rhs, self.energy)
 
-def normal_equations(rows: ScoredRows | PairRows, target: NDArray[np.float64]) -> NormalEquations:
+
+def normal_equations(rows: ScoredRows | PairRows | ColumnRows, target: NDArray[np.float64]) -> NormalEquations:
     """Accumulate the normal equations of ``||F X w - target||^2``.
 
     Parameters
     ----------
-    rows : ScoredRows or PairRows
+    rows : ScoredRows, PairRows or ColumnRows
         The rows of ``F X``.
     target : ndarray of shape (rows, targets)
         ``F Y``, or the weighted strengths of the preferences.
@@ -58,10 +69,12 @@ def normal_equations(rows: ScoredRows | PairRows, target: NDArray[np.float64]) -
     it, because centring would fill them.
     """
     energy = np.einsum("ij,ij->j", target, target)
-    X = rows.X
-    if sparse.issparse(X) and X.nnz < _SPARSE_BELOW * X.shape[0] * X.shape[1]:
+    X: Any = rows.X
+    if isinstance(rows, ColumnRows):
+        gram, rhs = _column_equations(rows, target)
+    elif sparse.issparse(X) and X.nnz < _SPARSE_BELOW * X.shape[0] * X.shape[1]:
         gram, rhs = _sparse_equations(X, rows, target)
-    elif isinstance(rows, PairRows) and rows.n_rows > 2 * X.shape[0] and not sparse.issparse(X):
+    elif isinstance(rows, PairRows) and rows.n_rows > _MANY_PAIRS * X.shape[0] and not sparse.issparse(X):
         gram, rhs = _many_pairs(X, rows.graph, target)
     else:
         gram, rhs = rows_gram(rows, slice(0, rows.n_rows), target)
@@ -73,13 +86,9 @@ def rows_gram(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``B'B`` and ``B' target`` for the rows B of ``F X`` named by ``which`` (a slice, or row numbers)."""
     n = rows.n_features
-    pieces: list[Any]
-    if isinstance(which, slice):
-        pieces = list(row_slices(which.start, which.stop))
-    else:
-        pieces = [which[piece] for piece in row_slices(0, len(which))]
-    threads = n_threads() if threads is None else threads
-    threads = 1 if n > _MANY_COLUMNS else min(threads, max(1, len(pieces)))
+    pieces = rows.pieces(which)
+    most = min(rows.gram_threads(), max(1, len(pieces)))
+    threads = most if threads is None else min(threads, most)
 
     def run(some: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         gram = np.zeros((n, n), order="F")
@@ -101,9 +110,39 @@ def rows_gram(
     for more_gram, more_rhs in parts[1:]:
         gram += more_gram
         rhs += more_rhs
-    upper = np.triu_indices(n, 1)
-    gram.T[upper] = gram[upper]
-    return np.ascontiguousarray(gram), rhs
+    _mirror(gram)
+    return gram.T, rhs
+
+
+def _mirror(gram: NDArray[np.float64]) -> None:
+    """Copy the upper triangle to the lower one, panel by panel."""
+    for piece in row_slices(0, len(gram), _PANEL):
+        corner = np.triu(gram[piece, piece])
+        gram[piece, piece] = corner + np.triu(corner, 1).T
+        gram[piece.stop :, piece] = gram[piece, piece.stop :].T
+
+
+def _column_equations(rows: ColumnRows, target: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Evaluate every row once: where a query is larger than a block, about an estimate of its mean.
+
+    About ``s`` instead of the mean ``m`` the Gram matrix is larger by ``e S (m - s)(m - s)'``, where ``S (m - s)`` is
+    the sum of the rows taken from ``s``: one more column of the right side. ``F Y`` sums to zero over a query and does
+    not see ``s``.
+    """
+    everything = slice(0, rows.n_rows)
+    queries = rows.estimate_means()
+    graph, targets = rows.graph, target.shape[1]
+    marks = np.zeros((rows.n_rows, len(queries)))
+    for k, query in enumerate(queries):
+        own = graph.layout.rows(query)
+        marks[own, k] = np.sqrt(graph.weights[own] / graph.eigenvalues[0][query])
+    gram, rhs = rows_gram(rows, everything, np.hstack((target, marks)))
+    if queries:
+        weight = graph.query_weight[queries]
+        shifts = rhs[:, targets:].T / weight[:, None]
+        gram -= _weighted_gram(shifts, graph.eigenvalues[0][queries] * weight)
+        rows.settle_means(queries, shifts)
+    return gram, rhs[:, :targets]
 
 
 def _sparse_equations(
@@ -128,19 +167,30 @@ def _weighted_gram(M: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArr
 
 
 def _many_pairs(
-    X: NDArray[Any], graph: PairGraph, target: NDArray[np.float64]
+    X: NDArray[Any] | BasisColumns, graph: PairGraph, target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``X'(LX)`` by blocks of columns, where preferences outnumber items: O(pairs n + m n^2)."""
+    """``X'(LX)`` by panels of columns, where preferences outnumber items: O(pairs n + m n^2)."""
     L = (graph.matrix.T @ graph.matrix).tocsr()
     m, n = X.shape
-    centre = X.mean(axis=0, dtype=np.float64)  # L does not see it, but the products would round it
     combined = graph.matrix.T @ target
     gram, rhs = np.zeros((n, n)), np.zeros((n, target.shape[1]))
-    pieces = list(row_slices(0, m, 16 * 1024))
-    for columns in row_slices(0, n, 64):
-        LX = L @ (X[:, columns] - centre[columns])
+    if isinstance(X, BasisColumns):
+        # Every panel costs another evaluation of all columns: as few panels as memory allows.
+        pieces, width = list(row_slices(0, m, X.block_rows)), max(64, _PANEL_BYTES // (8 * m))
+        centre = X.block(slice(0, min(m, X.block_rows))).mean(axis=0)
+        block: Callable[[slice], Any] = X.block
+    else:
+        pieces, width = list(row_slices(0, m, 16 * 1024)), 64
+        centre = X.mean(axis=0, dtype=np.float64)
+        block = X.__getitem__
+    panel = np.empty((m, min(width, n)))
+    # L does not see the centre, but without it the products would round it.
+    for columns in row_slices(0, n, width):
         for piece in pieces:
-            gram[:, columns] += (X[piece] - centre).T @ LX[piece]
+            panel[piece, : columns.stop - columns.start] = block(piece)[:, columns] - centre[columns]
+        LX = L @ panel[:, : columns.stop - columns.start]
+        for piece in pieces:
+            gram[:, columns] += (block(piece) - centre).T @ LX[piece]
     for piece in pieces:
-        rhs += (X[piece] - centre).T @ combined[piece]
+        rhs += (block(piece) - centre).T @ combined[piece]
     return 0.5 * (gram + gram.T), rhs

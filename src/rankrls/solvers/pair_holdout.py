@@ -167,8 +167,10 @@ def _spectral_smoothers(
     """``B diag(shrink) B'`` for each alpha, of low rank."""
     s, m = problem.spectrum, len(root)
     alive = s.values > 0.0
-    V = s.vectors[:, alive]
-    B = np.vstack([problem.rows.factor(piece) @ V for piece in row_slices(0, m)])
+    V = problem.directions[:, alive]
+    B = np.empty((m, V.shape[1]))
+    for piece in problem.rows.pieces(slice(0, m)):
+        B[piece] = problem.rows.factor(piece) @ V
     for alpha in ridge:
         shrunk = B / (s.values[alive] + alpha)
 
@@ -201,9 +203,13 @@ def _inverse_smoothers(
 def _equal_items(problem: PrimalProblem | DualProblem) -> NDArray[np.intp]:
     """A number for each item, the same for items of equal features: their scores are equal whatever rounding says."""
     if isinstance(problem, PrimalProblem):
-        rows = [problem.rows.differences(piece) + 0.0 for piece in row_slices(0, problem.rows.n_rows)]
         first: dict[bytes, int] = {}
-        return np.array([first.setdefault(row.tobytes(), len(first)) for row in np.vstack(rows)], dtype=np.intp)
+        numbers = [
+            first.setdefault(row.tobytes(), len(first))
+            for piece in row_slices(0, problem.rows.n_rows)
+            for row in problem.rows.differences(piece) + 0.0
+        ]
+        return np.array(numbers, dtype=np.intp)
     s = problem.spectrum if problem.C is None else None
     C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
     assert C is not None

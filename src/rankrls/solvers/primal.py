@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.solvers.holdout import holdout_scores
 from rankrls.solvers.normal_equations import NormalEquations, normal_equations
-from rankrls.solvers.rows import factor_rows
+from rankrls.solvers.rows import rows_for
 from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 
 __all__ = ["PrimalProblem", "solve_equations"]
@@ -31,17 +31,28 @@ class PrimalProblem:
     graph : ScoredGraph or PairGraph
     target : ndarray of shape (rows of F, targets)
         ``F Y``, or the weighted strengths of the preferences.
+    whitening : ndarray of shape (n, rank), optional
+        ``T`` with ``T'PT = I``: the penalty is then ``alpha w'Pw`` and ``w = T v`` is sought. The normal equations are
+        whitened, ``T'X'LXT``, not the rows: cheaper by ``m n^2``, and as exact as P is well conditioned.
 
     Notes
     -----
     O(m n^2) once; then O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
     """
 
-    def __init__(self, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64]) -> None:
-        self.rows = factor_rows(X, graph)
+    def __init__(
+        self,
+        X: Any,
+        graph: ScoredGraph | PairGraph,
+        target: NDArray[np.float64],
+        *,
+        whitening: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.rows = rows_for(X, graph)
         self.graph = graph
         self.target = target
-        self.equations = normal_equations(self.rows, target)
+        self.whitening = whitening
+        self.equations = normal_equations(self.rows, target).whitened(whitening)
         self.size = max(self.rows.n_rows, self.rows.n_features)
 
     @cached_property
@@ -60,12 +71,22 @@ class PrimalProblem:
         """Coefficients of one alpha, (n, targets)."""
         if "spectrum" in self.__dict__:
             return self.path(np.array([alpha]))[0]
-        return solve_equations(self.equations, alpha, self.size)
+        return self._unwhitened(solve_equations(self.equations, alpha, self.size))
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of every alpha, (alphas, n, targets)."""
-        return self.spectrum.apply_inverse(alphas, self.equations.rhs)
+        return self._unwhitened(self.spectrum.apply_inverse(alphas, self.equations.rhs))
 
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
-        return holdout_scores(self.rows, self.spectrum, self.equations.rhs, self.target, blocks, alphas)
+        s = self.spectrum
+        right = s.vectors.T @ self.equations.rhs
+        return holdout_scores(self.rows, s, self.directions, right, self.target, blocks, alphas)
+
+    @property
+    def directions(self) -> NDArray[np.float64]:
+        """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
+        return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
+
+    def _unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)

@@ -6,7 +6,6 @@ is gone before a product can round it. ``F X`` is never held whole unless a solv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,8 +14,11 @@ from scipy import sparse
 
 from rankrls._compiled.group_pass import group_pass
 from rankrls._compiled.jit import compiled
+from rankrls._compiled.threads import n_threads
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.solvers.blocks import BLOCK_ROWS, Rows, row_numbers, row_slices, slices_of
+from rankrls.solvers.columns import BasisColumns, ColumnRows
 
 __all__ = [
     "BLOCK_ROWS",
@@ -27,13 +29,12 @@ __all__ = [
     "row_numbers",
     "row_products",
     "row_slices",
+    "rows_for",
 ]
 
-BLOCK_ROWS = 1024
-"""Rows of a block: with a hundred columns it stays in the second-level cache."""
-
 _SAFE_COLUMNS = 8
-Rows = NDArray[np.intp] | slice
+_MANY_COLUMNS = 1024
+"""From here on one threaded product a block beats one product a thread, which needs a Gram matrix each."""
 Matrix = Any
 
 
@@ -42,6 +43,16 @@ class FactorRows(Protocol):
 
     n_rows: int
     n_features: int
+    most_held: float
+    """Entries of ``F X`` that may be held at once, for the rows of one block."""
+
+    def pieces(self, which: Rows) -> list[Rows]:
+        """Whole blocks of the graph cut into pieces that the other methods take."""
+        ...
+
+    def gram_threads(self) -> int:
+        """How many pieces to multiply at once, each with a Gram matrix of its own; 1 leaves the threads to BLAS."""
+        ...
 
     def factor(self, rows: Rows) -> NDArray[np.float64]:
         """``(F X)[rows]``, dense, float64."""
@@ -70,10 +81,11 @@ def factor_rows(X: Matrix, graph: ScoredGraph | PairGraph) -> ScoredRows | PairR
     return PairRows(X, graph) if isinstance(graph, PairGraph) else ScoredRows(X, graph)
 
 
-def row_slices(lo: int, hi: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
-    """``slice(lo, hi)`` cut into pieces of at most ``step`` rows."""
-    for start in range(lo, hi, step):
-        yield slice(start, min(start + step, hi))
+def rows_for(X: Matrix | BasisColumns, graph: ScoredGraph | PairGraph) -> ScoredRows | PairRows | ColumnRows:
+    """The same, where X may also be evaluated block by block."""
+    if isinstance(X, BasisColumns) and isinstance(graph, ScoredGraph):
+        return ColumnRows(X, graph)
+    return factor_rows(X, graph)
 
 
 def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,6 +122,8 @@ class ScoredRows:
     Construction takes one pass over X for the means of all groups, O(m n); a block of r rows is then O(r n).
     """
 
+    most_held: float = np.inf
+
     def __init__(self, X: Matrix, graph: ScoredGraph) -> None:
         self.graph = graph
         self.n_rows, self.n_features = X.shape
@@ -137,6 +151,12 @@ class ScoredRows:
         if graph.ties == "exclude":
             self._rest += np.sqrt(e2)[q, None] * (means - over[q])
         self._root_weight = np.sqrt(graph.weights)
+
+    def pieces(self, which: Rows) -> list[Rows]:
+        return slices_of(which)
+
+    def gram_threads(self) -> int:
+        return 1 if self.n_features > _MANY_COLUMNS else n_threads()
 
     def factor(self, rows: Rows) -> NDArray[np.float64]:
         numbers = row_numbers(rows)
@@ -205,13 +225,23 @@ class ScoredRows:
 class PairRows:
     """``F X`` of a pair graph: weighted differences of rows."""
 
+    most_held: float = np.inf
+
     def __init__(self, X: Matrix, graph: PairGraph) -> None:
         if sparse.issparse(X):
             X = shift_columns(X, *offset_columns(X))
-        self.X = X
+        self.X: Any = X
         self.graph = graph
         self.n_rows, self.n_features = graph.n_rows, X.shape[1]
         self._root_weight = np.sqrt(graph.weight)
+
+    def pieces(self, which: Rows) -> list[Rows]:
+        return slices_of(which)
+
+    def gram_threads(self) -> int:
+        if isinstance(self.X, BasisColumns):
+            return self.X.gram_threads()
+        return 1 if self.n_features > _MANY_COLUMNS else n_threads()
 
     def factor(self, rows: Rows) -> NDArray[np.float64]:
         out = self.differences(rows)
@@ -240,14 +270,13 @@ class PairRows:
 
     def differences(self, rows: Rows) -> NDArray[np.float64]:
         winners, losers = self.graph.winners[rows], self.graph.losers[rows]
+        if isinstance(self.X, BasisColumns):
+            out = self.X.block(winners)
+            out -= self.X.block(losers)
+            return out
         if sparse.issparse(self.X):
             return np.asarray((self.X[winners] - self.X[losers]).toarray(), dtype=np.float64)
         # Upcast before the difference: float32 rows are subtracted in double.
         out = self.X[winners].astype(np.float64)
         out -= self.X[losers]
         return out
-
-
-def row_numbers(rows: Rows) -> NDArray[np.intp]:
-    """Row numbers of a block that is named by them or by a slice."""
-    return np.arange(rows.start, rows.stop, dtype=np.intp) if isinstance(rows, slice) else rows

@@ -69,10 +69,10 @@ class Spectrum:
 
     def apply_inverse(self, alphas: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
         """``(S + alpha I)^-1 B`` for every alpha, (alphas, n, columns of B), in one product with the eigenvectors."""
-        n, columns = B.shape
+        columns = B.shape[1]
         scaled = self.inverse(alphas)[:, :, None] * (self.vectors.T @ B)[:, None, :]
-        out = self.vectors @ scaled.reshape(n, len(alphas) * columns)
-        return np.ascontiguousarray(out.reshape(n, len(alphas), columns).transpose(1, 0, 2))
+        out = self.vectors @ scaled.reshape(len(self.values), len(alphas) * columns)
+        return np.ascontiguousarray(out.reshape(-1, len(alphas), columns).transpose(1, 0, 2))
 
 
 def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite: bool = False) -> Spectrum:
