@@ -112,7 +112,7 @@ def test_targets_that_cannot_be_written_are_refused_before_any_work(files, model
     def never(*args, **kwargs):
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("rankrls.cli._training.read_tables", never)
+    monkeypatch.setattr("rankrls.cli._training.read_data", never)
     refused("fit", files / "train.txt", "-m", files, match="Is a directory")
     refused("fit", files / "train.txt", "-m", files / "no" / "m.skops", match="There is no folder")
     monkeypatch.setattr("rankrls.persistence._files.load", never)

@@ -16,7 +16,7 @@ from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
 
-__all__ = ["Judgement", "judge", "measures_for", "show"]
+__all__ = ["Judgement", "document_ids", "judge", "measures_for", "show"]
 
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")
@@ -35,29 +35,35 @@ class Judgement:
         Average over queries, and its standard error; NaN where too few were judged.
     per_query : ndarray of shape (q,)
         NaN is a query that the measure does not judge.
+    unit : str
+        What was judged, if not queries.
     """
 
     value: float
     standard_error: float
     per_query: NDArray[np.float64]
+    unit: str = "queries"
 
     @property
     def judged(self) -> int:
-        """Queries that were judged."""
+        """Queries (or preferences) that were judged."""
         return int(np.sum(~np.isnan(self.per_query)))
 
     def interval(self) -> tuple[float, float] | None:
-        """95 % bootstrap interval over queries; None for fewer than two."""
+        """95 % bootstrap interval over queries, or 1.96 standard errors of preferences; None for fewer than two."""
         from rankrls.comparison.significance import bootstrap_interval
 
-        if self.judged < 2:
+        if self.judged < 2 or np.isnan(self.standard_error):
             return None
+        if self.unit != "queries":
+            reach = 1.96 * self.standard_error
+            return max(self.value - reach, 0.0), min(self.value + reach, 1.0)
         found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
         return found.low, found.high
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"value": self.value, "standard_error": self.standard_error, "queries": self.judged}
+        return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
 
 
 def measures_for(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ def judge(
 def _judge(measure: RankingMeasure, table: LetorTable, scores: NDArray[np.float64], layout: QueryLayout) -> Judgement:
     docno = None
     if isinstance(measure, Measure) and not measure.uses_sample_weight and measure.choices.ties == "docno":
-        docno = _document_ids(table)
+        docno = document_ids(table)
     values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
     per_query = values[:, 0]
     judged = per_query[~np.isnan(per_query)]
@@ -103,8 +109,8 @@ def _judge(measure: RankingMeasure, table: LetorTable, scores: NDArray[np.float6
     return Judgement(float(average[0]), error, per_query)
 
 
-def _document_ids(table: LetorTable) -> NDArray[Any] | None:
-    """``docid = ...`` of the comments, where every row has one."""
+def document_ids(table: LetorTable) -> NDArray[Any] | None:
+    """``docid = ...`` of the comments, where every row has one; None otherwise."""
     found = [_DOCNO.search(comment) for comment in table.comments] if table.comments else [None]
     return np.array([m.group(1) for m in found if m]) if all(found) else None
 

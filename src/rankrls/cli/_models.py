@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls.cli import _options
+from rankrls.cli._methods import method_of
 from rankrls.metrics import resolve_measure
 
 if TYPE_CHECKING:
@@ -17,53 +18,78 @@ if TYPE_CHECKING:
 
 __all__ = ["Learning", "final_step", "model_scores", "n_features_of", "one_score_a_row"]
 
+_OF_ALL = ("scale", "metric", "convention", "method", "own")
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "kernel": (_options.KERNELS,),
+    "ties": (_options.TIES, "both"),
+    "balance": (_options.BALANCES,),
+}
+
 
 @dataclass(frozen=True)
 class Learning:
-    """The options of ``fit`` and ``cv`` that say how to learn, as they were given."""
+    """The options of ``fit`` and ``cv`` that say how to learn, as they were given.
 
-    kernel: str
-    gamma: str
-    degree: str
-    coef0: str
-    alphas: str
-    ties: str
-    balance: str
-    regression_weight: float
-    scale: str
-    metric: str
-    convention: str
-    rule: str
-    folds: int | None
+    ``own`` are those of the method alone (see :mod:`rankrls.cli._methods`); None was not given.
+    """
+
+    kernel: str = "linear"
+    gamma: str = "auto"
+    degree: str = "3"
+    coef0: str = "1"
+    alphas: str = "auto"
+    ties: str = "include"
+    balance: str = "examples"
+    regression_weight: float = 0.0
+    scale: str = "none"
+    metric: str = "disagreement"
+    convention: str = "letor"
+    rule: str = "best"
+    folds: int | None = None
+    method: str = "rankrls"
+    own: dict[str, Any] = field(default_factory=dict)
 
     def estimator(self) -> Any:
-        """The selecting estimator that the options ask for; a wrong one is a ValueError that names it."""
-        from rankrls.models import RankRLSCV
-
+        """The estimator that the options ask for; a wrong one is a ValueError that names it."""
+        method, own = method_of(self.method, self.own)
         if self.folds is not None and self.folds < 2:
             raise ValueError(f"--cv must be at least 2; got {self.folds}.")
         if not 0.0 <= self.regression_weight <= 1.0:
             raise ValueError(f"--regression-weight must be a number from 0 to 1; got {self.regression_weight:g}.")
         _options.check_choice("--scale", self.scale, _options.SCALES)
-        gamma = _options.parse_numbers("--gamma", self.gamma)
-        if any(g is not None and g <= 0 for g in np.atleast_1d(np.array(gamma, dtype=object))):
-            raise ValueError(f"--gamma must be positive; got {self.gamma!r}.")
-        degree = _options.parse_numbers("--degree", self.degree, int)
-        if any(d is None or d < 1 for d in np.atleast_1d(np.array(degree, dtype=object))):
-            raise ValueError(f"--degree must be at least 1; got {self.degree!r}.")
-        return RankRLSCV(
-            _options.parse_alphas(self.alphas),
-            cv=self.folds,
-            scoring=resolve_measure(self.metric, self.convention),
-            rule=_options.check_choice("--rule", self.rule, _options.RULES),
-            kernel=_options.parse_choices("--kernel", self.kernel, _options.KERNELS),
-            gamma=gamma,
-            degree=degree,
-            coef0=_options.parse_numbers("--coef0", self.coef0),
-            ties=_options.parse_choices("--ties", self.ties, _options.TIES, "both"),
-            balance=_options.parse_choices("--balance", self.balance, _options.BALANCES),
-            regression_weight=self.regression_weight,
-        )
+        for option in fields(self):
+            if option.name in (*_OF_ALL, *method.takes) or getattr(self, option.name) == option.default:
+                continue
+            flag = "--cv" if option.name == "folds" else f"--{option.name.replace('_', '-')}"
+            raise ValueError(f"{flag} means nothing to --method {self.method}.")
+        return method.build(self, own)
+
+    def parsed(self, name: str) -> Any:
+        """What an option's text means; a tuple where it names several values."""
+        text = getattr(self, name)
+        if name == "alphas":
+            return _options.parse_alphas(text)
+        if name == "rule":
+            return _options.check_choice("--rule", text, _options.RULES)
+        if name in _CHOICES:
+            return _options.parse_choices(f"--{name}", text, *_CHOICES[name])
+        values = _options.parse_numbers(f"--{name}", text, int if name == "degree" else float)
+        if name == "gamma" and any(g is not None and g <= 0 for g in np.atleast_1d(np.array(values, dtype=object))):
+            raise ValueError(f"--gamma must be positive; got {text!r}.")
+        if name == "degree" and any(d is None or d < 1 for d in np.atleast_1d(np.array(values, dtype=object))):
+            raise ValueError(f"--degree must be at least 1; got {text!r}.")
+        return values
+
+    def parsed_one(self, name: str) -> Any:
+        """The same, for a method that takes one value."""
+        value = self.parsed(name)
+        if isinstance(value, tuple):
+            raise ValueError(f"--{name} of --method {self.method} is one value; got {getattr(self, name)!r}.")
+        return value
+
+    def measure(self) -> Any:
+        """What to choose by."""
+        return resolve_measure(self.metric, self.convention)
 
     def scaler(self) -> Any:
         """A scaler that looks at one query at a time, or None."""

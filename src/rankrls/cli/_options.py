@@ -19,18 +19,22 @@ __all__ = [
     "Features",
     "Folds",
     "Gamma",
+    "Ids",
     "Json",
     "Kernel",
     "Measures",
     "Metric",
+    "Pairs",
     "Quiet",
     "RegressionWeight",
     "Rule",
     "Scale",
+    "TestPairs",
     "Threads",
     "Ties",
     "Train",
     "Vali",
+    "ValiPairs",
     "Verbose",
     "check_choice",
     "parse_alphas",
@@ -44,6 +48,7 @@ TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
 SCALES = ("none", "minmax", "standard")
 RULES = ("best", "one_se")
+IDS = ("row", "docid", "comment")
 
 Train = Annotated[
     Path,
@@ -82,7 +87,38 @@ Scale = Annotated[
     str, typer.Option("--scale", metavar="WORD", help="Scale features inside each query: none, minmax or standard.")
 ]
 Metric = Annotated[
-    str, typer.Option("--metric", metavar="NAME", help="Choose by: disagreement, map, ndcg@10, p@5, mrr, tau, ...")
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Choose by: disagreement (the default), map, ndcg@10, p@5, mrr, tau, ...; pair_accuracy with --pairs.",
+    ),
+]
+Pairs = Annotated[
+    Path | None,
+    typer.Option(
+        "--pairs",
+        metavar="FILE",
+        help="Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and where "
+        "wanted strength, weight, group, by commas or tabs, with or without a line that names the columns.",
+    ),
+]
+ValiPairs = Annotated[
+    Path | None,
+    typer.Option("--vali-pairs", metavar="FILE", help="Choose by these preferences: rows of --vali, else of TRAIN."),
+]
+TestPairs = Annotated[
+    Path | None,
+    typer.Option("--test-pairs", metavar="FILE", help="Judge by these preferences: rows of --test, else of TRAIN."),
+]
+Ids = Annotated[
+    str,
+    typer.Option(
+        "--ids",
+        metavar="WORD",
+        help="What names an item in a table of preferences. row: the number of its row, from 0; docid: what follows "
+        "'docid =' in its comment; comment: its whole comment.",
+    ),
 ]
 Measures = Annotated[
     str | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["Report", "plain_json"]
 
 _WIDTH = 110  # of tables that go into a file or a pipe
+_PAUSE = 0.5  # seconds between lines of progress
 
 
 @dataclass
@@ -39,11 +40,14 @@ class Report:
             raise ValueError("--verbose and --quiet exclude each other.")
 
     @contextmanager
-    def working(self, part: str, what: str) -> Iterator[None]:
-        """Show ``what`` while it is being done, on a terminal; add its seconds to ``part``."""
+    def working(self, part: str, what: str) -> Iterator[Callable[[str], None]]:
+        """Show ``what`` while it is being done, on a terminal; add its seconds to ``part``.
+
+        What it yields may be told how far the work has come.
+        """
         start = perf_counter()
-        with _spinner(what) if self._shows_progress() else _nothing():
-            yield
+        with _spinner(what) if self._shows_progress() else _lines(what if self.verbose else None) as say:
+            yield say
         took = perf_counter() - start
         self.seconds[part] = self.seconds.get(part, 0.0) + took
         if self.verbose:
@@ -89,19 +93,28 @@ class Report:
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+def _lines(what: str | None) -> Iterator[Callable[[str], None]]:
+    """A line now and then; none at all where ``what`` is None."""
+    last = -math.inf
+
+    def say(text: str) -> None:
+        nonlocal last
+        if what is not None and perf_counter() - last > _PAUSE:
+            last = perf_counter()
+            print(f"rankrls: {what}: {text}", file=sys.stderr, flush=True)
+
+    yield say
 
 
 @contextmanager
-def _spinner(what: str) -> Iterator[None]:
+def _spinner(what: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(what, total=None)
+        yield lambda text: progress.update(task, description=f"{what}: {text}")
 
 
 def plain_json(value: Any) -> Any:

@@ -1,7 +1,8 @@
-"""What ``fit`` and ``cv`` have in common: reading, choosing, judging, printing."""
+"""What ``fit`` and ``cv`` have in common: reading, choosing, judging."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,29 +10,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankrls.cli import _options
-from rankrls.cli._data import describe, describe_rows, read
-from rankrls.cli._judging import Judgement, judge, measures_for, show
+from rankrls.cli._data import read
+from rankrls.cli._judging import Judgement, judge, measures_for
+from rankrls.cli._methods import METHODS, Method
 from rankrls.cli._models import Learning, with_scaler
+from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
 from rankrls.metrics import resolve_measure
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import LetorTable, PairTable
 
-__all__ = [
-    "Plan",
-    "Trained",
-    "as_dict",
-    "judge_all",
-    "plan",
-    "print_choice",
-    "print_data",
-    "print_measures",
-    "read_tables",
-    "train",
-]
+__all__ = ["Data", "PairFiles", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
-Tables = dict[str, "LetorTable"]
+_OF_LABELS = ("ties", "balance", "regression_weight")
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """Where preferences come from, and what names an item there."""
+
+    train: Path | None = None
+    validation: Path | None = None
+    test: Path | None = None
+    ids: str = "row"
 
 
 @dataclass(frozen=True)
@@ -42,43 +44,90 @@ class Plan:
     estimator: Any
     scaler: Any
     measures: tuple[str, ...] | None
+    pair_files: PairFiles
+
+    @property
+    def method(self) -> Method:
+        """The learner."""
+        return METHODS[self.learning.method]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows."""
+
+    tables: dict[str, LetorTable]
+    pairs: dict[str, PairTable]
+
+    def rows_of(self, role: str) -> LetorTable:
+        """The items that a role's preferences are between."""
+        return self.tables.get(role, self.tables["train"])
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The fitted estimator, and the model to save: the same, or a pipeline that ends in it."""
+    """The fitted estimator; the model to save, which is the same or a pipeline that ends in it; was it cut short."""
 
     estimator: Any
     model: Any
+    interrupted: bool = False
 
 
-def plan(learning: Learning, *, vali: Path | None, measures: str | None) -> Plan:
+def plan(learning: Learning, *, vali: Path | None, measures: str | None, pairs: PairFiles | None = None) -> Plan:
     """Check the options before any file is read."""
-    if vali is not None and learning.folds is not None:
+    pairs = pairs or PairFiles()
+    if learning.folds is not None and vali is not None:
         raise ValueError("--vali and --cv exclude each other: choose by validation data or by folds.")
     names = None if measures is None else _options.parse_names("--metrics", measures)
     for name in names or ():
         resolve_measure(name, learning.convention)
-    return Plan(learning, learning.estimator(), learning.scaler(), names)
+    out = Plan(learning, learning.estimator(), learning.scaler(), names, pairs)
+    _check_pairs(out, vali)
+    return out
 
 
-def read_tables(
+def _check_pairs(plan: Plan, vali: Path | None) -> None:
+    files, learning = plan.pair_files, plan.learning
+    _options.check_choice("--ids", files.ids, _options.IDS)
+    if files.train is None:
+        if files.validation is not None:
+            raise ValueError("--vali-pairs needs --pairs: a model of labels is chosen by --vali or --cv.")
+        return
+    if not plan.method.learns_pairs:
+        able = ", ".join(m.name for m in METHODS.values() if m.learns_pairs)
+        raise ValueError(f"--method {learning.method} does not learn from --pairs; these do: {able}.")
+    if (vali is not None or files.validation is not None) and not plan.method.validates_pairs:
+        able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
+        raise ValueError(
+            f"--method {learning.method} chooses among --pairs by leaving some out; validation data are for --method "
+            f"{able}."
+            if able
+            else f"--method {learning.method} chooses among --pairs by leaving some out, not by validation data."
+        )
+    if learning.folds is not None and files.validation is not None:
+        raise ValueError("--vali-pairs and --cv exclude each other: choose by validation data or by folds.")
+    for name in _OF_LABELS:
+        if getattr(learning, name) != getattr(Learning(), name):
+            raise ValueError(f"--{name.replace('_', '-')} is about labels, and means nothing with --pairs.")
+
+
+def read_data(
     report: Report, files: dict[str, Path | None], plan: Plan, everything: bool, features: int | None
-) -> Tables:
+) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
     if features is not None and features < 1:
         raise ValueError(f"--features must be at least 1; got {features}.")
-    out: Tables = {}
+    tables: dict[str, LetorTable] = {}
     dense: Any = "auto" if plan.scaler is None else True  # scaling fills what was 0
     zero_based: Any = "auto"
     for role, path in files.items():
         if path is None:
             continue
-        queries: Any = "ignored" if everything else "required"
+        queries: Any = "ignored" if everything else "optional" if plan.pair_files.train else "required"
         try:
             table = read(path, report, queries=queries, n_features=features, zero_based=zero_based, dense=dense)
         except ValueError as error:
-            if not out:
+            if not tables:
                 raise
             had = f"{files['train']} has {features} features; --features N sets another number"
             raise ValueError(f"{error} ({had}.)") from error
@@ -86,30 +135,73 @@ def read_tables(
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
-                table = replace(table, X=_scaled(plan.scaler, table, first=not out))
-        out[role] = table
-    return out
+                table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
+        tables[role] = table
+    data = Data(tables, {})
+    for role in ("train", "validation", "test"):
+        path = getattr(plan.pair_files, role)
+        if path is not None:
+            data.pairs[role] = read_pairs(path, data.rows_of(role), plan.pair_files.ids, report)
+    return data
 
 
 def _scaled(scaler: Any, table: LetorTable, *, first: bool) -> Any:
     return (scaler.fit_transform if first else scaler.transform)(table.X, qid=table.qid)
 
 
-def train(plan: Plan, tables: Tables, report: Report) -> Trained:
-    """Choose and fit."""
-    data, vali = tables["train"], tables.get("validation")
-    estimator = plan.estimator
-    with report.working("fitting", "choosing and fitting"):
-        if vali is None:
-            estimator.fit(data.X, data.y, qid=data.qid)
-        else:
-            estimator.fit(data.X, data.y, qid=data.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid)
-    if estimator.alpha_at_edge_:
+def train(plan: Plan, data: Data, report: Report) -> Trained:
+    """Choose and fit. Where the user interrupts and the estimator has kept its best model so far, that is it."""
+    estimator, interrupted = plan.estimator, False
+    with report.working("fitting", "choosing and fitting") as say:
+        if hasattr(estimator, "verbose"):
+            estimator.verbose = _progress(say, plan.learning.metric)
+        try:
+            _fit(estimator, data)
+        except KeyboardInterrupt:
+            if not getattr(estimator, "interrupted_", False):
+                raise
+            interrupted = True
+        finally:
+            if hasattr(estimator, "verbose"):
+                estimator.verbose = 0
+    if getattr(estimator, "alpha_at_edge_", False) and not interrupted:
         report.note(
             f"the chosen alpha, {estimator.alpha_:.3g}, is the {_edge(estimator)} of its grid: a wider one "
             "(--alphas lo:hi:n) may do better."
         )
-    return Trained(estimator, with_scaler(plan.scaler, estimator))
+    return Trained(estimator, with_scaler(plan.scaler, estimator), interrupted)
+
+
+def _fit(estimator: Any, data: Data) -> None:
+    given: dict[str, Any] = {}
+    if "validation" in data.tables:
+        vali = data.tables["validation"]
+        given["X_val"] = vali.X
+        if "validation" not in data.pairs:
+            given |= {"y_val": vali.y, "qid_val": vali.qid}
+    table = data.tables["train"]
+    if "train" not in data.pairs:
+        estimator.fit(table.X, table.y, qid=table.qid, **given)
+        return
+    pairs, judging = data.pairs["train"], data.pairs.get("validation")
+    given |= {"strength": pairs.strength, "weight": pairs.weight}
+    if pairs.groups is not None:
+        given["groups"] = pairs.groups
+    if judging is not None:
+        given |= {"winners_val": judging.winners, "losers_val": judging.losers}
+        given |= {"strength_val": judging.strength, "weight_val": judging.weight}
+    estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
+
+
+def _progress(say: Callable[[str], None], metric: str) -> Callable[[Any], None]:
+    """What a learner that goes step by step tells after each step."""
+
+    def tell(step: Any) -> None:
+        best = step.best_score
+        found = "" if best is None or np.isnan(best) else f", {metric} so far {best:.4f}"
+        say(f"iteration {step.iteration}{found}")
+
+    return tell
 
 
 def _edge(estimator: Any) -> str:
@@ -118,83 +210,29 @@ def _edge(estimator: Any) -> str:
     return "largest" if estimator.alpha_**2 > middle else "smallest"
 
 
-def judge_all(plan: Plan, tables: Tables, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:
+def judge_all(plan: Plan, data: Data, trained: Trained) -> dict[str, dict[str, Judgement]]:
     """The measures on validation data or held-out training queries, and on the test data."""
     metric, convention = plan.learning.metric, plan.learning.convention
     out: dict[str, dict[str, Judgement]] = {}
-    with report.working("judging", "judging"):
-        for role, table in tables.items():
-            if role == "train" and "validation" in tables:
+    for role in ("train", "validation", "test"):
+        if role == "train":
+            if {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
                 continue
-            held_out = role == "train"
-            scores = trained.estimator.held_out_scores_ if held_out else trained.estimator.predict(table.X)
+            scores = getattr(trained.estimator, "held_out_scores_", None)
             if scores is None:
                 continue
-            names = plan.measures if plan.measures is not None else measures_for(table.y, (metric,))
-            out["held out" if held_out else role] = judge(
-                names, convention, table, scores, must_judge=plan.measures or ()
-            )
+        elif role in data.pairs:
+            table = data.rows_of(role)
+            qid = table.qid if "train" not in data.pairs else None
+            out[role] = {MEASURE: judge_pairs(data.pairs[role], trained.estimator.predict(table.X), qid)}
+            continue
+        elif role in data.tables:
+            scores = trained.estimator.predict(data.tables[role].X)
+        else:
+            continue
+        table = data.rows_of(role)
+        names = plan.measures if plan.measures is not None else measures_for(table.y, (metric,))
+        out["held out" if role == "train" else role] = judge(
+            names, convention, table, scores, must_judge=plan.measures or ()
+        )
     return out
-
-
-def as_dict(
-    command: str, plan: Plan, tables: Tables, trained: Trained, judged: dict[str, dict[str, Judgement]], report: Report
-) -> dict[str, Any]:
-    """Everything, for JSON."""
-    estimator = trained.estimator
-    return {
-        "command": command,
-        "data": {role: describe(table) for role, table in tables.items()},
-        "scale": plan.learning.scale,
-        "chosen": {**estimator.best_params_, "alpha": estimator.alpha_},
-        "alpha_at_edge": bool(estimator.alpha_at_edge_),
-        "selection": {
-            "how": estimator.selection_,
-            "rule": estimator.rule,
-            "measure": plan.learning.metric,
-            "convention": plan.learning.convention,
-            "value": estimator.best_score_,
-            "standard_error": estimator.best_score_error_,
-        },
-        "measures": {
-            role.replace(" ", "_"): {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()
-        },
-        "seconds": report.seconds,
-        "notes": report.notes,
-    }
-
-
-def print_data(report: Report, tables: Tables) -> None:
-    """What was read."""
-    rows = describe_rows({role: describe(table) for role, table in tables.items()})
-    report.print_table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)
-
-
-def print_choice(report: Report, plan: Plan, trained: Trained) -> None:
-    """What was chosen, and by what."""
-    estimator = trained.estimator
-    chosen = {**estimator.best_params_, "alpha": estimator.alpha_}
-    rows = [[name, f"{v:.6g}" if isinstance(v, float) else str(v)] for name, v in chosen.items()]
-    if plan.learning.scale != "none":
-        rows.append(["scale", f"{plan.learning.scale}, inside each query"])
-    rows.append([plan.learning.metric, show(estimator.best_score_, estimator.best_score_error_)])
-    grid = len(estimator.cv_results_["alpha"])
-    report.print_table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
-
-
-def print_measures(report: Report, trained: Trained, judged: dict[str, dict[str, Judgement]]) -> None:
-    """One line a measure, one column a set of rankings."""
-    if not judged:
-        return
-    names = list(dict.fromkeys(name for found in judged.values() for name in found))
-    rows = [
-        [
-            name,
-            *(
-                show(found[name].value, found[name].standard_error) if name in found else ""
-                for found in judged.values()
-            ),
-        ]
-        for name in names
-    ]
-    report.print_table("Measures, ± standard error over queries", ["", *judged], rows)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls.cli import _options as options
+from rankrls.cli._methods import MethodName, with_method_options
 from rankrls.cli._report import Report
 
 EXAMPLES = "Example: rankrls cv train.txt --scale minmax --metric ndcg@10 --ties both --alphas 1e-3:1e3:13"
 
 
+@with_method_options
 def command(
     train: options.Train,
+    method: MethodName = "rankrls",
     vali: options.Vali = None,
+    pairs: options.Pairs = None,
+    vali_pairs: options.ValiPairs = None,
+    ids: options.Ids = "row",
     kernel: options.Kernel = "linear",
     gamma: options.Gamma = "auto",
     degree: options.Degree = "3",
@@ -22,7 +28,7 @@ def command(
     balance: options.Balance = "examples",
     regression_weight: options.RegressionWeight = 0.0,
     scale: options.Scale = "none",
-    metric: options.Metric = "disagreement",
+    metric: options.Metric = None,
     metrics: options.Measures = None,
     convention: options.Convention = "letor",
     rule: options.Rule = "best",
@@ -33,31 +39,39 @@ def command(
     threads: options.Threads = None,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
+    **method_options: Any,
 ) -> None:
     """Judge every candidate model, save none.
 
-    By leaving out each query in turn (exactly, and without refitting), by --cv K folds of queries, or by --vali.
+    By leaving out each query (or preference) in turn, exactly and without refitting, by --cv K folds of them, or by
+    --vali.
     """
     report = Report(as_json, verbose, quiet)
-    from rankrls.cli import _data, _training
+    from rankrls.cli import _data, _findings, _training
     from rankrls.cli._models import Learning
 
+    metric = metric or ("disagreement" if pairs is None else "pair_accuracy")
     learning = Learning(
-        kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule, folds
+        *(kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule),
+        *(folds, method, method_options),
     )
     with _data.limited_threads(threads):
-        plan = _training.plan(learning, vali=vali, measures=metrics)
-        tables = _training.read_tables(report, {"train": train, "validation": vali}, plan, everything, features)
-        trained = _training.train(plan, tables, report)
-        judged = _training.judge_all(plan, tables, trained, report)
+        files = _training.PairFiles(pairs, vali_pairs, None, ids)
+        plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
+        data = _training.read_data(report, {"train": train, "validation": vali}, plan, everything, features)
+        trained = _training.train(plan, data, report)
+        if trained.interrupted:
+            raise KeyboardInterrupt
+        with report.working("judging", "judging"):
+            judged = _training.judge_all(plan, data, trained)
     curve, best = _curve(trained.estimator)
     if as_json:
-        result = _training.as_dict("cv", plan, tables, trained, judged, report)
+        result = _findings.as_dict("cv", plan, data, trained, judged, report)
         report.print_json(result | {"curve": curve, "best_index": best})
         return
-    _training.print_data(report, tables)
+    _findings.print_data(report, data)
     _print_curve(report, plan, trained.estimator, curve, best)
-    _training.print_measures(report, trained, judged)
+    _findings.print_measures(report, judged)
 
 
 def _curve(estimator: Any) -> tuple[list[dict[str, Any]], int]:

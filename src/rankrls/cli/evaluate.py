@@ -27,6 +27,16 @@ Scores = Annotated[
 ]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Also print each query's value.")]
 
+Pairs = Annotated[
+    Path | None,
+    typer.Option(
+        "--pairs",
+        metavar="FILE",
+        help="Judge by these preferences between DATA's rows instead of its labels: winner, loser and where wanted "
+        "strength, weight, group (see rankrls fit --help).",
+    ),
+]
+
 
 def command(
     files: Files,
@@ -34,6 +44,8 @@ def command(
     metrics: options.Measures = None,
     convention: options.Convention = "letor",
     per_query: PerQuery = False,
+    pairs: Pairs = None,
+    ids: options.Ids = "row",
     everything: options.Everything = False,
     as_json: options.Json = False,
     threads: options.Threads = None,
@@ -50,13 +62,22 @@ def command(
     from rankrls.cli import _judging
     from rankrls.cli._data import describe, limited_threads
 
+    options.check_choice("--ids", ids, options.IDS)
+    if pairs is not None:
+        for flag, given in (("--metrics", metrics), ("--per-query", per_query or None)):
+            if given is not None:
+                raise ValueError(f"{flag} is about labels, and --pairs judges by preferences: give one of the two.")
+    queries: Any = "ignored" if everything else "required" if pairs is None else "optional"
     names = None if metrics is None else options.parse_names("--metrics", metrics)
     for name in names or ("map",):
         _judging.resolve_measure(name, convention)
     with limited_threads(threads):
-        table, values = (
-            _from_file(files, scores, everything, report) if scores else _from_model(files, everything, report)
+        table, values, by_query = (
+            _from_file(files, scores, queries, report) if scores else _from_model(files, queries, report)
         )
+        if pairs is not None:
+            _judge_pairs(pairs, ids, table, values, by_query, str(scores or files[0]), report)
+            return
         with report.working("judging", "judging"):
             found = _judging.judge(
                 names or _judging.measures_for(table.y), convention, table, values, must_judge=names or ()
@@ -96,7 +117,33 @@ def command(
     report.print_table(what, ["", "mean", "95 % interval", "queries"], rows)
 
 
-def _from_model(files: list[Path], everything: bool, report: Report) -> tuple[LetorTable, Any]:
+def _judge_pairs(
+    path: Path, ids: str, table: LetorTable, scores: Any, by_query: bool, whose: str, report: Report
+) -> None:
+    from rankrls.cli._data import describe
+    from rankrls.cli._judging import show
+    from rankrls.cli._pairs import MEASURE, describe_pairs, judge_pairs, read_pairs
+
+    if by_query and table.qid is None:
+        raise ValueError(f"{table.path}: the model was fitted with queries, so every line needs a qid.")
+    pairs = read_pairs(path, table, ids, report)
+    with report.working("judging", "judging"):
+        found = judge_pairs(pairs, scores, table.qid if by_query else None)
+    ends = found.interval()
+    if report.as_json:
+        result = {"command": "evaluate", "scores_of": whose, "data": describe(table), "pairs": describe_pairs(pairs)}
+        measures = {MEASURE: {**found.as_dict(), "interval": ends, "confidence": 0.95}}
+        report.print_json(result | {"measures": measures})
+        return
+    interval = "-" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
+    report.print_table(
+        f"{whose} on {path}",
+        ["", "share", "95 % interval", "preferences"],
+        [[MEASURE, show(found.value), interval, str(found.judged)]],
+    )
+
+
+def _from_model(files: list[Path], queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:
     from rankrls.cli._data import read_for_model
     from rankrls.cli._models import final_step, model_scores, n_features_of, one_score_a_row
     from rankrls.persistence import load, read_info
@@ -106,29 +153,30 @@ def _from_model(files: list[Path], everything: bool, report: Report) -> tuple[Le
     path, data = files
     with report.working("loading", f"loading {path}"):
         info, model = read_info(path), load(path)
-    if everything and getattr(final_step(model), "_fitted_with_qid", False):
+    by_query = bool(getattr(final_step(model), "_fitted_with_qid", False))
+    if queries == "ignored" and by_query:
         raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
     table = read_for_model(
         data,
         report,
-        queries="ignored" if everything else "required",
+        queries=queries,
         n_features=n_features_of(model),
         zero_based=info["given"].get("zero_based", "auto"),
     )
     with report.working("scoring", "scoring"):
-        return table, one_score_a_row(model_scores(model, table))
+        return table, one_score_a_row(model_scores(model, table)), by_query
 
 
-def _from_file(files: list[Path], scores: Path, everything: bool, report: Report) -> tuple[LetorTable, Any]:
+def _from_file(files: list[Path], scores: Path, queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:
     from rankrls.cli._data import read
 
     if len(files) != 1:
         raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
-    table = read(files[0], report, queries="ignored" if everything else "required")
+    table = read(files[0], report, queries=queries)
     values = _read_scores(scores)
     if len(values) != table.n_rows:
         raise ValueError(f"{scores} has {len(values)} scores, but {files[0]} has {table.n_rows} rows.")
-    return table, values
+    return table, values, False
 
 
 def _read_scores(path: Path) -> Any:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._methods import MethodName, with_method_options
 from rankrls.cli._report import Report
 
-EXAMPLES = "Example: rankrls fit train.txt --vali vali.txt --test test.txt --scale minmax --metric map --model m.skops"
+if TYPE_CHECKING:
+    from rankrls.cli._training import Trained
+
+EXAMPLES = (
+    "Example: rankrls fit train.txt --vali vali.txt --test test.txt --scale minmax --metric map --model m.skops   "
+    "(or from preferences: rankrls fit items.txt --pairs votes.csv --ids docid --model m.skops)"
+)
+_INTERRUPTED = 130
 
 Model = Annotated[
     Path, typer.Option("--model", "-m", metavar="FILE", show_default=False, help="Where the model is saved (.skops).")
@@ -20,11 +28,17 @@ Test = Annotated[
 ]
 
 
+@with_method_options
 def command(
     train: options.Train,
     model: Model,
+    method: MethodName = "rankrls",
     vali: options.Vali = None,
     test: Test = None,
+    pairs: options.Pairs = None,
+    vali_pairs: options.ValiPairs = None,
+    test_pairs: options.TestPairs = None,
+    ids: options.Ids = "row",
     kernel: options.Kernel = "linear",
     gamma: options.Gamma = "auto",
     degree: options.Degree = "3",
@@ -34,7 +48,7 @@ def command(
     balance: options.Balance = "examples",
     regression_weight: options.RegressionWeight = 0.0,
     scale: options.Scale = "none",
-    metric: options.Metric = "disagreement",
+    metric: options.Metric = None,
     metrics: options.Measures = None,
     convention: options.Convention = "letor",
     rule: options.Rule = "best",
@@ -45,48 +59,69 @@ def command(
     threads: options.Threads = None,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
+    **method_options: Any,
 ) -> None:
     """Choose, fit, judge and save a model.
 
     Every value of alpha is judged, by validation data or by leaving out each query in turn, at about the price of one
-    fit. The model file says where it comes from (see rankrls info).
+    fit. The model file says where it comes from (see rankrls info). A method that goes step by step keeps its best
+    model where it is interrupted (Ctrl-C): it is saved, and the exit status is 130.
     """
     report = Report(as_json, verbose, quiet)
-    from rankrls.cli import _data, _training
+    from rankrls.cli import _data, _findings, _training
     from rankrls.cli._models import Learning
 
+    metric = metric or ("disagreement" if pairs is None else "pair_accuracy")
     learning = Learning(
-        kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule, folds
+        *(kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule),
+        *(folds, method, method_options),
     )
     with _data.limited_threads(threads):
-        plan = _training.plan(learning, vali=vali, measures=metrics)
+        files = _training.PairFiles(pairs, vali_pairs, test_pairs, ids)
+        plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
         _data.check_target(model)
-        tables = _training.read_tables(
+        data = _training.read_data(
             report, {"train": train, "validation": vali, "test": test}, plan, everything, features
         )
-        trained = _training.train(plan, tables, report)
-        judged = _training.judge_all(plan, tables, trained, report)
-        _save(model, plan, tables, trained, judged, report)
+        trained = _training.train(plan, data, report)
+        judged: Any = {}
+        if trained.interrupted:
+            _say_what_is_kept(trained, report)
+        else:
+            with report.working("judging", "judging"):
+                judged = _training.judge_all(plan, data, trained)
+        _save(model, plan, data, trained, judged, report)
     if as_json:
-        report.print_json(_training.as_dict("fit", plan, tables, trained, judged, report) | {"model": str(model)})
+        report.print_json(_findings.as_dict("fit", plan, data, trained, judged, report) | {"model": str(model)})
     elif not quiet:
-        _training.print_data(report, tables)
-        _training.print_choice(report, plan, trained)
-        _training.print_measures(report, trained, judged)
+        _findings.print_data(report, data)
+        _findings.print_choice(report, plan, trained)
+        _findings.print_measures(report, judged)
         took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
         print(f"Saved {model}   ({took})")
+    if trained.interrupted:
+        raise typer.Exit(_INTERRUPTED)
 
 
-def _save(path: Path, plan: Any, tables: Any, trained: Any, judged: Any, report: Report) -> None:
-    from rankrls.cli._data import describe
+def _say_what_is_kept(trained: Trained, report: Report) -> None:
+    n_iter = getattr(trained.estimator, "n_iter_", None)
+    what = "" if n_iter is None else f", alpha {trained.estimator.alpha_:.3g} after {n_iter} iterations"
+    report.note(f"interrupted: the best model found so far is kept{what}; it is saved without further judgement.")
+
+
+def _save(path: Path, plan: Any, data: Any, trained: Trained, judged: Any, report: Report) -> None:
+    from rankrls.cli import _findings
     from rankrls.cli._report import plain_json
     from rankrls.persistence import save
 
     given = {
-        "data": {role: describe(table) for role, table in tables.items()},
-        "zero_based": bool(tables["train"].zero_based),
+        **_findings.described(data),
+        "zero_based": bool(data.tables["train"].zero_based),
+        "method": plan.learning.method,
         "scale": plan.learning.scale,
-        "measures": {role: {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()},
+        "measures": _findings.measured(judged),
     }
+    if trained.interrupted:
+        given["interrupted"] = True
     with report.working("saving", f"saving {path}"):
         save(trained.model, path, provenance=plain_json(given))

@@ -33,21 +33,23 @@ def command(model: Model, as_json: options.Json = False) -> None:
         return
     given = info.pop("given", {})
     selection = info.pop("selection", None)
-    data, measures = given.pop("data", {}), given.pop("measures", {})
+    data, pairs, measures = given.pop("data", {}), given.pop("pairs", {}), given.pop("measures", {})
     report.print_table(str(model), ["", ""], _rows(info) + _rows(given), left=2)
     if selection:
         report.print_table("Selection", ["", ""], _rows(selection), left=2)
-    if isinstance(data, dict) and all(isinstance(part, dict) for part in data.values()) and data:
-        columns = ["rows", "queries", "features"]
-        rows = [
-            [role, shortened(str(part.get("path"))), *(part.get(name) for name in columns)]
-            for role, part in data.items()
-        ]
-        for row, part in zip(rows, data.values(), strict=True):
-            row.append(str(part.get("sha256"))[:16])
-        report.print_table("Data", ["", "file", *columns, "sha256 begins"], rows, left=2)
-    elif data:
-        report.print_table("Data", ["", ""], _rows({"data": data}), left=2)
+    for title, files, columns in (
+        ("Data", data, ["rows", "queries", "features"]),
+        ("Preferences", pairs, ["preferences", "items", "groups"]),
+    ):
+        if isinstance(files, dict) and all(isinstance(part, dict) for part in files.values()) and files:
+            rows = [
+                [role, shortened(str(part.get("path"))), *(_cell(part.get(name)) for name in columns)]
+                + [str(part.get("sha256"))[:16]]
+                for role, part in files.items()
+            ]
+            report.print_table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)
+        elif files:
+            report.print_table(title, ["", ""], _rows({title.lower(): files}), left=2)
     if isinstance(measures, dict):
         for role, found in measures.items():
             _print_measures(report, role, found)
@@ -62,6 +64,10 @@ def _print_measures(report: Report, role: str, found: Any) -> None:
         for name, entry in found.items()
     ]
     report.print_table(f"Measures, {role}", ["", "mean", "std. error"], rows)
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else str(value)
 
 
 def _rows(values: dict[str, Any]) -> list[list[str]]:

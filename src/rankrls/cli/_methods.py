@@ -1,0 +1,180 @@
+"""The learners that ``fit`` and ``cv`` know by name: one row a method, with its estimator and its own options.
+
+Nothing heavy is imported here: ``--help`` reads the table.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankrls.cli import _options
+
+if TYPE_CHECKING:
+    from rankrls.cli._models import Learning
+
+__all__ = ["METHODS", "Method", "MethodName", "MethodOption", "method_of", "with_method_options"]
+
+
+@dataclass(frozen=True)
+class MethodOption:
+    """An option of some methods only. The estimator's own default holds where it is not given.
+
+    Attributes
+    ----------
+    name : str
+        The estimator's parameter; the flag is ``--`` and the name with dashes.
+    kind : type
+        int, float, str or bool.
+    metavar, help : str
+    choices : tuple of str
+        The words that are allowed, where only some are.
+    least : float or None
+        The smallest number allowed.
+    """
+
+    name: str
+    kind: type
+    metavar: str
+    help: str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+
+    @property
+    def flag(self) -> str:
+        """As it is written on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that cannot be."""
+        if self.choices:
+            _options.check_choice(self.flag, value, self.choices)
+        if self.kind is float and not math.isfinite(value):
+            raise ValueError(f"{self.flag} needs a finite number; got {value!r}.")
+        if self.least is not None and value < self.least:
+            raise ValueError(f"{self.flag} must be at least {self.least:g}; got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner.
+
+    Attributes
+    ----------
+    name, summary : str
+        What ``--method`` calls it, and what its help says.
+    build : callable
+        The estimator, from the shared options and those of ``options`` that were given.
+    takes : tuple of str
+        The shared options (fields of ``Learning``) that mean something to it; another one that is changed from its
+        default is refused.
+    options : tuple of MethodOption
+    reports : tuple of str
+        Fitted attributes that say what was chosen, beside ``best_params_``.
+    learns_pairs : bool
+        Whether it has ``fit_pairs``.
+    validates_pairs : bool
+        Whether ``fit_pairs`` takes validation data.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[Learning, dict[str, Any]], Any]
+    takes: tuple[str, ...]
+    options: tuple[MethodOption, ...] = ()
+    reports: tuple[str, ...] = ("alpha_",)
+    learns_pairs: bool = False
+    validates_pairs: bool = False
+
+
+def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import RankRLSCV
+
+    return RankRLSCV(
+        learning.parsed("alphas"),
+        cv=learning.folds,
+        scoring=learning.measure(),
+        rule=learning.parsed("rule"),
+        **{name: learning.parsed(name) for name in ("kernel", "gamma", "degree", "coef0", "ties", "balance")},
+        regression_weight=learning.regression_weight,
+        **given,
+    )
+
+
+_GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "rankrls",
+            "exact, by one factorisation",
+            _rankrls,
+            (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
+            learns_pairs=True,
+        ),
+    )
+}
+
+MethodName = Annotated[
+    str,
+    typer.Option("--method", metavar="NAME", help="; ".join(f"{m.name}: {m.summary}" for m in METHODS.values()) + "."),
+]
+
+
+def method_of(name: str, given: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
+    """The method, and the options of its own that were given, checked.
+
+    Raises
+    ------
+    ValueError
+        For a name that is none, for a value that cannot be, and for an option of another method.
+    """
+    method = METHODS[_options.check_choice("--method", name, tuple(METHODS))]
+    given = {key: value for key, value in given.items() if value is not None}
+    own = {option.name: option for option in method.options}
+    for key, value in given.items():
+        if key not in own:
+            others = [m.name for m in METHODS.values() if any(o.name == key for o in m.options)]
+            raise ValueError(
+                f"--{key.replace('_', '-')} is an option of --method {' and '.join(others)}, not of {name}."
+            )
+        own[key].check(value)
+    return method, given
+
+
+def with_method_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all methods; it gets them as keywords of its ``**method_options``."""
+    signature = inspect.signature(command, eval_str=True)
+    known: dict[str, tuple[MethodOption, list[str]]] = {}
+    for method in METHODS.values():
+        for option in method.options:
+            known.setdefault(option.name, (option, []))[1].append(method.name)
+    extra = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                option.kind | None,
+                typer.Option(option.flag, metavar=option.metavar, help=f"{', '.join(methods)}: {option.help}"),
+            ],
+        )
+        for option, methods in known.values()
+    ]
+    named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+
+    @functools.wraps(command)
+    def wrapper(**arguments: Any) -> None:
+        command(**arguments)
+
+    whole = signature.replace(parameters=[*named, *extra])
+    wrapper.__signature__ = whole  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in whole.parameters.values()}
+    return wrapper

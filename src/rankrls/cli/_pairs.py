@@ -1,0 +1,121 @@
+"""Preferences on the command line: read, described, judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.cli._judging import Judgement, document_ids
+from rankrls.metrics import preference_accuracy
+
+if TYPE_CHECKING:
+    from rankrls.cli._report import Report
+    from rankrls.io import LetorTable, PairTable
+
+__all__ = ["MEASURE", "describe_pairs", "judge_pairs", "pair_rows", "read_pairs"]
+
+MEASURE = "pair_accuracy"
+
+
+def read_pairs(path: Path, table: LetorTable, ids: str, report: Report) -> PairTable:
+    """The preferences of a file between the rows of a table.
+
+    Parameters
+    ----------
+    path : path
+    table : LetorTable
+    ids : {"row", "docid", "comment"}
+        What names an item: its row, counted from 0; what stands behind "docid =" in its comment; or its comment.
+    report : Report
+
+    Raises
+    ------
+    ValueError
+        With the line; or where the rows have no such id.
+    """
+    from rankrls.io import load_pairs
+
+    with report.working("reading", f"reading {path}"):
+        return load_pairs(path, n_items=table.n_rows, ids=_item_ids(table, ids))
+
+
+def _item_ids(table: LetorTable, ids: str) -> Any:
+    if ids == "row":
+        return None
+    if ids == "comment":
+        if not table.comments:
+            raise ValueError(f"{table.path}: no line has a comment, so there is nothing for --ids comment to name.")
+        return [*table.comments]
+    found = document_ids(table)
+    if found is None:
+        raise ValueError(f"{table.path}: --ids docid needs 'docid = NAME' in the comment of every line.")
+    return found.tolist()
+
+
+def describe_pairs(pairs: PairTable) -> dict[str, Any]:
+    """What is in a file, for people and for the model's provenance."""
+    return {
+        "path": pairs.path,
+        "sha256": pairs.sha256,
+        "preferences": pairs.n_pairs,
+        "ties": 0 if pairs.strength is None else int((pairs.strength == 0.0).sum()),
+        "items": len(np.unique(np.concatenate((pairs.winners, pairs.losers)))),
+        "groups": None if pairs.groups is None else len(np.unique(pairs.groups)),
+    }
+
+
+def pair_rows(parts: dict[str, dict[str, Any]]) -> list[list[str]]:
+    """Rows of a table of what is in each file."""
+    from rankrls.cli._data import shortened
+
+    return [
+        [
+            role,
+            shortened(part["path"]),
+            str(part["preferences"]),
+            str(part["ties"]),
+            str(part["items"]),
+            "-" if part["groups"] is None else str(part["groups"]),
+        ]
+        for role, part in parts.items()
+    ]
+
+
+def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: Any = None) -> Judgement:
+    """The weighted share of preferences that the scores order rightly.
+
+    The standard error takes groups of preferences, where the file has them, as what is drawn; otherwise each
+    preference. ``qid`` is that of a model which compares items of one query only.
+
+    Raises
+    ------
+    ValueError
+        Where no preference can be judged, and for one between items of two queries.
+    """
+    if qid is not None:
+        across = qid[pairs.winners] != qid[pairs.losers]
+        if across.any():
+            e = int(np.argmax(across))
+            i, j = int(pairs.winners[e]), int(pairs.losers[e])
+            raise ValueError(
+                f"{pairs.path}: preference {e} compares row {i} of query {qid[i]} with row {j} of query {qid[j]}, but "
+                "the model was fitted with queries, and its scores mean something inside a query only."
+            )
+    try:
+        values = preference_accuracy(
+            scores, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, per_pair=True
+        )
+    except ValueError as error:
+        raise ValueError(f"{pairs.path}: {error}") from None
+    judged = ~np.isnan(values)
+    right = values[judged]
+    weight = np.ones(len(right)) if pairs.weight is None else pairs.weight[judged]
+    mean = float(weight @ right / weight.sum())
+    parts = weight * (right - mean)
+    if pairs.groups is not None:
+        parts = np.bincount(np.unique(pairs.groups[judged], return_inverse=True)[1], parts)
+    spread = float(np.sqrt(parts @ parts) / weight.sum()) if len(parts) > 1 else np.nan
+    return Judgement(mean, spread, values, unit="preferences")
