@@ -2,17 +2,6 @@ r"""The dual problem: ``(F K F' + alpha I) c = F y``, ``a = F'c``, ``f = K a``.
 
 Equal to ``a = (LK + alpha I)^-1 L y`` (Pahikkala et al. 2007, theorem 1), but symmetric, so that one symmetric
 eigendecomposition serves every alpha, and without their assumption that K is strictly positive definite.
-
-Hold-out (Pahikkala, Suominen, Boberg, Salakoski 2007): with ``C = F K F' + alpha I`` and ``c = C^-1 F y`` the model
-without the rows U has the coefficients ``c - C^-1_{:,U} e``, where
-
-.. math::
-
-    e = ( C^{-1}_{UU} )^{-1} c_U = ( I - H_{UU} )^{-1} ( F y - H F y )_U , \qquad H = F K F' C^{-1} ,
-
-so its scores satisfy ``F_U f_U = F_U y_U - e`` at once. ``F_U`` is inverted level by level; what it does not see needs
-rows of ``K F'``: one for the mean score of each query, and those of the items that no pair compares (a query of one
-label, ties excluded), instead of all m.
 """
 
 from __future__ import annotations
@@ -23,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.linalg.blas import dsyrk
 from scipy.sparse.linalg import eigsh
 
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import Graph, PairGraph, ScoredGraph
-from rankrls.solvers.holdout import holdout_alphas
-from rankrls.solvers.rows import factor_rows, row_numbers, row_slices
+from rankrls.solvers.dual_holdout import blind_items, dual_holdout_scores
+from rankrls.solvers.rows import factor_rows, row_slices
 from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
 
-__all__ = ["DualProblem", "blind_items", "factored_kernel", "merge_rounding"]
+__all__ = ["DualProblem", "factored_kernel"]
 
 _COLUMNS = 512
 _SMALL = 500
@@ -70,7 +57,7 @@ class DualProblem:
         ``F K F'``.
     unseen : ndarray of shape (q + blind items, rows of F) or None
         Rows of ``K F'`` for what F does not see: the mean of each query, then each blind item (see
-        :func:`blind_items`); None for pairs, of which F sees all.
+        :func:`rankrls.solvers.dual_holdout.blind_items`); None for pairs, of which F sees all.
 
     Notes
     -----
@@ -89,7 +76,6 @@ class DualProblem:
         self.target = target
         self.C: NDArray[np.float64] | None = C
         self.unseen = unseen
-        self.blind = blind_items(graph) if isinstance(graph, ScoredGraph) else np.zeros(0, dtype=np.intp)
         self.size = C.shape[0]
 
     @classmethod
@@ -196,130 +182,6 @@ class DualProblem:
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others, (rows, alphas, targets).
 
-        O(u m) a block and alpha for its scores, O(u^2 m) for its part of ``C^-1``. Scores of items, or score
-        differences of pairs; NaN for rows in no block.
+        See :func:`rankrls.solvers.dual_holdout.dual_holdout_scores`.
         """
-        s = self.spectrum
-        alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
-        inverse = s.inverse(alphas)
-        # alpha C^-1 = I - H, bounded by 1 however small alpha is.
-        slack = alphas / (s.values[:, None] + alphas)
-        right = s.vectors.T @ self.target
-        shrunk = (slack[:, :, None] * right[:, None, :]).reshape(self.size, -1)
-        out = np.full((self.size, len(alphas), right.shape[1]), np.nan)
-        unseen = None if self.unseen is None else self.unseen @ s.vectors
-        run = lambda block: self._hold(block, alphas, inverse, slack, right, shrunk, unseen, out)
-        if len(blocks) >= n_threads():
-            with one_blas_thread():
-                map_threads(run, blocks)
-        else:
-            for block in blocks:
-                run(block)
-        return out
-
-    def _hold(
-        self,
-        block: Any,
-        alphas: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        slack: NDArray[np.float64],
-        right: NDArray[np.float64],
-        shrunk: NDArray[np.float64],
-        unseen: NDArray[np.float64] | None,
-        out: NDArray[np.float64],
-    ) -> None:
-        s, graph = self.spectrum, self.graph
-        V = np.ascontiguousarray(s.vectors[block])  # LAPACK's are columns
-        inside = None
-        if isinstance(graph, ScoredGraph) and unseen is not None:
-            inside = _Inside(graph, block, unseen, self.blind)
-        u, targets = V.shape[0], self.target.shape[1]
-        residual = (V @ shrunk).reshape(u, len(alphas), targets)
-        error = np.empty_like(residual)
-        scaled = np.empty_like(V)
-        for k in range(len(alphas)):
-            if (slack[:, k] >= 0.0).all():
-                part = _symmetric_product(np.multiply(V, np.sqrt(slack[:, k]), out=scaled))
-            else:
-                part = np.multiply(V, slack[:, k], out=scaled) @ V.T
-            error[:, k] = _solve_positive(part, residual[:, k])
-        fitted = self.target[block][:, None, :] - error
-        if inside is None:
-            assert isinstance(graph, PairGraph)
-            out[block] = fitted / np.sqrt(graph.weight[block])[:, None, None]
-        else:
-            x = inverse[:, :, None] * (
-                right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, len(alphas), targets)
-            )
-            scores = inside.scores(
-                fitted.reshape(u, -1), x.reshape(self.size, -1), np.tile(self.target[block], len(alphas))
-            )
-            out[block] = scores.reshape(u, len(alphas), targets)
-
-
-def _symmetric_product(A: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``A A'`` at half the price of a general product; lower triangle only."""
-    return np.asarray(dsyrk(1.0, A.T, trans=1, lower=1))
-
-
-class _Inside:
-    """Scores of a block of whole queries from ``F_U f_U`` and the coefficients in the eigenbasis."""
-
-    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], blind: NDArray[np.intp]) -> None:
-        rows = row_numbers(block)
-        queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
-        self.graph = graph.select(queries)
-        # ``select`` keeps its rows in row order; the block may name them in any.
-        self.order = np.argsort(rows, kind="stable")
-        self.means = unseen[queries]
-        self.blind = np.flatnonzero(np.isin(rows, blind))
-        self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
-
-    def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]) -> Any:
-        """Scores of the block's rows from ``F_U f_U``, whose rounding is relative to ``target``."""
-        means = (self.means @ x)[self.query]
-        deviations = self._deviations(factored)
-        deviations[self.blind] = self.blind_kernel @ x - means[self.blind]
-        noise = 1e-14 * np.abs(self._deviations(target)).max(axis=0, initial=0.0)
-        return merge_rounding(deviations, self.query, noise) + means
-
-    def _deviations(self, factored: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Deviations from the query means of z, given ``F z``."""
-        graph, (k1, k2, _) = self.graph, self.graph.inverse_roots
-        out = np.empty_like(factored)
-        scaled = factored[self.order] / np.sqrt(graph.weights)[:, None]
-        out[self.order] = graph.apply_levels(scaled, (k1, k2, np.zeros(graph.n_blocks)))
-        return out
-
-
-def merge_rounding(
-    scores: NDArray[np.float64], query: NDArray[np.intp], noise: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Make scores of a query equal where they differ by rounding only; in place.
-
-    Items with equal features have equal scores, and real data are full of them. The dual gets each score on a way of
-    its own, so that rounding would order them; a tie has to stay one to be judged as one.
-    """
-    for t in range(scores.shape[1]):
-        column = scores[:, t]
-        by_score = np.lexsort((column, query))
-        values = column[by_score]
-        near = 1e-10 * np.abs(values).max(initial=0.0) + noise[t]
-        starts = np.ones(len(values), dtype=bool)
-        starts[1:] = (np.diff(values) > near) | (np.diff(query[by_score]) != 0)
-        column[by_score] = values[starts][np.cumsum(starts) - 1]
-    return scores
-
-
-def blind_items(graph: ScoredGraph) -> NDArray[np.intp]:
-    """Items whose scores the graph never compares: F has no row for them. Ascending row numbers."""
-    return np.flatnonzero(graph.eigenvalues[0][graph.row_group] == 0.0)
-
-
-def _solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve with a matrix, given by its lower triangle, that is positive definite but for rounding or a bad kernel."""
-    try:
-        return np.asarray(linalg.cho_solve(linalg.cho_factor(A, lower=True, check_finite=False), B, check_finite=False))
-    except linalg.LinAlgError:
-        full = np.tril(A) + np.tril(A, -1).T
-        return np.asarray(linalg.lstsq(full, B, check_finite=False)[0])
+        return dual_holdout_scores(self.graph, self.spectrum, self.target, self.unseen, blocks, alphas)
