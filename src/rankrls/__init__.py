@@ -16,14 +16,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
+    "TransductiveRankRLS": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
 
-__all__ = ["RankRLS", "RankRLSCV", "load", "save"]
+__all__ = ["RankRLS", "RankRLSCV", "TransductiveRankRLS", "load", "save"]
 
 if TYPE_CHECKING:
-    from rankrls.models import RankRLS, RankRLSCV
+    from rankrls.models import RankRLS, RankRLSCV, TransductiveRankRLS
     from rankrls.persistence import load, save
 
 

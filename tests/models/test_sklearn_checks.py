@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import RankRLS, RankRLSCV, TransductiveRankRLS
 
 ESTIMATORS = [
     RankRLS(),
@@ -14,6 +14,8 @@ ESTIMATORS = [
     RankRLSCV(),
     RankRLSCV(alphas=(0.1, 10.0), kernel="rbf", gamma=(0.1, 1.0), rule="one_se"),
     RankRLSCV(cv=2, scoring="tau"),
+    TransductiveRankRLS(),
+    TransductiveRankRLS(kernel="rbf", balance="pairs", penalty=0.1),
 ]
 
 

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankrls
-from rankrls import RankRLS, RankRLSCV, load, save
+from rankrls import RankRLS, RankRLSCV, TransductiveRankRLS, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -81,6 +81,8 @@ def assert_equal(x, y, name):
         RankRLS(kernel="poly", degree=2, coef0=0.5),
         RankRLS(kernel="laplacian"),
         RankRLS(kernel="sigmoid", gamma=0.1),
+        TransductiveRankRLS(penalty=0.5),
+        TransductiveRankRLS(kernel="rbf", balance="pairs"),
         RankRLSCV(),
         RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
         RankRLSCV((0.1, 1.0), scoring="ndcg@3", rule="one_se", cv=3),
@@ -100,6 +102,8 @@ def test_fit(model, kind, data, tmp_path):
         X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
     if kind == "frame":
         X = pd.DataFrame(X, columns=list("abcdef"))
+    if isinstance(model, TransductiveRankRLS):
+        y = np.where(qid < 3, np.nan, y)
     model.fit(X, y, qid=qid)
     again = round_trip(model, tmp_path)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))

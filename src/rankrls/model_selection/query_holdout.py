@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankrls._queries import query_layout
 from rankrls.graph.scored import label_varies
 from rankrls.models import RankRLS
 from rankrls.models._base import resolve_kernel
+from rankrls.models._groups import group_blocks
 from rankrls.models._problems import Candidate
-from rankrls.models._selection import held_out_scores, query_blocks
+from rankrls.models._selection import held_out_scores
 from rankrls.models._validation import TrainingData, check_alphas, check_comparable, training_data
 
 __all__ = ["leave_query_out"]
@@ -100,7 +100,9 @@ def leave_query_out(
     data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
     beta = float(model.regression_weight)
     check_comparable(data, beta)
-    blocks = _blocks(data, groups, beta)
+    blocks = group_blocks(data, groups)
+    if beta == 0.0:
+        _check_something_is_left(data, blocks)
     kernel = resolve_kernel(data.X, model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     candidate = Candidate(kernel, model.ties, model.balance, beta, model.solver)
     scores = held_out_scores(candidate.problems(data), blocks, grid)
@@ -111,36 +113,6 @@ def leave_query_out(
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
-
-
-def _blocks(data: TrainingData, groups: Any, beta: float) -> list[Any]:
-    """Rows held out together, checked to leave something to learn from."""
-    layout = data.layout
-    codes = None
-    if groups is not None:
-        given = len(layout.codes) if data.kept is None else len(data.kept)
-        rows = _group_layout(groups, given).codes
-        rows = rows if data.kept is None else rows[data.kept]
-        codes = rows[layout.order[layout.starts[:-1]]]
-        split = codes[layout.codes] != rows
-        if split.any():
-            query = layout.ids[layout.codes[int(np.argmax(split))]]
-            raise ValueError(f"Query {query!r} lies in two groups; only whole queries can be held out.")
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
-    blocks = query_blocks(layout, codes)
-    if len(blocks) < 2:
-        what = "query" if groups is None else "group of queries"
-        raise ValueError(f"There is a single {what}: holding it out leaves nothing to learn from.")
-    if beta == 0.0:
-        _check_something_is_left(data, blocks)
-    return blocks
-
-
-def _group_layout(groups: Any, m: int) -> Any:
-    try:
-        return query_layout(groups, m)
-    except ValueError as error:
-        raise ValueError(str(error).replace("query id", "group").replace("qid", "groups")) from None
 
 
 def _check_something_is_left(data: TrainingData, blocks: list[Any]) -> None:

@@ -2,5 +2,6 @@
 
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
+from rankrls.models.transductive import TransductiveRankRLS
 
-__all__ = ["RankRLS", "RankRLSCV"]
+__all__ = ["RankRLS", "RankRLSCV", "TransductiveRankRLS"]

@@ -16,6 +16,7 @@ __all__ = ["ESTIMATORS", "TRUSTED", "Finding", "audit"]
 ESTIMATORS = (
     "rankrls.models.rankrls.RankRLS",
     "rankrls.models.rankrls_cv.RankRLSCV",
+    "rankrls.models.transductive.TransductiveRankRLS",
     "sklearn.pipeline.Pipeline",
 )
 """What a file may hold as its model."""

@@ -118,7 +118,7 @@ class DualProblem:
         C, self.C = self.C, None
         return spectrum(C, self.size, overwrite=True)
 
-    def inverse(self, alpha: float, null: NDArray[np.float64], lift: float) -> NDArray[np.float64]:
+    def inverse(self, alpha: float, null: NDArray[np.float64] | None = None, lift: float = 0.0) -> NDArray[np.float64]:
         """``(F K F' + lift null null' + alpha I)^-1``, in memory of its own. O(m^3).
 
         ``null`` is a unit vector that F does not see: lifted, it does not make the condition ``1 / alpha``. By Cholesky
@@ -128,14 +128,16 @@ class DualProblem:
             s = self.spectrum
             weights = 1.0 / (s.values + alpha)
             blind = s.values == 0.0
-            if blind.sum() == 1:
+            if null is not None and blind.sum() == 1:
                 weights[blind] = 1.0 / (lift + alpha)
                 return np.asarray((s.vectors * weights) @ s.vectors.T)
             out = (s.vectors * weights) @ s.vectors.T
-            out += (1.0 / (lift + alpha) - 1.0 / alpha) * np.outer(null, null)
+            if null is not None:
+                out += (1.0 / (lift + alpha) - 1.0 / alpha) * np.outer(null, null)
             return np.asarray(out)
         A = self.C.copy(order="F")
-        A += lift * null[:, None] * null
+        if null is not None:
+            A += lift * null[:, None] * null
         A[np.diag_indices_from(A)] += alpha
         A, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
         if failed:  # alpha is lost in the rounding of C, or C is indefinite: the spectrum tells the two apart

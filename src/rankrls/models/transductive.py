@@ -1,0 +1,230 @@
+"""TransductiveRankRLS: queries without labels are ranked so that cross-validation goes best."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.models._base import KernelRanker
+from rankrls.models._groups import group_blocks
+from rankrls.models._problems import Candidate
+from rankrls.models._validation import (
+    TrainingData,
+    check_alpha,
+    check_choice,
+    check_comparable,
+    check_fraction,
+    check_kernel,
+    training_data,
+)
+from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.transductive import transduce
+
+__all__ = ["TransductiveRankRLS"]
+
+
+class TransductiveRankRLS(KernelRanker):
+    r"""RankRLS that also learns from queries without labels.
+
+    The labels of the unscored queries V minimise
+
+    .. math::
+
+        \sum_U \lVert F_U ( y_U - f_{U \setminus U}(X_U) ) \rVert^2 + \gamma \lVert y_V - f_V \rVert^2 ,
+
+    the cross-validated pairwise error over all queries U, scored or not, each held out in its turn and predicted by
+    :class:`RankRLS` on all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised prediction
+    :math:`f_V` (that of the model of the scored queries alone). The model is then RankRLS on all queries, with the
+    labels found.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        As in :class:`RankRLS`, but positive.
+    penalty : float, default=1.0
+        Positive. A large penalty gives the supervised prediction, for the unscored queries as for new rows.
+    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
+    ties : {"include"}, default="include"
+        "exclude" is an error: which items are compared would depend on the labels that are sought.
+    balance, regression_weight : as in :class:`RankRLS`
+    solver : {"auto", "primal", "dual"}, default="auto"
+        As in :class:`RankRLS`.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (m,) or (m, targets)
+        The label of each training row: as given, or as found for rows of unscored queries. NaN for rows of weight
+        zero. Only differences inside a query mean anything.
+    coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Notes
+    -----
+    Dual: O(m^3), less than one eigendecomposition. Primal: O(m n^2 + n^3), and O(u^3 + u^2 n) for each query of u rows.
+
+    An alpha below 1e-10 of the largest eigenvalue counts as that value: rounding would decide anything smaller.
+
+    References
+    ----------
+    Pahikkala, Suominen, Boberg, Salakoski: Transductive ranking via pairwise regularized least-squares. MLG 2007.
+    Equations (10) to (12).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(40, 3)), np.repeat(np.arange(8), 5)
+    >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=40)
+    >>> partly = np.where(qid >= 4, np.nan, y)
+    >>> model = TransductiveRankRLS(penalty=0.1).fit(X, partly, qid=qid)
+    >>> model.transduction_.shape
+    (40,)
+    >>> from rankrls.metrics import disagreement_error
+    >>> round(float(disagreement_error(y[20:], model.transduction_[20:], qid=qid[20:])), 3)
+    0.125
+    """
+
+    transduction_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        penalty: float = 1.0,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from queries with labels and queries without.
+
+        Parameters
+        ----------
+        X : as for :meth:`RankRLS.fit`
+        y : array-like of shape (m,) or (m, targets)
+            NaN in every row of a query without labels. Without NaN this is :class:`RankRLS`.
+        qid : array-like of shape (m,), optional
+            One query id per row. None makes everything one scored query.
+        groups : array-like of shape (m,), optional
+            Queries of one group are one fold of the cross-validated error. Each query is a fold by default.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input; where a query has labels in some of its rows only; where no query has labels; and where
+            there is but one fold.
+        """
+        alpha = self._check_parameters()
+        filled, missing = _split_labels(y)
+        data = training_data(self, X, filled, qid, sample_weight, kernel=self.kernel)
+        if data.kept is not None and missing is not None:
+            missing = missing[data.kept]
+        hidden = _hidden_rows(data, missing)
+        check_comparable(data, float(self.regression_weight))
+        kernel = self._resolved_kernel(data.X)
+        (fitted,) = Candidate(kernel, "include", self.balance, float(self.regression_weight), self.solver).problems(
+            data
+        )
+        labels = data.Y.copy()
+        if len(hidden):
+            assert isinstance(fitted.problem, PrimalProblem | DualProblem)
+            found = transduce(fitted.problem, hidden, group_blocks(data, groups), alpha, float(self.penalty))
+            labels[hidden], solution = found.labels, found.coefficients
+        else:
+            solution = fitted.problem.solve(alpha)
+        self._forget_fit()
+        self._adopt(data, kernel, [fitted], [solution])
+        self.alpha_ = alpha
+        if data.kept is not None:
+            given = labels
+            labels = np.full((len(data.kept), given.shape[1]), np.nan)
+            labels[data.kept] = given
+        self.transduction_ = labels[:, 0] if data.one_target else labels
+        return self
+
+    def _check_parameters(self) -> float:
+        if self.ties == "exclude":
+            raise ValueError(
+                "ties='exclude' compares only items with different labels, and the labels of unscored queries are "
+                "what is sought: which of their items are compared would change with them. Use ties='include'."
+            )
+        check_choice("ties", self.ties, ("include",))
+        check_choice("solver", self.solver, ("auto", "primal", "dual"))
+        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
+        check_fraction("regression_weight", self.regression_weight)
+        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        penalty = self.penalty
+        if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < np.inf:
+            raise ValueError(f"penalty must be a positive number; got {penalty!r}.")
+        return check_alpha(self.alpha)
+
+
+def _split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Labels with 0 in the place of NaN, and which rows have none; what cannot be read is left to others to refuse."""
+    given = np.asarray(y)
+    if given.dtype.kind == "c":
+        return y, None
+    try:
+        given = given.astype(np.float64)
+    except (TypeError, ValueError):
+        return y, None
+    missing = np.isnan(given)
+    if given.ndim not in (1, 2) or not missing.any():
+        return y, None
+    if given.ndim == 2:
+        partly = missing.any(axis=1) & ~missing.all(axis=1)
+        if partly.any():
+            raise ValueError(
+                f"Input y contains NaN for some targets of row {int(np.argmax(partly))} and labels for others: a row "
+                "has all its labels, or its query has none. Fit targets with different unscored queries separately."
+            )
+    return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
+
+
+def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Rows of the queries without labels, ascending."""
+    if missing is None:
+        return np.zeros(0, dtype=np.intp)
+    layout = data.layout
+    without = np.bincount(layout.codes[missing], minlength=layout.n_queries)
+    partly = (without > 0) & (without < layout.counts)
+    if partly.any():
+        query = int(np.argmax(partly))
+        row = int(np.flatnonzero(missing & (layout.codes == query))[0])
+        if data.kept is not None:
+            row = int(np.flatnonzero(data.kept)[row])
+        where = f"row {row}, in query {layout.ids[query]!r}, which has labels" if data.has_qid else f"row {row}"
+        raise ValueError(
+            f"Input y contains NaN: {where}. A query is scored in all its rows or in none; drop rows without a label "
+            "from a scored query" + ("." if data.has_qid else ", or pass qid.")
+        )
+    if missing.all():
+        raise ValueError("Input y contains NaN only: at least one query needs labels to learn from.")
+    return np.flatnonzero(missing)

@@ -1,0 +1,160 @@
+"""TransductiveRankRLS through its public face."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankrls import RankRLS, TransductiveRankRLS
+from rankrls.model_selection import leave_query_out
+from tests.models.oracles import centred, ranking_data
+
+X, Y, QID = ranking_data(80, queries=9)
+HIDDEN = np.isin(QID, np.unique(QID)[[0, 2, 5, 7]])
+PARTLY = np.where(HIDDEN, np.nan, Y)
+W = np.random.default_rng(81).random(len(Y)) + 0.3
+KINDS = [
+    {"solver": "primal"},
+    {"solver": "dual"},
+    {"kernel": "rbf", "gamma": 0.3},
+    {"kernel": "rbf", "balance": "pairs"},
+    {"balance": "queries", "regression_weight": 0.3},
+]
+
+
+def cross_validated_error(model, y, groups):
+    """``sum_U || F_U (y_U - f_U) ||^2`` by leave-query-out, for balance="examples": centred squares."""
+    f = leave_query_out(model, X, y, qid=QID, groups=groups)
+    return float((centred(y - f, QID) ** 2).sum())
+
+
+@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_other_labels_do_better(kind, grouped):
+    groups = np.unique(QID, return_inverse=True)[1] % 4 if grouped else None
+    alpha, penalty = 0.8, 0.6
+    model = TransductiveRankRLS(alpha, penalty=penalty, **kind).fit(X, PARTLY, qid=QID, groups=groups)
+    plain = RankRLS(alpha, **kind)
+    supervised = RankRLS(alpha, **kind).fit(X[~HIDDEN], Y[~HIDDEN], qid=QID[~HIDDEN]).predict(X[HIDDEN])
+
+    def objective(y):
+        return cross_validated_error(plain, y, groups) + penalty * ((y[HIDDEN] - supervised) ** 2).sum()
+
+    np.testing.assert_array_equal(model.transduction_[~HIDDEN], Y[~HIDDEN])
+    least = objective(model.transduction_)
+    rng = np.random.default_rng(3)
+    for size in (1e-3, 0.1, 1.0):
+        step = np.where(HIDDEN, rng.normal(size=len(Y)), 0.0) * size
+        up, down = objective(model.transduction_ + step), objective(model.transduction_ - step)
+        assert least < min(up, down)
+        assert up - least == pytest.approx(down - least, rel=1e-4)  # the gradient vanishes
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_large_penalty_is_the_supervised_model(kind, weighted):
+    w = W if weighted else None
+    model = TransductiveRankRLS(0.5, penalty=1e12, **kind).fit(X, PARTLY, qid=QID, sample_weight=w)
+    rest = RankRLS(0.5, **kind).fit(
+        X[~HIDDEN], Y[~HIDDEN], qid=QID[~HIDDEN], sample_weight=None if w is None else w[~HIDDEN]
+    )
+    np.testing.assert_allclose(model.transduction_[HIDDEN], rest.predict(X[HIDDEN]), atol=1e-8)
+    new = np.random.default_rng(4).normal(size=(7, X.shape[1]))
+    np.testing.assert_allclose(model.predict(new), rest.predict(new), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_everything_scored_is_rankrls(kind):
+    model = TransductiveRankRLS(0.5, **kind).fit(X, Y, qid=QID)
+    plain = RankRLS(0.5, **kind).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), rtol=1e-12)
+    np.testing.assert_array_equal(model.transduction_, Y)
+
+
+def test_the_model_is_rankrls_on_the_labels_found():
+    for kind in KINDS:
+        model = TransductiveRankRLS(0.5, penalty=0.2, **kind).fit(X, PARTLY, qid=QID)
+        plain = RankRLS(0.5, **kind).fit(X, model.transduction_, qid=QID)
+        np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-9)
+
+
+def test_order_of_rows_and_names_of_queries_change_nothing():
+    order = np.random.default_rng(6).permutation(len(Y))
+    a = TransductiveRankRLS(kernel="rbf").fit(X, PARTLY, qid=QID)
+    b = TransductiveRankRLS(kernel="rbf").fit(X[order], PARTLY[order], qid=[f"q{q}" for q in QID[order]])
+    np.testing.assert_allclose(b.transduction_, a.transduction_[order], atol=1e-10)
+
+
+def test_shifting_the_labels_of_a_scored_query_changes_no_ranking():
+    shifted = np.where(QID[~HIDDEN][0] == QID, PARTLY + 7.0, PARTLY)
+    a, b = (TransductiveRankRLS(penalty=0.3).fit(X, y, qid=QID).transduction_ for y in (PARTLY, shifted))
+    np.testing.assert_allclose(centred(a, QID), centred(b, QID), atol=1e-9)
+
+
+def test_targets_and_rows_of_weight_zero():
+    two = np.column_stack((PARTLY, -2.0 * PARTLY))
+    w = W.copy()
+    w[[1, 5]] = 0.0
+    both = TransductiveRankRLS().fit(X, two, qid=QID, sample_weight=w)
+    one = TransductiveRankRLS().fit(X, PARTLY, qid=QID, sample_weight=w)
+    assert both.transduction_.shape == (len(Y), 2)
+    np.testing.assert_allclose(both.transduction_[:, 1], -2.0 * one.transduction_, atol=1e-10)
+    assert np.flatnonzero(np.isnan(one.transduction_)).tolist() == [1, 5]
+    kept = w > 0
+    plain = TransductiveRankRLS().fit(X[kept], PARTLY[kept], qid=QID[kept], sample_weight=w[kept])
+    np.testing.assert_allclose(one.transduction_[kept], plain.transduction_, atol=1e-12)
+    K = X @ X.T
+    precomputed = TransductiveRankRLS(kernel="precomputed").fit(K, PARTLY, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(precomputed.transduction_[kept], plain.transduction_[:], atol=1e-9)
+    np.testing.assert_allclose(precomputed.predict(K), one.predict(X), atol=1e-9)
+
+
+def test_among_scikit_learns_tools():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = clone(TransductiveRankRLS(0.3, penalty=2.0)).fit(frame, pd.Series(PARTLY), qid=pd.Series(QID))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(
+        model.transduction_, TransductiveRankRLS(0.3, penalty=2.0).fit(X, PARTLY, qid=QID).transduction_
+    )
+    with config_context(enable_metadata_routing=True):
+        steps = make_pipeline(StandardScaler(), TransductiveRankRLS()).fit(X, PARTLY, qid=QID)
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(
+        steps[-1].transduction_, TransductiveRankRLS().fit(scaled, PARTLY, qid=QID).transduction_, atol=1e-10
+    )
+
+
+def with_nan(*rows):
+    y = Y.copy()
+    y[list(rows)] = np.nan
+    return y
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({"ties": "exclude"}, {}, "which of their items are compared would change with them"),
+        ({"penalty": 0.0}, {}, "penalty must be a positive number; got 0.0"),
+        ({"penalty": "big"}, {}, "penalty must be a positive number"),
+        ({"alpha": 0.0}, {}, "needs alpha > 0"),
+        ({"solver": "cg"}, {}, "solver must be one of"),
+        ({}, {"y": with_nan(3)}, r"NaN: row 3, in query .*, which has labels.*scored in all its rows or in none"),
+        ({}, {"y": with_nan(3), "qid": None}, "NaN: row 3. .* or pass qid"),
+        ({}, {"y": np.full(len(Y), np.nan)}, "at least one query needs labels"),
+        ({}, {"y": np.where(HIDDEN, np.nan, 1.0)}, "Nothing to compare"),
+        ({}, {"y": np.column_stack((PARTLY, Y))}, "NaN for some targets of row"),
+        ({}, {"y": np.where(HIDDEN, np.inf, Y)}, "Input y contains infinity"),
+        ({}, {"groups": np.zeros(len(Y))}, "single group of queries"),
+        ({}, {"groups": np.arange(len(Y))}, "lies in two groups"),
+        ({}, {"groups": np.zeros(3)}, "groups has 3 entries"),
+    ],
+)
+def test_refusals(parameters, arguments, message):
+    given = {"y": PARTLY, "qid": QID, **arguments}
+    with pytest.raises(ValueError, match=message):
+        TransductiveRankRLS(**parameters).fit(X, given.pop("y"), **given)
