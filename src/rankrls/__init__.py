@@ -17,14 +17,15 @@ _HOMES = {
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
+    "RankingPursuit": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
 
-__all__ = ["RankRLS", "RankRLSCV", "TransductiveRankRLS", "load", "save"]
+__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "TransductiveRankRLS", "load", "save"]
 
 if TYPE_CHECKING:
-    from rankrls.models import RankRLS, RankRLSCV, TransductiveRankRLS
+    from rankrls.models import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS
     from rankrls.persistence import load, save
 
 

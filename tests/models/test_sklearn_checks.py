@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import RankRLS, RankRLSCV, TransductiveRankRLS
+from rankrls import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS
 
 ESTIMATORS = [
     RankRLS(),
@@ -16,6 +16,8 @@ ESTIMATORS = [
     RankRLSCV(cv=2, scoring="tau"),
     TransductiveRankRLS(),
     TransductiveRankRLS(kernel="rbf", balance="pairs", penalty=0.1),
+    RankingPursuit(),
+    RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
 ]
 
 

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankrls
-from rankrls import RankRLS, RankRLSCV, TransductiveRankRLS, load, save
+from rankrls import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -78,6 +78,8 @@ def assert_equal(x, y, name):
         RankRLS(alpha=0.5, ties="exclude", balance="queries"),
         RankRLS(alpha=0.0, solver="dual"),
         RankRLS(kernel="rbf", gamma=0.3, regression_weight=0.2),
+        RankingPursuit(5, gamma=0.3, ties="exclude"),
+        RankingPursuit(3, dictionary="features", backfit=False),
         RankRLS(kernel="poly", degree=2, coef0=0.5),
         RankRLS(kernel="laplacian"),
         RankRLS(kernel="sigmoid", gamma=0.1),

@@ -1,7 +1,8 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
 
-__all__ = ["RankRLS", "RankRLSCV", "TransductiveRankRLS"]
+__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "TransductiveRankRLS"]

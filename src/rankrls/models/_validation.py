@@ -22,7 +22,9 @@ __all__ = [
     "check_alphas",
     "check_choice",
     "check_comparable",
+    "check_count",
     "check_features",
+    "check_finite_features",
     "check_fraction",
     "check_kernel",
     "check_labels",
@@ -105,7 +107,7 @@ def training_data(
             **_MATRIX,
         )
         X = _as_csr_array(X)
-        _check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+        check_finite_features(X, getattr(estimator, "feature_names_in_", None))
     Y, one_target = check_labels(y)
     layout = query_layout(qid, len(Y))
     weights = check_weights(sample_weight, len(Y))
@@ -135,7 +137,7 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A dense C-ordered or CSR matrix of finite features; float32 stays float32."""
     X = validate_data(estimator, X, reset=reset, **_MATRIX)
     X = _as_csr_array(X)
-    _check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+    check_finite_features(X, getattr(estimator, "feature_names_in_", None))
     return X
 
 
@@ -232,6 +234,13 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_count(name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    return int(value)
+
+
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
     """A kernel's name and its parameters."""
     if not callable(kernel):
@@ -273,7 +282,8 @@ def _as_csr_array(X: Any) -> Any:
     return sparse.csr_array(X) if sparse.issparse(X) else X
 
 
-def _check_finite_features(X: Any, names: NDArray[Any] | None) -> None:
+def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X") -> None:
+    """Refuse NaN and infinity, naming the first one's row and column."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy; a finite sum has finite terms
@@ -291,5 +301,5 @@ def _check_finite_features(X: Any, names: NDArray[Any] | None) -> None:
     word = "NaN" if np.isnan(value) else "infinity"
     name = "" if names is None else f" ({names[column]!r})"
     raise ValueError(
-        f"Input X contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
+        f"Input {what} contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
     )

@@ -17,6 +17,7 @@ ESTIMATORS = (
     "rankrls.models.rankrls.RankRLS",
     "rankrls.models.rankrls_cv.RankRLSCV",
     "rankrls.models.transductive.TransductiveRankRLS",
+    "rankrls.models.ranking_pursuit.RankingPursuit",
     "sklearn.pipeline.Pipeline",
 )
 """What a file may hold as its model."""
@@ -28,6 +29,7 @@ TRUSTED = (
     "rankrls.preprocessing._scalers.QueryMinMaxScaler",
     "rankrls.preprocessing._scalers.QueryStandardScaler",
     "rankrls.solvers.normal_equations.NormalEquations",
+    "rankrls.solvers.pursuit.PursuitPath",
     "sklearn.preprocessing._data.MaxAbsScaler",
     "sklearn.preprocessing._data.MinMaxScaler",
     "sklearn.preprocessing._data.RobustScaler",

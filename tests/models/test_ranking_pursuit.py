@@ -1,0 +1,191 @@
+"""The estimator of ranking pursuit: what it takes in, and what its path says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from rankrls import RankingPursuit, RankRLS
+from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
+from tests.solvers.test_pursuit import greedy_by_refit
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])
+@pytest.mark.parametrize("graph", GRAPHS[::4], ids=graph_id)
+@pytest.mark.parametrize("backfit", [True, False])
+def test_predicts_what_the_greedy_search_finds(kernel, graph, backfit):
+    X, y, qid = ranking_data(3)
+    w = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
+    w[4] = 0.0
+    X_new = np.random.default_rng(1).normal(size=(9, X.shape[1]))
+    model = RankingPursuit(4, kernel=kernel, backfit=backfit, **KERNEL_PARAMETERS, **graph)
+    model.fit(X, y, qid=qid, sample_weight=w)
+    kept = np.flatnonzero(w)
+    K = kernel_matrix(kernel, X[kept])
+    L = laplacian(y[kept], qid[kept], w[kept], graph)
+    taken, coefficients, losses = greedy_by_refit(K, L, y[kept], 4, backfit=backfit)
+    rows = kept[taken]
+    np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
+    assert model.basis_indices_.tolist() == list(dict.fromkeys(rows.tolist()))
+    expected = [kernel_matrix(kernel, X_new, X[rows[: p + 1]]) @ a for p, a in enumerate(coefficients)]
+    stages = list(model.staged_predict(X_new))
+    assert len(stages) == 4
+    for got, wanted in zip(stages, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.predict(X_new), stages[-1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(model.predict(sparse.csr_array(X_new)), stages[-1], rtol=1e-8, atol=1e-10)
+
+
+def test_the_features_as_dictionary():
+    X, y, qid = ranking_data(3, n=12)
+    model = RankingPursuit(5, dictionary="features", ties="exclude").fit(X, y, qid=qid)
+    taken, coefficients, _ = greedy_by_refit(X, laplacian(y, qid, None, GRAPHS[9 + 3]), y, 5)
+    assert model.basis_indices_.tolist() == taken
+    np.testing.assert_allclose(model.coef_[taken], coefficients[-1])
+    assert np.count_nonzero(model.coef_) == 5
+    for p, scores in enumerate(model.staged_predict(sparse.csr_array(X))):
+        np.testing.assert_allclose(scores, X[:, taken[: p + 1]] @ coefficients[p])
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_)
+
+
+def test_all_features_are_least_squares():
+    X, y, qid = ranking_data(5, queries=9)
+    model = RankingPursuit(X.shape[1], dictionary="features", balance="pairs").fit(X, y, qid=qid)
+    full = RankRLS(alpha=0.0, balance="pairs").fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.coef_, full.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("graph", GRAPHS[::5], ids=graph_id)
+def test_a_precomputed_kernel(graph):
+    X, y, qid = ranking_data(6)
+    w = np.ones(len(y))
+    w[[0, 7]] = 0.0
+    one = RankingPursuit(6, kernel="rbf", gamma=0.2, **graph).fit(X, y, qid=qid, sample_weight=w)
+    other = RankingPursuit(6, kernel="precomputed", **graph)
+    other.fit(kernel_matrix("rbf", X), y, qid=qid, sample_weight=w)
+    assert one.basis_indices_.tolist() == other.basis_indices_.tolist()
+    assert other.dual_coef_.shape == (len(y),)
+    X_new = np.random.default_rng(1).normal(size=(5, X.shape[1]))
+    K_new = kernel_matrix("rbf", X_new, X)
+    for a, b in zip(one.staged_predict(X_new), other.staged_predict(K_new), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(one.predict(X_new), other.predict(K_new), rtol=1e-9, atol=1e-10)
+
+
+def test_centers():
+    X, y, qid = ranking_data(6)
+    Z = np.random.default_rng(2).normal(size=(9, X.shape[1]))
+    model = RankingPursuit(4, gamma=0.2, centers=Z).fit(X, y, qid=qid, sample_weight=np.r_[0.0, np.ones(len(y) - 1)])
+    taken, coefficients, _ = greedy_by_refit(
+        kernel_matrix("rbf", X[1:], Z), laplacian(y[1:], qid[1:], None, GRAPHS[3]), y[1:], 4
+    )
+    assert model.basis_indices_.tolist() == taken
+    np.testing.assert_array_equal(model.X_fit_, Z[taken])
+    np.testing.assert_allclose(model.predict(X), kernel_matrix("rbf", X, Z[taken]) @ coefficients[-1])
+
+
+def test_computed_anew_is_held():
+    X, y, qid = ranking_data(6)
+    for dictionary in ("kernel", "features"):
+        one, other = (RankingPursuit(5, dictionary=dictionary, cache_size=size).fit(X, y, qid=qid) for size in (0, 100))
+        assert one.basis_indices_.tolist() == other.basis_indices_.tolist()
+        np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-11)
+
+
+def test_words():
+    def common(a, b, power=1):
+        return len(set(a) & set(b)) ** power
+
+    words = ["ranking", "banking", "rank", "loss", "boss", "moss"]
+    y = np.array([2.0, 1.0, 2.0, 0.0, 0.0, 0.5])
+    model = RankingPursuit(3, kernel=common, kernel_params={"power": 2}).fit(words, y)
+    K = np.array([[common(a, b, 2) for b in words] for a in words], dtype=float)
+    taken, coefficients, _ = greedy_by_refit(K, laplacian(y, [0] * 6, None, GRAPHS[3]), y, 3)
+    assert model.X_fit_ == [words[j] for j in taken]
+    np.testing.assert_allclose(
+        model.predict(["glossy"]), [[common("glossy", words[j], 2) for j in taken]] @ coefficients[-1]
+    )
+    assert len(list(model.staged_predict(words))) == 3
+    given = RankingPursuit(2, kernel=common, centers=["rank", "moss"]).fit(words, y)
+    assert set(given.X_fit_) == {"rank", "moss"}
+
+
+@pytest.mark.parametrize("dictionary", ["kernel", "features"])
+def test_preferences_of_all_pairs_are_the_scored_graph(dictionary):
+    X, y, _ = ranking_data(8, n=6)
+    i, j = np.triu_indices(len(y), 1)
+    pairs = RankingPursuit(5, dictionary=dictionary).fit_pairs(X, i, j, strength=y[i] - y[j])
+    labels = RankingPursuit(5, dictionary=dictionary, balance="pairs").fit(X, y)
+    assert pairs.basis_indices_.tolist() == labels.basis_indices_.tolist()
+    np.testing.assert_allclose(pairs.path_.losses, labels.path_.losses, rtol=1e-9)
+    np.testing.assert_allclose(centred(pairs.predict(X), y * 0), centred(labels.predict(X), y * 0), rtol=1e-7)
+
+
+def test_metamorphic():
+    X, y, qid = ranking_data(9, n=6)
+    model = RankingPursuit(6).fit(X, y, qid=qid)
+    shifted = RankingPursuit(6).fit(X, y + 100.0 * qid, qid=qid)
+    assert model.basis_indices_.tolist() == shifted.basis_indices_.tolist()
+    np.testing.assert_allclose(model.predict(X), shifted.predict(X), rtol=1e-6, atol=1e-8)
+    order = np.random.default_rng(0).permutation(len(y))
+    moved = RankingPursuit(6).fit(X[order], y[order], qid=[f"q{q}" for q in qid[order]])
+    assert order[moved.basis_indices_].tolist() == model.basis_indices_.tolist()
+    np.testing.assert_allclose(model.predict(X), moved.predict(X), rtol=1e-8, atol=1e-10)
+    w = np.random.default_rng(0).integers(1, 4, len(y))
+    weighted = RankingPursuit(6).fit(X, y, qid=qid, sample_weight=w)
+    repeated = RankingPursuit(6).fit(np.repeat(X, w, axis=0), np.repeat(y, w), qid=np.repeat(qid, w))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-8, atol=1e-10)
+
+
+def test_frames_keep_names():
+    X, y, qid = ranking_data(9)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = RankingPursuit(3, dictionary="features").fit(frame, y, qid=qid)
+    assert model.feature_names_in_[model.basis_indices_].tolist()[0] == "a"
+    np.testing.assert_array_equal(np.array(list(model.staged_predict(frame)))[-1], model.predict(frame))
+
+
+def test_nothing_to_take_is_the_zero_function():
+    y = np.arange(6.0)
+    for model in (RankingPursuit(), RankingPursuit(kernel="linear"), RankingPursuit(dictionary="features")):
+        model.fit(np.ones((6, 2)), y)
+        assert model.n_basis_ == 0
+        assert model.path_.losses.shape == (1,)
+        assert model.predict(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
+        assert list(model.staged_predict(np.ones((3, 2)))) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_basis": 0}, "n_basis must be a whole number of at least 1; got 0"),
+        ({"n_basis": 2.5}, "n_basis must be a whole number"),
+        ({"dictionary": "rows"}, "dictionary must be one of 'kernel', 'features'; got 'rows'"),
+        ({"backfit": "no"}, "backfit must be True or False; got 'no'"),
+        ({"cache_size": -1}, "cache_size must be a number of MiB, not negative; got -1"),
+        ({"regression_weight": 2}, "regression_weight must be a number from 0 to 1"),
+        ({"balance": "rows"}, "balance must be one of"),
+        ({"ties": "rows"}, "ties must be one of"),
+        ({"kernel": "gaussian"}, "The Gaussian kernel is 'rbf'"),
+        ({"kernel": "precomputed"}, "must be square to fit"),
+        ({"centers": np.ones((2, 3))}, "centers have 3 features but X has 4"),
+        ({"centers": np.full((2, 4), np.nan)}, "Input centers contains NaN: row 0, column 0"),
+        ({"centers": np.ones((2, 4)), "dictionary": "features"}, "centers are rows for kernel functions"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y, qid = ranking_data(9)
+    with pytest.raises(ValueError, match=message):
+        RankingPursuit(**parameters).fit(X, y, qid=qid)
+
+
+def test_bad_data():
+    X, y, qid = ranking_data(9)
+    with pytest.raises(ValueError, match="RankingPursuit learns one target; y has shape"):
+        RankingPursuit().fit(X, np.column_stack((y, y)), qid=qid)
+    with pytest.raises(ValueError, match="Nothing to compare"):
+        RankingPursuit().fit(X, y * 0, qid=qid)
+    with pytest.raises(ValueError, match="A precomputed kernel has the training items as its columns"):
+        RankingPursuit(kernel="precomputed", centers=X).fit(X @ X.T, y)
