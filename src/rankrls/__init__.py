@@ -18,14 +18,15 @@ _HOMES = {
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
     "RankingPursuit": "rankrls.models",
+    "SparseRankRLS": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
 
-__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "TransductiveRankRLS", "load", "save"]
+__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS", "load", "save"]
 
 if TYPE_CHECKING:
-    from rankrls.models import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS
+    from rankrls.models import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
     from rankrls.persistence import load, save
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS
+from rankrls import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
 
 ESTIMATORS = [
     RankRLS(),
@@ -18,6 +18,9 @@ ESTIMATORS = [
     TransductiveRankRLS(kernel="rbf", balance="pairs", penalty=0.1),
     RankingPursuit(),
     RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
+    SparseRankRLS(),
+    SparseRankRLS(basis="kmeans", ties="exclude", balance="pairs"),
+    SparseRankRLS(kernel="linear"),
 ]
 
 

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankrls
-from rankrls import RankingPursuit, RankRLS, RankRLSCV, TransductiveRankRLS, load, save
+from rankrls import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -85,6 +85,9 @@ def assert_equal(x, y, name):
         RankRLS(kernel="sigmoid", gamma=0.1),
         TransductiveRankRLS(penalty=0.5),
         TransductiveRankRLS(kernel="rbf", balance="pairs"),
+        SparseRankRLS(n_basis=20),
+        SparseRankRLS(kernel="linear", basis="kmeans", n_basis=5),
+        SparseRankRLS(basis_indices=[1, 1, 5], kernel="poly"),
         RankRLSCV(),
         RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
         RankRLSCV((0.1, 1.0), scoring="ndcg@3", rule="one_se", cv=3),

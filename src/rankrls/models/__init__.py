@@ -3,6 +3,7 @@
 from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
+from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.transductive import TransductiveRankRLS
 
-__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "TransductiveRankRLS"]
+__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS"]

@@ -13,17 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph
-from rankrls.kernels import Kernel
+from rankrls.kernels import Kernel, KernelColumns
 from rankrls.metrics import disagreement_error
 from rankrls.models._problems import FittedProblem, feature_weights
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_products, row_slices
 
-__all__ = ["SOLVERS", "KernelRanker", "Ranker", "linear_scores", "resolve_kernel"]
+__all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
 
 SOLVERS = ("auto", "primal", "dual")
 _PREDICT_ROWS = 4096
+_EXPANSION_ROWS = 512
 
 
 class Ranker(RegressorMixin, BaseEstimator):
@@ -143,18 +144,18 @@ class KernelRanker(Ranker):
             return linear_scores(X, self.coef_.T)
         a = self.dual_coef_
         if kernel == "precomputed":
+            X = self._expansion_columns(X)
             return np.asarray(X @ a) if sparse.issparse(X) else row_products(X, a)
-        if callable(kernel):
-            return row_products(self._kernel_(X, self.X_fit_), a)
-        out = np.empty((X.shape[0], *a.shape[1:]))
-        for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
-            out[rows] = row_products(self._kernel_(X[rows], self.X_fit_), a)
-        return out
+        return expansion_scores(X, self._kernel_.columns(self.X_fit_), a)
 
     def _resolved_kernel(self, X: Any) -> Any:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.")
         return resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def _expansion_columns(self, K: Any) -> Any:
+        """The columns of a given kernel matrix that the coefficients weigh."""
+        return K
 
     def _forget_fit(self) -> None:
         for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_graph_parameters"):
@@ -214,6 +215,19 @@ def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, param
     if gamma is None:
         gamma = 1.0 if holds_objects(X, name) else 1.0 / max(X.shape[1], 1)
     return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
+
+
+def expansion_scores(X: Any, columns: KernelColumns, a: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``K a`` for coefficients (items,) or (items, targets), block by block."""
+    m = len(X) if isinstance(X, list) else X.shape[0]
+    out = np.empty((m, *a.shape[1:]))
+
+    def score(rows: slice) -> None:
+        out[rows] = row_products(columns(X[rows]), a)
+
+    with one_blas_thread():
+        map_threads(score, row_slices(0, m, _EXPANSION_ROWS))
+    return out
 
 
 def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
-
-from rankrls.models._base import SOLVERS, KernelRanker
+from rankrls.models._base import SOLVERS
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import Candidate, FittedProblem, make_problem, scored_graphs
-from rankrls.models._updates import SeenQueries, query_energies
+from rankrls.models._problems import Candidate, make_problem
+from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
-    TrainingData,
     check_alpha,
     check_choice,
     check_comparable,
     check_fraction,
     check_kernel,
-    check_no_extra_qid,
     training_data,
 )
-from rankrls.solvers.normal_equations import NormalEquations, normal_equations
-from rankrls.solvers.primal import PrimalProblem, solve_equations
-from rankrls.solvers.rows import factor_rows
 
 __all__ = ["RankRLS"]
 
 
-def _has_feature_weights(model: Any) -> bool:
-    if model.kernel == "linear" and model.solver != "dual":
-        return True
-    raise AttributeError("Exact updates work on the weights of features: they need kernel='linear', not solver='dual'.")
-
-
-class RankRLS(KernelRanker):
+class RankRLS(UpdatingRanker):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -110,10 +95,6 @@ class RankRLS(KernelRanker):
     >>> model.score(X, y, qid=qid)
     1.0
     """
-
-    _equations: list[NormalEquations]
-    _seen: SeenQueries
-    _graph_parameters: dict[str, Any] | None = None  # of what was seen; model files of format 1 may lack it
 
     def __init__(
         self,
@@ -207,98 +188,11 @@ class RankRLS(KernelRanker):
         self.alpha_ = alpha
         return self
 
-    @available_if(_has_feature_weights)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Add whole queries, exactly: the same model as one fit on everything seen so far.
-
-        Primal only (a linear kernel). Continues after :meth:`fit` or an earlier ``partial_fit``.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as for :meth:`fit`
-        qid : array-like of shape (m,)
-            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
-            own: items of different batches are not compared.
-
-        Raises
-        ------
-        ValueError
-            Where a query was seen before: pairs between its old and its new items would be missed.
-
-        Notes
-        -----
-        O(m n^2 + n^3) for a batch of m rows.
-        """
-        return self._update(X, y, qid, sample_weight, add=True)
-
-    @available_if(_has_feature_weights)
-    def forget(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Remove whole queries, exactly up to rounding: the same model as a fit without them.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight : as they were given to :meth:`fit` or :meth:`partial_fit`
-
-        Raises
-        ------
-        ValueError
-            Where a query has not been seen, or not with these labels and this number of rows.
-        """
-        return self._update(X, y, qid, sample_weight, add=False)
-
-    def _update(self, X: Any, y: Any, qid: Any, sample_weight: Any, *, add: bool) -> Self:
-        alpha = self._check_parameters()
-        name = "partial_fit" if add else "forget"
-        started = hasattr(self, "_equations")
-        if hasattr(self, "alpha_") and not started:
-            raise ValueError(
-                f"{name} cannot continue this model: it was fitted in the dual or from pairs. Fit it with "
-                "solver='primal', or start from a clone."
+    def _check_updatable(self) -> None:
+        if self.kernel != "linear" or self.solver == "dual":
+            raise AttributeError(
+                "Exact updates work on the weights of features: they need kernel='linear', not solver='dual'."
             )
-        if not started and not add:
-            check_is_fitted(self)
-        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
-        if started and self._graph_parameters not in (None, self._graph_settings()):
-            raise ValueError(
-                f"{name} cannot mix graphs: what the model has seen was compared with {self._graph_parameters}, its "
-                f"parameters are now {self._graph_settings()}. Only alpha may change between updates."
-            )
-        if started:
-            check_no_extra_qid(self._fitted_with_qid, qid, name)
-            if qid is not None and not self._fitted_with_qid:
-                raise ValueError(f"{name} was called with qid, but this model was fitted without.")
-        if started and data.Y.shape[1] != self._equations_targets():
-            raise ValueError(f"y has {data.Y.shape[1]} targets; the model has {self._equations_targets()}.")
-        graphs = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
-        energies = np.sum([query_energies(graph, data.Y[:, part]) for graph, part in graphs], axis=0)
-        seen = self._seen if started else SeenQueries()
-        layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=add)
-        seen = seen.with_queries(layout, energies) if add else seen.without_queries(layout, energies)
-        batch = [normal_equations(factor_rows(data.X, graph), graph.F @ data.Y[:, part]) for graph, part in graphs]
-        if started:
-            batch = [old + new if add else old - new for old, new in zip(self._equations, batch, strict=True)]
-        else:
-            self._kernel_ = self._resolved_kernel(data.X)
-            self._one_target = data.one_target
-            self._fitted_with_qid = data.has_qid
-        size = max(seen.n_rows, batch[0].gram.shape[0])
-        self._set_coefficients([solve_equations(e, alpha, size) for e in batch], self._one_target)
-        self._seen = seen
-        self._equations = batch
-        self._graph_parameters = self._graph_settings()
-        self.alpha_ = alpha
-        self.n_queries_ = len(seen)
-        return self
-
-    def _graph_settings(self) -> dict[str, Any]:
-        return {
-            "ties": self.ties,
-            "balance": self.balance,
-            "regression_weight": float(self.regression_weight),
-        }
-
-    def _equations_targets(self) -> int:
-        return sum(e.rhs.shape[1] for e in self._equations)
 
     def _check_parameters(self) -> float:
         check_choice("solver", self.solver, SOLVERS)
@@ -307,14 +201,3 @@ class RankRLS(KernelRanker):
         check_fraction("regression_weight", self.regression_weight)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         return check_alpha(self.alpha)
-
-    def _remember(self, data: TrainingData, problems: list[FittedProblem]) -> None:
-        """Keep what exact updates need: the normal equations, and which queries are in them."""
-        if not all(isinstance(p.problem, PrimalProblem) for p in problems):
-            return
-        self._graph_parameters = self._graph_settings()
-        self._equations = [p.problem.equations for p in problems]  # type: ignore[union-attr]
-        energies = np.sum([query_energies(p.problem.graph, data.Y[:, p.targets]) for p in problems], axis=0)  # type: ignore[arg-type]
-        seen = SeenQueries()
-        layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=True)
-        self._seen = seen.with_queries(layout, energies)

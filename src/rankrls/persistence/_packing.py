@@ -20,7 +20,7 @@ __all__ = ["pack", "unpack"]
 
 _MARK = "rankrls"
 _REQUEST = "_metadata_request"
-_UPDATES = ("_equations", "_seen")
+_UPDATES = ("_equations", "_seen", "_basis_parts")
 _PLAIN = (str, int, float, bool, type(None))
 
 

@@ -18,6 +18,7 @@ ESTIMATORS = (
     "rankrls.models.rankrls_cv.RankRLSCV",
     "rankrls.models.transductive.TransductiveRankRLS",
     "rankrls.models.ranking_pursuit.RankingPursuit",
+    "rankrls.models.sparse_rankrls.SparseRankRLS",
     "sklearn.pipeline.Pipeline",
 )
 """What a file may hold as its model."""

@@ -51,6 +51,8 @@ class Basis:
         Whether rows are whitened before they are multiplied.
     features : ndarray of shape (n, rank) or None
         Of a linear kernel: weights of the features for the same orthonormal functions.
+    numbers : ndarray of shape (r,) or None
+        Row numbers of the items, where they are rows of something.
     """
 
     kernel: Kernel
@@ -58,6 +60,7 @@ class Basis:
     to_items: NDArray[np.float64]
     rows_first: bool
     features: NDArray[np.float64] | None = None
+    numbers: NDArray[np.intp] | None = None
 
     @classmethod
     def build(cls, kernel: Kernel, items: Any, K: NDArray[np.float64] | None = None) -> Basis:

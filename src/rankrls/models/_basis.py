@@ -1,0 +1,162 @@
+"""Which items a sparse model expands over, and what such models share."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.graph import PairGraph
+from rankrls.kernels import Kernel
+from rankrls.models._base import KernelRanker
+from rankrls.models._problems import Candidate, FittedProblem, scored_graphs
+from rankrls.models._validation import TrainingData, check_choice, take_rows
+from rankrls.solvers.subset import Basis, SubsetProblem
+
+__all__ = ["BASES", "BasisCandidate", "BasisRanker"]
+
+BASES = ("random", "kmeans")
+_KMEANS_ROWS = 50
+"""Rows a centre that k-means looks at; more move the centres little."""
+
+
+@dataclass(frozen=True)
+class BasisCandidate(Candidate):
+    """One combination of a kernel with its basis, and a graph."""
+
+    basis: Basis
+
+    def problems(self, data: TrainingData, K: NDArray[np.float64] | None = None) -> list[FittedProblem]:
+        """One problem a graph."""
+        return [
+            FittedProblem(SubsetProblem(data.X, self.basis, graph, graph.F @ data.Y[:, part]), part)
+            for graph, part in scored_graphs(data, self.ties, self.balance, self.regression_weight)
+        ]
+
+
+class BasisRanker(KernelRanker):
+    """Scores items by ``sum_j a_j k(x, z_j)`` over a basis of items z."""
+
+    n_basis: Any
+    basis: Any
+    basis_indices: Any
+    random_state: Any
+    basis_indices_: NDArray[np.intp] | None
+    _basis_parts: dict[str, Any]
+
+    def _check_basis(self) -> None:
+        """The basis parameters, as far as they can be checked without data."""
+        if isinstance(self.n_basis, bool) or not isinstance(self.n_basis, Integral) or int(self.n_basis) < 1:
+            raise ValueError(f"n_basis must be a whole number of at least 1; got {self.n_basis!r}.")
+        check_choice("basis", self.basis, BASES)
+
+    def _given_numbers(self, n_items: int) -> NDArray[np.intp] | None:
+        """``basis_indices``, checked against the rows of X."""
+        if self.basis_indices is None:
+            return None
+        numbers = np.asarray(self.basis_indices)
+        if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
+            raise ValueError(
+                "basis_indices must be a sequence of at least one whole row number of X; got "
+                f"{numbers.dtype} of shape {numbers.shape}."
+            )
+        outside = (numbers < 0) | (numbers >= n_items)
+        if outside.any():
+            raise ValueError(f"basis_indices names row {numbers[outside][0]}, but X has rows 0 to {n_items - 1}.")
+        return numbers.astype(np.intp)
+
+    def _choose_items(self, X: Any, name: Any, kept: NDArray[np.bool_] | None) -> tuple[Any, NDArray[np.intp] | None]:
+        """The basis items, and their row numbers in X where they are rows. Labels are not looked at."""
+        m = len(X) if isinstance(X, list) else X.shape[0]
+        numbers = self._given_numbers(m if kept is None else len(kept))
+        if numbers is not None and kept is not None:
+            dropped = numbers[~kept[numbers]]
+            if len(dropped):
+                raise ValueError(f"basis_indices names row {dropped[0]}, whose weight is zero.")
+            numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
+        if numbers is None:
+            rng = _generator(self.random_state)
+            if int(self.n_basis) >= m:
+                numbers = np.arange(m, dtype=np.intp)
+            elif self.basis == "kmeans":
+                if isinstance(X, list) or name == "precomputed":
+                    raise ValueError("basis='kmeans' needs features to average; use basis='random' for this kernel.")
+                return _kmeans(X, int(self.n_basis), rng), None
+            else:
+                numbers = np.sort(rng.choice(m, int(self.n_basis), replace=False)).astype(np.intp)
+        return (numbers if name == "precomputed" else take_rows(X, numbers)), numbers
+
+    def _build_basis(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None = None) -> Basis:
+        items, numbers = self._choose_items(X, kernel.name, kept)
+        if kernel.name != "precomputed":
+            return replace(Basis.build(kernel, items), numbers=numbers)
+        assert numbers is not None
+        K = X[numbers][:, numbers]
+        K = np.array(K.toarray() if sparse.issparse(K) else K, dtype=np.float64)
+        return replace(Basis.build(kernel, items, 0.5 * (K + K.T)), numbers=numbers)
+
+    def _adopt(
+        self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]
+    ) -> None:
+        problem = problems[0].problem
+        assert isinstance(problem, SubsetProblem)
+        self._fitted_with_qid = data.has_qid
+        self.n_queries_ = data.layout.n_queries
+        self._adopt_basis(problem.basis, data.kept)
+        self._set_expansion(np.column_stack(solutions), data.one_target)
+
+    def _adopt_pairs(self, X: Any, kernel: Any, problem: Any, graph: PairGraph, solution: NDArray[np.float64]) -> None:
+        self._fitted_with_qid = False
+        self.n_queries_ = 1
+        self._adopt_basis(problem.basis, None)
+        self._set_expansion(solution, True)
+
+    def _adopt_basis(self, basis: Basis, kept: NDArray[np.bool_] | None) -> None:
+        self._kernel_ = basis.kernel
+        numbers = basis.numbers
+        self.basis_indices_ = numbers if numbers is None or kept is None else np.flatnonzero(kept)[numbers]
+        if basis.kernel.name != "precomputed":
+            self.X_fit_ = basis.items
+
+    def _set_expansion(self, a: NDArray[np.float64], one_target: bool) -> None:
+        self._one_target = one_target
+        self.dual_coef_ = np.ascontiguousarray(a[:, 0] if one_target else a)
+        if self._kernel_.is_linear:
+            self._set_coefficients([np.asarray(self.X_fit_.T @ a, dtype=np.float64)], one_target)
+
+    def _expansion_columns(self, K: Any) -> Any:
+        return K[:, self.basis_indices_]
+
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        for name in ("basis_indices_", "_basis_parts"):
+            self.__dict__.pop(name, None)
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """A generator from what scikit-learn calls a random state."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _kmeans(X: Any, n_centres: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Centres of k-means by small batches, on a sample of the rows where there are very many."""
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    most = _KMEANS_ROWS * n_centres
+    if X.shape[0] > most:
+        X = X[np.sort(rng.choice(X.shape[0], most, replace=False))]
+    seed = int(rng.integers(2**31))
+    batch = max(1024, 4 * n_centres)
+    means = MiniBatchKMeans(n_centres, n_init=1, batch_size=batch, max_iter=20, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres: some centres coincide
+        means.fit(X)
+    return np.asarray(means.cluster_centers_, dtype=np.float64)

@@ -1,0 +1,277 @@
+"""SparseRankRLS: the dual it approximates, the dual it equals, and everything around it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankrls import RankRLS, SparseRankRLS, load, save
+from rankrls.solvers import columns
+from tests.models.oracles import (
+    GRAPHS,
+    KERNEL_PARAMETERS,
+    centred,
+    graph_id,
+    kernel_matrix,
+    query_rows,
+    ranking_data,
+)
+
+X, Y, QID = ranking_data(70, queries=9)
+W = np.random.default_rng(71).random(len(Y)) + 0.4
+X_NEW = np.random.default_rng(72).normal(size=(11, X.shape[1]))
+EVERYTHING = np.arange(len(Y))
+QUERIES = query_rows(QID)
+KERNELS = ["rbf", "laplacian", "polynomial"]
+
+
+@pytest.fixture(params=[2048, 6], ids="blocks of {}".format)
+def _blocks(request, monkeypatch):
+    monkeypatch.setattr(columns, "_BLOCK_ROWS", request.param)
+    monkeypatch.setattr(columns, "_MIN_ROWS", 1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+@pytest.mark.usefixtures("_blocks")
+def test_every_row_in_the_basis_is_the_dual(graph, kernel):
+    for w in (None, W):
+        for alpha in (1e-3, 2.0):
+            options = {"kernel": kernel, **KERNEL_PARAMETERS, **graph}
+            full = RankRLS(alpha, **options).fit(X, Y, qid=QID, sample_weight=w)
+            for basis in ({"basis_indices": EVERYTHING[::-1]}, {"n_basis": 1000}, {"n_basis": 1000, "basis": "kmeans"}):
+                model = SparseRankRLS(alpha, **basis, **options).fit(X, Y, qid=QID, sample_weight=w)
+                for Z in (X, X_NEW):
+                    ours, theirs = model.predict(Z), full.predict(Z)
+                    if graph["regression_weight"] == 0.0:
+                        ours, theirs = ours - ours.mean(), theirs - theirs.mean()
+                    np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.ptp(theirs))
+                assert len(model.dual_coef_) == len(X)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+def test_always_the_dual_of_the_projected_kernel(graph, kernel):
+    basis = np.array([3, 17, 8, 1, 25, 30, 11])
+    K_new, K_M, K_R = (kernel_matrix(kernel, A, X[basis]) for A in (X_NEW, X, X[basis]))
+    inverse = np.linalg.pinv(K_R, rcond=1e-13)
+    model = SparseRankRLS(0.3, basis_indices=basis, kernel=kernel, **KERNEL_PARAMETERS, **graph)
+    model.fit(X, Y, qid=QID, sample_weight=W)
+    dual = RankRLS(0.3, kernel="precomputed", **graph).fit(K_M @ inverse @ K_M.T, Y, qid=QID, sample_weight=W)
+    np.testing.assert_allclose(model.predict(X_NEW), dual.predict(K_new @ inverse @ K_M.T), atol=1e-6)
+    np.testing.assert_array_equal(model.basis_indices_, basis)
+    np.testing.assert_array_equal(model.X_fit_, X[basis])
+
+
+@pytest.mark.parametrize("graph", GRAPHS[:4], ids=graph_id)
+def test_duplicates_in_the_basis_change_nothing(graph):
+    once = SparseRankRLS(0.3, basis_indices=[4, 9, 20], **graph).fit(X, Y, qid=QID)
+    twice = SparseRankRLS(0.3, basis_indices=[4, 9, 20, 9, 4, 4], **graph).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(twice.predict(X_NEW), once.predict(X_NEW), atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 1e-3])
+def test_a_kernel_of_low_numerical_rank(gamma):
+    """Condition 1e16 and beyond: next to the dual, whose kernel is not inverted."""
+    for alpha in (1e-4, 1.0):
+        full = RankRLS(alpha, kernel="rbf", gamma=gamma).fit(X, Y, qid=QID)
+        model = SparseRankRLS(alpha, n_basis=1000, gamma=gamma).fit(X, Y, qid=QID)
+        a, b = (centred(m.predict(X), QID) for m in (full, model))
+        np.testing.assert_allclose(b, a, atol=2e-4 * np.ptp(a))
+
+
+def test_integer_weights_are_repetitions():
+    weights = np.random.default_rng(73).integers(0, 4, len(Y))
+    again = np.repeat(EVERYTHING, weights)
+    for graph in ({"balance": "pairs"}, {"ties": "exclude"}):
+        a = SparseRankRLS(0.2, **graph).fit(X, Y, qid=QID, sample_weight=weights)
+        b = SparseRankRLS(0.2, **graph).fit(X[again], Y[again], qid=QID[again])
+        np.testing.assert_allclose(a.predict(X_NEW), b.predict(X_NEW), atol=1e-8)
+    kept = EVERYTHING[weights > 0][:5]
+    model = SparseRankRLS(basis_indices=kept).fit(X, Y, qid=QID, sample_weight=weights)
+    np.testing.assert_array_equal(model.X_fit_, X[kept])
+    np.testing.assert_array_equal(model.basis_indices_, kept)
+
+
+def test_several_targets():
+    targets = np.column_stack((Y, X[:, 1], -Y))
+    for graph in ({}, {"ties": "exclude", "balance": "queries"}):
+        together = SparseRankRLS(0.3, n_basis=12, **graph).fit(X, targets, qid=QID)
+        assert together.dual_coef_.shape == (12, 3)
+        for t in range(3):
+            alone = SparseRankRLS(0.3, n_basis=12, **graph).fit(X, targets[:, t], qid=QID)
+            np.testing.assert_allclose(together.predict(X_NEW)[:, t], alone.predict(X_NEW), atol=1e-9)
+
+
+def test_every_form_of_input():
+    Z = np.round(np.where(np.abs(X) < 0.7, 0.0, X), 2).astype(np.float32).astype(float)
+    names = ["a", "b", "c", "d"]
+    expected = SparseRankRLS(0.3, n_basis=15).fit(Z, Y, qid=QID).predict(Z)
+    for given in (Z.astype(np.float32), sparse.csr_array(Z), pd.DataFrame(Z, columns=names), pl.DataFrame(Z, names)):
+        model = SparseRankRLS(0.3, n_basis=15).fit(given, Y, qid=QID)
+        np.testing.assert_allclose(model.predict(given), expected, atol=1e-6)
+    assert list(model.feature_names_in_) == names
+    for given in (sparse.csr_array(Z), Z):
+        model = SparseRankRLS(0.3, n_basis=5, basis="kmeans").fit(given, Y, qid=QID)
+        assert model.basis_indices_ is None
+        assert model.X_fit_.shape == (5, 4)
+        assert model.score(given, Y, qid=QID) > 0.5
+
+
+def test_a_given_kernel_matrix():
+    K, K_new = kernel_matrix("rbf", X), kernel_matrix("rbf", X_NEW, X)
+    weights = W * (EVERYTHING % 5 > 0)
+    for w in (None, weights):
+        for wrap in (np.asarray, sparse.csr_array):
+            a = SparseRankRLS(0.3, kernel="precomputed", basis_indices=[7, 2, 11, 31]).fit(
+                wrap(K), Y, qid=QID, sample_weight=w
+            )
+            b = SparseRankRLS(0.3, gamma=0.2, basis_indices=[7, 2, 11, 31]).fit(X, Y, qid=QID, sample_weight=w)
+            np.testing.assert_allclose(a.dual_coef_, b.dual_coef_, atol=1e-8)
+            np.testing.assert_allclose(a.predict(wrap(K_new)), b.predict(X_NEW), atol=1e-8)
+
+
+def test_a_function_over_objects():
+    words = ["ranking", "banking", "rank", "loss", "boss", "moss", "bank"]
+    pairs = [{s[i : i + 2] for i in range(len(s) - 1)} for s in words]
+    K = np.array([[len(a & b) for b in pairs] for a in pairs], dtype=float)
+
+    def shared(a, b):
+        return len({a[i : i + 2] for i in range(len(a) - 1)} & {b[i : i + 2] for i in range(len(b) - 1)})
+
+    y, qid = [2, 1, 2, 0, 0, 0, 1], ["q"] * 7
+    model = SparseRankRLS(0.5, kernel=shared, basis_indices=[0, 3, 5]).fit(words, y, qid=qid)
+    same = SparseRankRLS(0.5, kernel="precomputed", basis_indices=[0, 3, 5]).fit(K, y, qid=qid)
+    np.testing.assert_allclose(model.predict(words), same.predict(K), atol=1e-10)
+    assert model.X_fit_ == ["ranking", "loss", "moss"]
+    full = SparseRankRLS(0.5, kernel=shared).fit(words, y, qid=qid)
+    dual = RankRLS(0.5, kernel=shared).fit(words, y, qid=qid)
+    np.testing.assert_allclose(full.predict(words), dual.predict(words), atol=1e-9)
+
+
+def test_a_linear_kernel_has_weights_of_features():
+    wide = np.random.default_rng(74).normal(size=(len(Y), 12))
+    primal = RankRLS(0.3).fit(wide, Y, qid=QID)
+    for basis in ({"n_basis": 30}, {"n_basis": 20, "basis": "kmeans"}):
+        model = SparseRankRLS(0.3, kernel="linear", **basis).fit(wide, Y, qid=QID)
+        np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-9)
+    few = SparseRankRLS(0.3, kernel="linear", n_basis=5).fit(wide, Y, qid=QID)
+    np.testing.assert_allclose(few.coef_, few.X_fit_.T @ few.dual_coef_, atol=1e-12)
+    np.testing.assert_allclose(few.predict(wide), wide @ (few.X_fit_.T @ few.dual_coef_), atol=1e-10)
+
+
+def test_the_basis_follows_the_random_state():
+    a, b, c = (SparseRankRLS(n_basis=8, random_state=s).fit(X, Y, qid=QID) for s in (0, 0, 1))
+    np.testing.assert_array_equal(a.basis_indices_, b.basis_indices_)
+    assert not np.array_equal(a.basis_indices_, c.basis_indices_)
+    assert len(set(a.basis_indices_)) == 8
+    for state in (np.random.default_rng(3), np.random.RandomState(3), None):
+        assert len(SparseRankRLS(n_basis=8, random_state=state).fit(X, Y, qid=QID).basis_indices_) == 8
+    first, second = (SparseRankRLS(n_basis=8, basis="kmeans").fit(X, Y, qid=QID).X_fit_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_more_centres_than_different_rows():
+    Z = np.repeat(X[:6], 8, axis=0)
+    y = np.repeat(Y[:6], 8) + np.tile(np.arange(8), 6)
+    model = SparseRankRLS(n_basis=20, basis="kmeans").fit(Z, y)
+    dual = RankRLS(kernel="rbf").fit(Z, y)
+    ours, theirs = model.predict(Z), dual.predict(Z)
+    np.testing.assert_allclose(ours - ours.mean(), theirs - theirs.mean(), atol=1e-4)
+
+
+@pytest.mark.parametrize("ill", [False, True])
+@pytest.mark.parametrize("graph", GRAPHS[::2], ids=graph_id)
+def test_batches_equal_one_fit(graph, ill, tmp_path):
+    options = {"n_basis": 12, "gamma": 1e-4 if ill else 0.3, **graph}
+    batches = [np.concatenate(QUERIES[:4]), np.concatenate(QUERIES[4:7]), np.concatenate(QUERIES[7:])]
+    model = SparseRankRLS(0.3, **options)
+    for rows in batches:
+        model.partial_fit(X[rows], Y[rows], qid=QID[rows], sample_weight=W[rows])
+        save(model, tmp_path / "m.skops")
+        model = load(tmp_path / "m.skops")
+    assert model.n_queries_ == len(QUERIES)
+    basis = batches[0][model.basis_indices_]
+    full = SparseRankRLS(0.3, **{**options, "basis_indices": basis}).fit(X, Y, qid=QID, sample_weight=W)
+    np.testing.assert_allclose(model.predict(X_NEW), full.predict(X_NEW), atol=1e-5 if ill else 1e-9)
+    gone, left = batches[1], np.concatenate((batches[0], batches[2]))
+    full.forget(X[gone], Y[gone], qid=QID[gone], sample_weight=W[gone])
+    position = {row: k for k, row in enumerate(left)}
+    options["basis_indices"] = [position[row] for row in basis]
+    rest = SparseRankRLS(0.3, **options).fit(X[left], Y[left], qid=QID[left], sample_weight=W[left])
+    np.testing.assert_allclose(full.predict(X_NEW), rest.predict(X_NEW), atol=1e-5 if ill else 1e-9)
+
+
+def test_what_updates_refuse():
+    model = SparseRankRLS(n_basis=8).fit(X, Y, qid=QID)
+    for change in ({"gamma": 3.0}, {"kernel": "laplacian"}, {"ties": "exclude"}):
+        changed = clone(model).fit(X, Y, qid=QID).set_params(**change)
+        with pytest.raises(ValueError, match="Only alpha may change"):
+            changed.partial_fit(X, Y, qid=QID + 1000)
+    assert not hasattr(SparseRankRLS(kernel="precomputed"), "partial_fit")
+    pairs = SparseRankRLS(n_basis=8).fit_pairs(X, [0, 1], [2, 3])
+    with pytest.raises(ValueError, match="it was fitted from pairs. Start from a clone"):
+        pairs.partial_fit(X, Y, qid=QID)
+
+
+def test_preferences_equal_the_dual():
+    rng = np.random.default_rng(75)
+    i = rng.integers(0, len(Y), 50)
+    j = (i + rng.integers(1, len(Y), 50)) % len(Y)
+    options = {"strength": rng.random(50), "weight": rng.random(50)}
+    full = RankRLS(0.3, kernel="rbf", gamma=0.2).fit_pairs(X, i, j, **options)
+    model = SparseRankRLS(0.3, gamma=0.2).fit_pairs(X, i, j, **options)
+    ours, theirs = model.predict(X_NEW), full.predict(X_NEW)
+    np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-6)
+    assert model.basis_indices_.shape == (len(Y),)
+
+
+def test_inside_a_pipeline():
+    model = make_pipeline(StandardScaler(), SparseRankRLS(0.3, n_basis=20)).fit(X, Y, sparserankrls__qid=QID)
+    assert model.predict(X_NEW).shape == (11,)
+
+
+def test_an_offset_of_the_columns_changes_nothing():
+    plain = np.round(X * 1024) / 1024
+    for kernel in ("rbf", "laplacian"):
+        a = SparseRankRLS(0.1, kernel=kernel, n_basis=20, gamma=0.2).fit(plain, Y, qid=QID).predict(plain)
+        b = SparseRankRLS(0.1, kernel=kernel, n_basis=20, gamma=0.2).fit(plain + 1e7, Y, qid=QID).predict(plain + 1e7)
+        np.testing.assert_allclose(b, a, atol=1e-5 * np.ptp(a))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_basis": 0}, "n_basis must be a whole number of at least 1; got 0"),
+        ({"n_basis": 2.5}, "n_basis must be a whole number"),
+        ({"basis": "best"}, "basis must be one of 'random', 'kmeans'"),
+        ({"basis_indices": []}, "basis_indices must be a sequence of at least one whole row number"),
+        ({"basis_indices": [0.5]}, "basis_indices must be a sequence"),
+        ({"basis_indices": [0, 99]}, "basis_indices names row 99, but X has rows 0 to"),
+        ({"basis_indices": [-1]}, "basis_indices names row -1"),
+        ({"kernel": "gaussian"}, "The Gaussian kernel is 'rbf'"),
+        ({"kernel": "sigmoid", "gamma": 3.0, "coef0": -1.0}, "not positive semidefinite"),
+        ({"kernel": "precomputed"}, "must be square"),
+        ({"alpha": -1.0}, "alpha must be finite and not negative"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        SparseRankRLS(**options).fit(X, Y, qid=QID)
+
+
+def test_bad_combinations():
+    weights = np.ones(len(Y))
+    weights[3] = 0.0
+    with pytest.raises(ValueError, match="basis_indices names row 3, whose weight is zero"):
+        SparseRankRLS(basis_indices=[1, 3]).fit(X, Y, qid=QID, sample_weight=weights)
+    with pytest.raises(ValueError, match="basis='kmeans' needs features"):
+        SparseRankRLS(basis="kmeans", n_basis=3, kernel="precomputed").fit(X @ X.T, Y, qid=QID)
+    with pytest.raises(ValueError, match="Nothing to compare"):
+        SparseRankRLS().fit(X, np.ones(len(Y)), qid=QID)
