@@ -18,7 +18,13 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.models._base import linear_scores
 from rankrls.models._problems import Candidate, FittedProblem, feature_weights
-from rankrls.models._validation import TrainingData
+from rankrls.models._validation import (
+    TrainingData,
+    check_features,
+    check_labels,
+    check_no_extra_qid,
+    holds_objects,
+)
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.solvers.reduced import ReducedProblem
@@ -407,10 +413,29 @@ def _pair_of_rows(split: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     raise ValueError("cv must give pairs of lists of row numbers, (train, test); masks are not row numbers.")
 
 
-def validation_set(measure: RankingMeasure, X: Any, Y: NDArray[np.float64], layout: QueryLayout) -> ValidationSet:
-    """Judge on rows of their own."""
-    values = measure.per_query(Y[:, 0], np.zeros(len(Y)), layout)
-    if not layout.n_rows or np.isnan(values).all():
+def validation_set(
+    estimator: Any, measure: RankingMeasure, data: TrainingData, X_val: Any, y_val: Any, qid_val: Any, *, kernel: Any
+) -> ValidationSet:
+    """Check rows of their own to judge on, given beside the training data of a ``fit``.
+
+    ``X`` of the result has the columns that a model of ``data`` takes: with a precomputed kernel those of the rows
+    that were kept.
+    """
+    if X_val is None or y_val is None:
+        raise ValueError("Validation data need both X_val and y_val (and qid_val where fit has qid).")
+    check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
+    X = check_features(estimator, X_val, kernel=kernel)
+    Y, _ = check_labels(y_val)
+    rows = len(X) if holds_objects(X_val, kernel) else X.shape[0]
+    if len(Y) != rows:
+        raise ValueError(f"X_val has {rows} rows but y_val has {len(Y)} labels.")
+    if Y.shape[1] != data.Y.shape[1]:
+        raise ValueError(f"y_val has {Y.shape[1]} targets but y has {data.Y.shape[1]}.")
+    if kernel == "precomputed" and data.kept is not None:
+        X = X[:, data.kept]
+    layout = query_layout(qid_val, rows)
+    values = measure.per_query(Y[:, 0], np.zeros(rows), layout)
+    if not rows or np.isnan(values).all():
         raise ValueError("The validation data hold no query that the measure can judge (two different labels).")
     q = layout.n_queries
     return ValidationSet(measure, X, Y, layout, f"validation data with {q} {'query' if q == 1 else 'queries'}")

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._queries import query_layout
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import SOLVERS, KernelRanker, resolve_kernel
@@ -23,12 +22,8 @@ from rankrls.models._validation import (
     check_alphas,
     check_choice,
     check_comparable,
-    check_features,
     check_fraction,
     check_kernel,
-    check_labels,
-    check_no_extra_qid,
-    holds_objects,
     training_data,
 )
 from rankrls.solvers.spectrum import auto_alphas
@@ -163,7 +158,9 @@ class RankRLSCV(KernelRanker):
         data = training_data(self, X, y, qid, sample_weight, kernel=self._some_kernel())
         check_comparable(data, float(self.regression_weight))
         if X_val is not None or y_val is not None or qid_val is not None:
-            plan = self._validation_plan(measure, data, X_val, y_val, qid_val)
+            if self.cv is not None:
+                raise ValueError("Give either cv or validation data (X_val, y_val, qid_val), not both.")
+            plan: Plan = validation_set(self, measure, data, X_val, y_val, qid_val, kernel=self._some_kernel())
         else:
             plan = self._cv_plan(measure, data)
         results = Results(measure.greater_is_better, self.rule)
@@ -279,23 +276,6 @@ class RankRLSCV(KernelRanker):
         if not several or kernel.is_linear or is_primal(kernel, data.X, data.layout.n_rows, self.solver):
             return None
         return kernel(data.X)
-
-    def _validation_plan(self, measure: Any, data: TrainingData, X_val: Any, y_val: Any, qid_val: Any) -> Plan:
-        if X_val is None or y_val is None:
-            raise ValueError("Validation data need both X_val and y_val (and qid_val where fit has qid).")
-        if self.cv is not None:
-            raise ValueError("Give either cv or validation data (X_val, y_val, qid_val), not both.")
-        check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
-        X_checked = check_features(self, X_val, kernel=self._some_kernel())
-        Y, _ = check_labels(y_val)
-        rows = len(X_checked) if holds_objects(X_val, self._some_kernel()) else X_checked.shape[0]
-        if len(Y) != rows:
-            raise ValueError(f"X_val has {rows} rows but y_val has {len(Y)} labels.")
-        if Y.shape[1] != data.Y.shape[1]:
-            raise ValueError(f"y_val has {Y.shape[1]} targets but y has {data.Y.shape[1]}.")
-        if self._some_kernel() == "precomputed" and data.kept is not None:
-            X_checked = X_checked[:, data.kept]
-        return validation_set(measure, X_checked, Y, query_layout(qid_val, rows))
 
     def _cv_plan(self, measure: Any, data: TrainingData) -> Plan:
         ties = "exclude" if "exclude" in _options(self.ties) else "include"
