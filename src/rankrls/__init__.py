@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _HOMES = {
+    "RankBoost": "rankrls.models",
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
@@ -23,10 +24,19 @@ _HOMES = {
     "save": "rankrls.persistence",
 }
 
-__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS", "load", "save"]
+__all__ = [
+    "RankBoost",
+    "RankRLS",
+    "RankRLSCV",
+    "RankingPursuit",
+    "SparseRankRLS",
+    "TransductiveRankRLS",
+    "load",
+    "save",
+]
 
 if TYPE_CHECKING:
-    from rankrls.models import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
+    from rankrls.models import RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
     from rankrls.persistence import load, save
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
+from rankrls import RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
 
 ESTIMATORS = [
     RankRLS(),
@@ -21,6 +21,8 @@ ESTIMATORS = [
     SparseRankRLS(),
     SparseRankRLS(basis="kmeans", ties="exclude", balance="pairs"),
     SparseRankRLS(kernel="linear"),
+    RankBoost(),
+    RankBoost(n_estimators=20, learning_rate=0.5, max_bins=None, balance="pairs"),
 ]
 
 

@@ -32,7 +32,7 @@ from scipy import sparse
 from rankrls._queries import QueryLayout
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 
-__all__ = ["Balance", "ScoredGraph", "Ties", "label_varies"]
+__all__ = ["Balance", "ScoredGraph", "Ties", "label_classes", "label_varies"]
 
 Ties = Literal["include", "exclude"]
 Balance = Literal["pairs", "examples", "queries"]
@@ -124,7 +124,7 @@ class ScoredGraph(Graph):
         if ties == "exclude":
             if y.ndim > 1 and y.shape[1] > 1:
                 raise ValueError("With ties excluded each target has a graph of its own; build one graph a target.")
-            order, group_starts, group_query = _label_classes(y.reshape(m), layout)
+            order, group_starts, group_query = label_classes(y.reshape(m), layout)
             if len(group_query) == m:
                 ties = "include"  # no two labels of a query are tied: the same graph, and no class level to carry
         if ties == "include":
@@ -336,7 +336,7 @@ def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool
     return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
 
 
-def _label_classes(
+def label_classes(
     y: NDArray[np.float64], layout: QueryLayout
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Rows ordered by query, then label: the order, the classes' boundaries and each class's query."""

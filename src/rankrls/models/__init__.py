@@ -1,9 +1,10 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.transductive import TransductiveRankRLS
 
-__all__ = ["RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS"]
+__all__ = ["RankBoost", "RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS"]

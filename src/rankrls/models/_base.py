@@ -105,6 +105,10 @@ class Ranker(RegressorMixin, BaseEstimator):
         ]
         return 1.0 - float(np.mean(errors))
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Not so after a fit that failed, although that may have set ``n_features_in_``."""
+        return hasattr(self, "n_queries_")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -7,5 +7,7 @@
 ``primal``, ``dual``   the two forms of the problem
 ``holdout``            held-out scores of whole blocks without refitting
 ``pair_holdout``       held-out scores of pairs of items in one global ranking
+``stumps``             features as bins; threshold stumps and their sums
+``boosting``           RankBoost: pair weights that factorise, and the rounds
 =====================  ==========================================================================================
 """

@@ -1,0 +1,363 @@
+"""RankBoost: boosted threshold stumps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls.metrics import resolve_measure
+from rankrls.models._base import Ranker
+from rankrls.models._pairs import pair_graph
+from rankrls.models._selection import ValidationSet, judged, validation_set
+from rankrls.models._validation import check_choice, check_comparable, check_matrix, training_data
+from rankrls.solvers.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
+from rankrls.solvers.stumps import StepFunctions, bin_features, column_values
+
+__all__ = ["RankBoost"]
+
+_CHUNK = 25
+"""Rounds whose validation scores are judged together."""
+_SELECTION = ("validation_scores_", "best_score_", "best_score_error_", "best_params_", "selection_")
+
+
+class RankBoost(Ranker):
+    r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
+
+    Lowers, one stump at a time, the exponential loss of the pairs,
+
+    .. math::
+
+        \sum_q \rho_q \sum_{y_i > y_j} w_i w_j \exp(-(f(x_i) - f(x_j))) , \qquad
+        f(x) = \sum_t \alpha_t [ x_{j_t} > \theta_t ] ,
+
+    over the pairs of items of a query with different labels. Each round takes the stump with the largest
+    :math:`|r|`, :math:`r = \sum D_{ij} (h(x_i) - h(x_j))` under the loss's present weights D of the pairs, and gives it
+    the weight :math:`\tfrac12 \ln \frac{1+r}{1-r}`. The loss, divided by its value before the first round, bounds the
+    share of training pairs that are ordered wrongly.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Rounds; the most that are tried where validation data are given.
+    learning_rate : float, default=1.0
+        In (0, 1]; every stump's weight is multiplied by it. 1 is the paper's algorithm.
+    max_bins : int or None, default=256
+        A feature with no more distinct values has a threshold between any two neighbouring ones. One with more is cut
+        at quantiles into at most this many bins, and stumps see no difference inside a bin. None: every threshold of
+        every feature, at two or four bytes a value and a slower round.
+    balance : {"pairs", "examples", "queries"}, default="examples"
+        What counts the same: each pair (the paper's uniform distribution), each example, or each query.
+    scoring : str, Measure or callable, default="disagreement"
+        What the validation data choose the number of rounds by; see :func:`rankrls.metrics.resolve_measure`.
+    patience : int, optional
+        Stop after this many rounds in which the measure of the validation data has not become better. None: all rounds
+        are run and the best number of them is taken.
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Stumps of the model. Fewer than asked for where validation data say so, or where ``stopped_`` says why.
+    features_, thresholds_, weights_ : ndarray of shape (n_estimators_,)
+        ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
+    train_loss_ : ndarray of shape (n_estimators_,)
+        Mean of ``exp(-(f_i - f_j))`` over the training pairs, as they are weighed, after each round.
+    feature_importances_ : ndarray of shape (n,)
+        Sum of the absolute weights of each feature's stumps, as a share of all; zeros without stumps.
+    stopped_ : str
+        Why no further round was run: "n_estimators"; "patience"; "no edge", no stump ordered the pairs better than
+        chance; "separated", one stump ordered all that had weight; "exhausted", the weights were beyond float64.
+    validation_scores_ : ndarray of shape (rounds run,)
+        The measure of the validation data after each round; only where they were given, as the following.
+    best_score_, best_score_error_ : float
+        The measure of the choice in its own units, and its standard error over queries.
+    best_params_ : dict
+        ``n_estimators``.
+    selection_ : str
+        How it was chosen, in words.
+    n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Notes
+    -----
+    Features are binned once, O(m n log m), one byte a value up to 256 bins. A round then is O(m) for the weights of
+    the pairs, which factorise over items and labels and are never held one by one, and one pass over the bins: O(m n),
+    or O(non-zeros) for sparse X, whose rows outside a column's entries are at 0. Stumps that are equally good: the
+    lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
+
+    Scores are invariant to increasing transformations of training features, but for where between two training values
+    a threshold stands: halfway. There are no missing values. A query of one item, or of one label, contributes nothing.
+
+    References
+    ----------
+    Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. Journal of Machine
+    Learning Research 4, 2003, pages 933-969.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> qid = np.repeat(np.arange(12), 5)
+    >>> y = np.abs(X[:, 1]) > 0.7  # no linear function orders these
+    >>> model = RankBoost(n_estimators=20).fit(X, y, qid=qid)
+    >>> model.features_[:3], model.thresholds_[:3].round(2)
+    (array([1, 1, 1]), array([ 0.71, -0.69,  0.71]))
+    >>> model.score(X, y, qid=qid)
+    1.0
+    """
+
+    features_: NDArray[np.intp]
+    thresholds_: NDArray[np.float64]
+    weights_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        *,
+        learning_rate: float = 1.0,
+        max_bins: int | None = 256,
+        balance: str = "examples",
+        scoring: Any = "disagreement",
+        patience: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_bins = max_bins
+        self.balance = balance
+        self.scoring = scoring
+        self.patience = patience
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Learn from items with labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+            float32 is not upcast whole; sparse X is not made dense.
+        y : array-like of shape (m,)
+            Labels, higher is better.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+        X_val, y_val, qid_val : optional
+            Validation data to choose the number of rounds by.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and where no query holds two different labels.
+        """
+        self._check_parameters()
+        measure = resolve_measure(self.scoring)
+        data = training_data(self, X, y, qid, sample_weight, kernel="linear")
+        if not data.one_target:
+            if data.Y.shape[1] > 1:
+                raise ValueError(f"y must have one label a row; got shape {data.Y.shape}. Fit one model a target.")
+            what = "A column-vector y was passed when a 1d array was expected: shape (m, 1) is taken as (m,)."
+            warnings.warn(what, DataConversionWarning, stacklevel=2)
+        check_comparable(data, 0.0)
+        validation = None
+        if X_val is not None or y_val is not None or qid_val is not None:
+            validation = validation_set(self, measure, data, X_val, y_val, qid_val, kernel="linear")
+        elif self.patience is not None:
+            raise ValueError("patience needs validation data: give X_val and y_val (and qid_val where fit has qid).")
+        pairs = LevelWeights.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)  # type: ignore[arg-type]
+        path = self._boost(pairs, data.X, data.weights, validation)
+        self._fitted_with_qid = data.has_qid
+        self.n_queries_ = data.layout.n_queries
+        self._adopt(path, validation)
+        return self
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        r"""Learn from preferences: lower :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; those in no preference are allowed, and take part in the quantiles of ``max_bins``.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``.
+        strength : array-like of shape (p,), optional
+            Only its sign plays a part: a negative one turns the preference round, 0 is a tie and orders nothing.
+        weight : array-like of shape (p,), optional
+            How much each preference counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        O(p) more a round. ``balance``, ``scoring`` and ``patience`` play no part.
+        """
+        self._check_parameters()
+        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel="linear")
+        path = self._boost(EdgeWeights(graph), X, None, None)
+        self._fitted_with_qid = False
+        self.n_queries_ = 1
+        self._adopt(path, None)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Higher is better. Only differences between items of the same query mean anything.
+
+        Notes
+        -----
+        O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        return StepFunctions.of(self.features_, self.thresholds_, self.weights_)(X)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        X = sparse.csc_array(X) if sparse.issparse(X) else X
+        scores = np.zeros(X.shape[0])
+        for feature, threshold, weight in zip(self.features_, self.thresholds_, self.weights_, strict=True):
+            scores[column_values(X, feature) > threshold] += weight
+            yield scores.copy()
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Sum of the absolute weights of each feature's stumps, as a share of all."""
+        check_is_fitted(self)
+        sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
+        total = sums.sum()
+        return np.asarray(sums / total if total > 0.0 else sums, dtype=np.float64)
+
+    def _boost(
+        self,
+        pairs: PairWeights,
+        X: Any,
+        weights: NDArray[np.float64] | None,
+        validation: ValidationSet | None,
+    ) -> _Path:
+        max_bins = None if self.max_bins is None else int(self.max_bins)
+        boosting = Boosting(pairs, bin_features(X, pairs.order, weights, max_bins), float(self.learning_rate))
+        path = _Path()
+        judge = None if validation is None else _Judge(validation)
+        while len(path.stumps) < self.n_estimators and boosting.status == "running":
+            rounds = (boosting.round() for _ in range(min(_CHUNK, self.n_estimators - len(path.stumps))))
+            chunk = [stump for stump in rounds if stump is not None]
+            path.stumps += chunk
+            if judge is not None and chunk and path.judged(*judge(chunk), judge.sign, self.patience):
+                path.stopped = "patience"
+                return path
+        path.stopped = "n_estimators" if boosting.status == "running" else boosting.status
+        return path
+
+    def _adopt(self, path: _Path, validation: ValidationSet | None) -> None:
+        for name in _SELECTION:
+            self.__dict__.pop(name, None)
+        stumps = path.stumps
+        if validation is not None:
+            stumps = stumps[: path.best + 1]
+            self.validation_scores_ = np.array(path.scores)
+            self.best_score_ = path.scores[path.best] if path.scores else np.nan
+            self.best_score_error_ = path.errors[path.best] if path.scores else np.nan
+            self.best_params_ = {"n_estimators": len(stumps)}
+            self.selection_ = validation.description
+        self.n_estimators_ = len(stumps)
+        self.features_ = np.array([s.feature for s in stumps], dtype=np.intp)
+        self.thresholds_ = np.array([s.threshold for s in stumps])
+        self.weights_ = np.array([s.weight for s in stumps])
+        self.train_loss_ = np.array([s.loss for s in stumps])
+        self.stopped_ = path.stopped
+
+    def _check_parameters(self) -> None:
+        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
+        _check_whole("n_estimators", self.n_estimators, 1)
+        if self.max_bins is not None:
+            _check_whole("max_bins", self.max_bins, 2, "None or ")
+        if self.patience is not None:
+            _check_whole("patience", self.patience, 1, "None or ")
+        rate = self.learning_rate
+        if isinstance(rate, (bool, np.bool_)) or not isinstance(rate, Real) or not 0.0 < float(rate) <= 1.0:
+            raise ValueError(f"learning_rate must be a number above 0, up to 1; got {rate!r}.")
+
+
+def _check_whole(name: str, value: Any, least: int, otherwise: str = "") -> None:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be {otherwise}a whole number of at least {least}; got {value!r}.")
+
+
+@dataclass
+class _Path:
+    """The rounds run, and what the validation data say of each."""
+
+    stumps: list[Stump] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    best: int = 0
+    stopped: str = ""
+
+    def judged(
+        self, means: NDArray[np.float64], errors: NDArray[np.float64], sign: float, patience: int | None
+    ) -> bool:
+        """Take the judgement of the next rounds, one after the other; True where patience has come to its end."""
+        for mean, error in zip(means.tolist(), errors.tolist(), strict=True):
+            self.scores.append(mean)
+            self.errors.append(error)
+            if sign * mean > sign * self.scores[self.best]:
+                self.best = len(self.scores) - 1
+            if patience is not None and len(self.scores) - 1 - self.best >= patience:
+                return True
+        return False
+
+
+class _Judge:
+    """Validation scores round by round, judged in chunks of rounds."""
+
+    def __init__(self, validation: ValidationSet) -> None:
+        self._validation = validation
+        self._X = sparse.csc_array(validation.X) if sparse.issparse(validation.X) else validation.X
+        self._scores = np.zeros(self._X.shape[0])
+        self.sign = 1.0 if validation.measure.greater_is_better else -1.0
+
+    def __call__(self, chunk: list[Stump]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        columns = np.empty((len(self._scores), len(chunk)), order="F")
+        for t, stump in enumerate(chunk):
+            self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
+            columns[:, t] = self._scores
+        v = self._validation
+        curve = judged(v.measure, v.Y, columns[:, :, None], v.layout, None)
+        return curve.mean, curve.error
