@@ -56,6 +56,17 @@ def test_leave_pair_out_equals_refits(balance, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("balance", ["pairs", "examples"])
+def test_leave_pair_out_of_a_mixture_with_regression_equals_refits(balance, kind):
+    options = {"balance": balance, "regression_weight": 0.3, **kind}
+    model = RankRLSCV(ALPHAS, **options).fit(X, Y + 3.0)
+    assert model.selection_ == "leave-pair-out over 12 items"
+    for k, alpha in enumerate(model.cv_results_["alpha"]):
+        mean, _ = left_out_pairs(Y + 3.0, lambda a=alpha: RankRLS(a, **options))
+        assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_one_query_by_name_is_one_global_ranking(kind):
     a = RankRLSCV(ALPHAS, **kind).fit(X, Y, qid=["only"] * len(Y))
     b = RankRLSCV(ALPHAS, **kind).fit(X, Y)
@@ -103,7 +114,7 @@ def test_several_targets_are_averaged():
 FALLBACKS = [
     ({"ties": "exclude"}, {}),
     ({"ties": ("include", "exclude")}, {}),
-    ({"regression_weight": 0.5}, {}),
+    ({"regression_weight": 0.5}, {"sample_weight": np.linspace(1, 2, 12)}),
     ({"scoring": "ndcg@5"}, {}),
     ({"scoring": Measure("disagreement", tied_labels="half")}, {}),
     ({"scoring": lambda y, f: -float(np.abs(y - f).max())}, {}),

@@ -12,7 +12,6 @@ from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.solvers import holdout
 from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.reduced import ReducedProblem
 from tests.oracles import gaussian, scores_without
@@ -134,69 +133,6 @@ def test_left_out_preferences_equal_refits(grouped, m, p, n):
                 np.testing.assert_allclose(differences[block, k], D[block] @ w, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("balance", ["examples", "pairs", "queries"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [3, 30])
-def test_leave_pair_out_equals_refits(balance, weighted, n):
-    if weighted and balance != "examples":
-        graph = ScoredGraph.build(np.arange(9.0), query_layout(None, 9))
-        assert refuses_pair_holdout(graph, balance=balance, regression_weight=0.0, weighted=True)
-        return
-    rng = np.random.default_rng(n)
-    m = 16
-    X, y = rng.normal(size=(m, n)), rng.integers(0, 4, m).astype(float)
-    w = rng.random(m) + 0.5 if weighted else None
-    K, qid = X @ X.T, [0] * m
-    graph = ScoredGraph.build(y, query_layout(None, m), weights=w, balance=balance)
-    good = np.zeros(len(ALPHAS))
-    count = 0
-    per_item = np.zeros((m, len(ALPHAS))), np.zeros(m)
-    for i in range(m):
-        for j in range(i):
-            if y[i] == y[j]:
-                continue
-            held = np.zeros(m, dtype=bool)
-            held[[i, j]] = True
-            pair = 1.0 if w is None else w[i] * w[j]
-            count += pair
-            for k, alpha in enumerate(ALPHAS):
-                f_j, f_i = scores_without(K, y, qid, held, alpha, w, balance=balance)
-                right = 0.5 if f_i == f_j else float((f_i > f_j) == (y[i] > y[j]))
-                good[k] += pair * right
-                per_item[0][[i, j], k] += pair * right
-            per_item[1][[i, j]] += pair
-    target = (graph.F @ y)[:, None]
-    influence = per_item[0] - (good / count) * per_item[1][:, None]
-    error = 2 * np.sqrt((influence**2).sum(axis=0)) / (2 * count)
-    for problem in (
-        PrimalProblem(X, graph, target),
-        DualProblem.from_features(X, graph, target),
-        DualProblem.from_kernel(K.copy(), graph, target),
-    ):
-        result = leave_pair_out_concordance(problem, y, ALPHAS, balance)
-        np.testing.assert_allclose(result.score, good / count, atol=1e-12)
-        np.testing.assert_allclose(result.standard_error, error, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"ties": "exclude"}, "ties='exclude'"),
-        ({"regression_weight": 0.5}, "regression_weight"),
-        ({"qid": [0, 0, 0, 1, 1]}, "not one global ranking"),
-        ({"y": [1.0, 2.0, 3.0]}, "fewer than four"),
-    ],
-)
-def test_leave_pair_out_is_refused_where_it_would_be_wrong(options, why):
-    y = np.array(options.get("y", [0.0, 1.0, 1.0, 2.0, 2.0]))
-    beta = options.get("regression_weight", 0.0)
-    graph = ScoredGraph.build(
-        y, query_layout(options.get("qid"), len(y)), ties=options.get("ties", "include"), regression_weight=beta
-    )
-    reason = refuses_pair_holdout(graph, balance="examples", regression_weight=beta, weighted=False)
-    assert why in reason
-
-
 @pytest.mark.parametrize("balance", ["examples", "pairs"])
 def test_items_with_equal_features_tie_whatever_the_route(balance):
     rng = np.random.default_rng(5)
@@ -215,26 +151,6 @@ def test_items_with_equal_features_tie_whatever_the_route(balance):
         for k in range(len(ALPHAS)):
             np.testing.assert_array_equal((scores[:, None, k] == scores[None, :, k])[same], True)
             assert len(np.unique(scores[:6, k])) == len(np.unique(X[:6], axis=0))
-    graph = ScoredGraph.build(y, query_layout(None, m), balance=balance)
-    target = (graph.F @ y)[:, None]
-    K, good, count = X @ X.T, 0.0, 0
-    for i in range(m):
-        for j in np.flatnonzero(y[:i] != y[i]):
-            held = np.zeros(m, dtype=bool)
-            held[[i, j]] = True
-            difference = np.diff(scores_without(K, y, [0] * m, held, 1.0, balance=balance))[0]
-            good += 0.5 if abs(difference) < 1e-10 else float((difference > 0) == (y[i] > y[j]))
-            count += 1
-    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
-        result = leave_pair_out_concordance(problem, y, np.ones(1), balance)
-        assert result.score[0] == pytest.approx(good / count, abs=1e-12)
-
-
-def test_leave_pair_out_of_equal_labels_is_an_error():
-    X, y = np.arange(10.0).reshape(5, 2), np.ones(5)
-    graph = ScoredGraph.build(y, query_layout(None, 5))
-    with pytest.raises(ValueError, match="All labels are equal"):
-        leave_pair_out_concordance(PrimalProblem(X, graph, (graph.F @ y)[:, None]), y, np.ones(1), "examples")
 
 
 def test_hold_out_refuses_alpha_zero():

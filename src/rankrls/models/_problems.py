@@ -14,6 +14,7 @@ from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.models._validation import TrainingData
 from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.pair_holdout import pair_setting
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.reduced import ReducedProblem
 from rankrls.solvers.rows import factor_rows
@@ -82,6 +83,24 @@ class Candidate:
             FittedProblem(make_problem(data.X, graph, graph.F @ data.Y[:, part], self.kernel, self.solver, K=K), part)
             for graph, part in scored_graphs(data, self.ties, self.balance, self.regression_weight)
         ]
+
+    def pair_problems(
+        self, data: TrainingData, alphas: NDArray[np.float64], fitted: list[FittedProblem] | None = None
+    ) -> list[tuple[PrimalProblem | DualProblem, NDArray[np.float64], slice]]:
+        """What leave-pair-out works on: problems, their ridge parameters and their targets.
+
+        The ``fitted`` ones are used again where there is no mixture.
+        """
+        out = []
+        for k, (graph, part) in enumerate(scored_graphs(data, self.ties, self.balance, self.regression_weight)):
+            on, ridge = pair_setting(graph, alphas, balance=self.balance, regression_weight=self.regression_weight)
+            if fitted is not None and on is graph:
+                problem = fitted[k].problem
+            else:
+                problem = make_problem(data.X, on, on.F @ data.Y[:, part], self.kernel, self.solver)
+            assert not isinstance(problem, ReducedProblem)
+            out.append((problem, ridge, part))
+        return out
 
 
 def make_problem(

@@ -27,7 +27,6 @@ from rankrls.models._validation import (
 )
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
-from rankrls.solvers.reduced import ReducedProblem
 
 __all__ = [
     "Curve",
@@ -128,12 +127,11 @@ class LeavePairOut(Plan):
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]
     ) -> Curve:
         results = []
-        for fitted in problems:
-            assert not isinstance(fitted.problem, ReducedProblem)
-            for t in range(data.Y.shape[1])[fitted.targets]:
+        for problem, ridge, targets in candidate.pair_problems(data, alphas, problems):
+            for t in range(data.Y.shape[1])[targets]:
                 if (data.Y[:, t] == data.Y[0, t]).all():
                     continue  # no pair to judge by
-                results.append(leave_pair_out_concordance(fitted.problem, data.Y[:, t], alphas, candidate.balance))
+                results.append(leave_pair_out_concordance(problem, data.Y[:, t], ridge))
         mean = np.mean([r.score for r in results], axis=0)
         error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
         return Curve(mean if self.greater_is_better else 1.0 - mean, error)
