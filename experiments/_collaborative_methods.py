@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
+from rankrls.solvers.dictionaries import held_dictionary
 from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.pursuit import pursue
+from rankrls.solvers.subset import Basis, SubsetProblem
 
 __all__ = ["ALPHAS", "METHODS", "N_VIEWS", "LeastSquares", "Method", "Problem", "Setting"]
 
@@ -83,11 +87,83 @@ class LeastSquares(Method):
         return problem.K[problem.n_learn :, :n] @ path[:, :, 0].T, np.full(len(settings), float(n))
 
 
+@dataclass(frozen=True)
+class Subset(Method):
+    """Sparse RankRLS: expansions over the first scored items, which are in random order."""
+
+    sizes: tuple[int, ...] = (2, 5, 10, 15, 20, 30)
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [{"n_basis": size, "alpha": alpha} for size in self.sizes for alpha in ALPHAS]
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        n = problem.n_scored
+        graph = problem.graph(0.0)
+        target = (graph.F @ problem.y[:n])[:, None]
+        K = problem.K[:n, :n]
+        out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
+        used = np.empty(len(settings))
+        wanted = np.array([setting["n_basis"] for setting in settings])
+        for size in np.unique(wanted):
+            columns = np.flatnonzero(wanted == size)
+            r = min(int(size), n)
+            basis = Basis.build(Kernel("precomputed"), np.arange(r), K[:r, :r].copy())
+            path = SubsetProblem(K, basis, graph, target).path(np.array([settings[k]["alpha"] for k in columns]))
+            out[:, columns] = problem.K[problem.n_learn :, :r] @ path[:, :, 0].T
+            used[columns] = r
+        return out, used
+
+
+@dataclass(frozen=True)
+class SameSize(Subset):
+    """A random basis of the size that another method chose."""
+
+    after = "Ranking Pursuit"
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [{"n_basis": chosen[self.after].setting["n_basis"], "alpha": alpha} for alpha in ALPHAS]
+
+
+@dataclass(frozen=True)
+class Pursuit(Method):
+    """Ranking pursuit, kernel matching pursuit or their mixture: one path for all numbers of basis functions."""
+
+    regression_weight: float = 0.0
+    most: int = 50
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [{"n_basis": p, "backfit": backfit} for backfit in (True, False) for p in range(1, self.most + 1)]
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        n = problem.n_scored
+        graph = problem.graph(self.regression_weight)
+        dictionary = held_dictionary(problem.K[:n, :n].copy(), graph)
+        target = graph.F @ problem.y[:n]
+        out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
+        used = np.empty(len(settings))
+        for backfit in (True, False):
+            columns = [k for k, setting in enumerate(settings) if setting["backfit"] is backfit]
+            if columns:
+                stages = np.array([settings[k]["n_basis"] for k in columns])
+                path = pursue(dictionary, target, int(stages.max()), backfit=backfit)
+                taken, coefficients = path.merged()
+                # A path that nothing improves any more stays where it is.
+                last = np.minimum(stages, path.n_stages) - 1
+                out[:, columns] = problem.K[problem.n_learn :, taken] @ coefficients[last].T
+                used[columns] = path.sizes[last]
+        return out, used
+
+
+_RLS = LeastSquares("RLS", "regularized least squares on the ratings, no intercept", 1.0)
+_MATCHING = Pursuit("Matching Pursuit", "kernel matching pursuit, which regresses", 1.0)
+_RANKING = (
+    LeastSquares("RankRLS", "every pair weighs the same"),
+    Subset("Sparse RankRLS", "a random basis, its size chosen like the other parameters"),
+    SameSize("Random Subset", "sparse RankRLS with a random basis of the size that ranking pursuit chose"),
+    Pursuit("Ranking Pursuit", "basis functions chosen one by one by the pairwise loss"),
+)
 METHODS: dict[str, tuple[Method, ...]] = {
-    "full": (
-        LeastSquares("RLS", "regularized least squares on the ratings, no intercept", 1.0),
-        LeastSquares("RankRLS", "every pair weighs the same"),
-    ),
-    "half": (),
+    "full": (_RLS, _MATCHING, *_RANKING, Pursuit("CRRP", "combined ranking and regression pursuit, beta = 0.5", 0.5)),
+    "half": (_RLS, _MATCHING, *_RANKING),
 }
-"""The rows for all training ratings, and those added where half of them are unscored."""
+"""The rows of the tables with all training ratings, and of that where half of them are unscored."""

@@ -44,7 +44,7 @@ class Result:
         return [t for t in _TITLES if ("full" if t == "mse" else t) in first]
 
     def rows(self, table: str) -> tuple[Method, ...]:
-        return self.methods["full"] + (self.methods["half"] if table == "half" else ())
+        return self.methods["half" if table == "half" else "full"]
 
     def values(self, table: str, bounds: tuple[int, int], method: str, by: str | None = None) -> NDArray[np.float64]:
         """One value a test user; the mean of them for one who was drawn more than once."""
@@ -204,6 +204,7 @@ def notes(result: Result) -> list[str]:
         "significant that are too small to matter: see the difference. Runs: repetitions whose own mean difference has "
         "the same sign.",
     ]
+    out += _sparsity(result)
     worse = []
     for table in ("full", "half"):
         for group in result.groups if table in result.tables else []:
@@ -220,6 +221,21 @@ def notes(result: Result) -> list[str]:
             "against them. The last columns of its table are the same methods with the parameters of the ranking table."
         )
     return out
+
+
+def _sparsity(result: Result) -> list[str]:
+    """How many basis functions ranking pursuit does without."""
+    names = {m.name for m in result.rows("full")}
+    if not {"Ranking Pursuit", "RankRLS"} <= names:
+        return []
+    shares = []
+    for group in result.groups:
+        own, all_items = (_basis(result, "full", group.bounds, name) for name in ("Ranking Pursuit", "RankRLS"))
+        shares.append(f"{1 - own / all_items:.0%} ({_name(group.bounds)})")
+    return [
+        f"Ranking pursuit uses {', '.join(shares)} fewer basis functions than there are training items, all of which "
+        "RankRLS uses. The paper has about 30 % (Jester) and 35 % (MovieLens) fewer than RankSVM has support vectors."
+    ]
 
 
 def _table(result: Result, table: str) -> str:
@@ -247,7 +263,7 @@ def _table(result: Result, table: str) -> str:
                 row.append(f"{_basis(result, table, group.bounds, method.name):.1f}")
         if table == "mse":
             same = [result.values(table, g.bounds, method.name, by="disagreement") for g in result.groups]
-            row += [f"{values.mean():.1f}" for values in same]
+            row += [f"{v:.1f}" if (v := values.mean()) < 1e3 else f"{v:.0e}" for values in same]
         rows.append(row)
     return aligned(rows)
 

@@ -44,7 +44,7 @@ def run(ratings: Ratings, published: str | None, groups: list[tuple[int, int]], 
         group = draw(ratings, bounds, sizes)
         drawn.append(group)
         full = run_part(METHODS["full"], group, half=False, measures=MEASURES, n_jobs=n_jobs)
-        half = run_part(METHODS["full"] + METHODS["half"], group, half=True, measures=MEASURES[:1], n_jobs=n_jobs)
+        half = run_part(METHODS["half"], group, half=True, measures=MEASURES[:1], n_jobs=n_jobs)
         parts[bounds] = {"full": full, "half": half}
         print(f"group {bounds[0]}-{bounds[1]}: done after {time.perf_counter() - start:.0f} s", file=sys.stderr)
     return Result(ratings.name, published, sizes, METHODS, drawn, parts, time.perf_counter() - start)

@@ -177,6 +177,75 @@ def test_choice_and_figures_are_those_of_a_plain_computation(experiment, tmp_pat
                 np.testing.assert_allclose(part.figures[by, measure][method.name], tested[:, w, a, j], rtol=1e-5)
 
 
+@pytest.fixture
+def problem(experiment):
+    import _collaborative_methods as methods
+
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(50, 4)), rng.normal(size=50).round(1)
+    K = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    return methods.Problem(K, y, 21, 30)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("backfit", [True, False])
+def test_pursuit_is_the_greedy_search_by_refits(problem, beta, backfit):
+    import _collaborative_methods as methods
+
+    K, y, n = problem.K[:21, :21], problem.y[:21], 21
+    L = beta * np.eye(n) + (1 - beta) * (n * np.eye(n) - 1.0)
+    taken, coefficients, f, expected, sizes = [], np.zeros(n), np.zeros(n), [], []
+    for _ in range(12):
+        r = y - f
+        gains = (K @ L @ r) ** 2 / np.einsum("ij,jk,ik->i", K, L, K)
+        if backfit:
+            gains[taken] = 0.0
+        best = int(np.argmax(gains))
+        taken.append(best)
+        if backfit:
+            coefficients[:] = 0.0
+            coefficients[taken] = np.linalg.solve(K[taken] @ L @ K[:, taken], K[taken] @ L @ y)
+        else:
+            coefficients[best] += K[best] @ L @ r / (K[best] @ L @ K[best])
+        f = K @ coefficients
+        expected.append(problem.K[30:, :21] @ coefficients)
+        sizes.append(len(set(taken)))
+    settings = [{"n_basis": p, "backfit": backfit} for p in (1, 4, 12, 7)]
+    scores, used = methods.Pursuit("", "", beta).scores(problem, settings)
+    np.testing.assert_allclose(scores, np.array(expected)[[0, 3, 11, 6]].T, rtol=1e-6, atol=1e-8)
+    assert list(used) == [sizes[k] for k in (0, 3, 11, 6)]
+    late, _ = methods.Pursuit("", "", beta).scores(problem, [{"n_basis": 500, "backfit": True}])
+    assert np.isfinite(late).all()  # the path ends before
+
+
+def test_subset_is_the_dense_solution_over_the_first_rows(problem):
+    import _collaborative_methods as methods
+
+    n, settings = 21, [{"n_basis": r, "alpha": alpha} for r in (5, 40, 2) for alpha in (1.0, 0.01)]
+    L, K, y = n * np.eye(n) - 1.0, problem.K, problem.y[:21]
+    scores, used = methods.Subset("", "").scores(problem, settings)
+    for column, setting in enumerate(settings):
+        r = min(setting["n_basis"], n)
+        a = np.linalg.solve(K[:r, :n] @ L @ K[:n, :r] + setting["alpha"] * K[:r, :r], K[:r, :n] @ L @ y)
+        np.testing.assert_allclose(scores[:, column], K[30:, :r] @ a, rtol=1e-6, atol=1e-8)
+        assert used[column] == r
+
+
+def test_random_subset_takes_the_size_that_ranking_pursuit_chose(experiment, tmp_path, monkeypatch):
+    import _collaborative_methods as methods
+    import _collaborative_protocol as protocol
+    import _ratings_data
+
+    monkeypatch.setattr(protocol, "WIDTHS", (16.0,))
+    write_jester(tmp_path / "jester-data-1.csv.gz", table())
+    ratings = _ratings_data.read_ratings(tmp_path / "jester-data-1.csv.gz")
+    group = protocol.draw(ratings, (40, 60), protocol.Sizes(users=3, repetitions=1, holdout=5, reference=9))
+    rows = [m for m in methods.METHODS["full"] if m.name in ("Random Subset", "Ranking Pursuit")]
+    part = protocol.run_part(rows, group, half=False, measures=protocol.MEASURES, n_jobs=1)
+    for chosen in part.choices.values():
+        assert chosen["Random Subset"].setting["n_basis"] == chosen["Ranking Pursuit"].setting["n_basis"]
+
+
 def test_tables_claims_and_json(experiment, tmp_path, capsys):
     write_jester(tmp_path / "jester-data-1.csv.gz", table())
     out = tmp_path / "out.json"
