@@ -1,0 +1,5 @@
+"""Displays: what an estimator has found, drawn by matplotlib (``pip install 'rankrls[plots]'``)."""
+
+from rankrls.plots.validation_surface import ValidationSurfaceDisplay
+
+__all__ = ["ValidationSurfaceDisplay"]

@@ -1,0 +1,153 @@
+"""The measure of every regularization value after every iteration, as curves."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls.plots._matplotlib import axes_to_draw_on
+
+__all__ = ["ValidationSurfaceDisplay"]
+
+
+class ValidationSurfaceDisplay:
+    """A measure on validation data against iterations, one curve for each regularization value.
+
+    Figures 1 and 2 of Airola, Pahikkala and Salakoski (2010), from one run: reading a curve's end is Tikhonov
+    regularization, reading the curve of alpha = 0 at its best point is early stopping, and the best point of all
+    curves is the hybrid of both.
+
+    Parameters
+    ----------
+    surface : array-like of shape (alphas, iterations)
+        The measure; NaN where a value was not judged.
+    alphas : array-like of shape (alphas,)
+        Regularization values of the rows.
+    alpha, n_iter : float and int, optional
+        What was chosen; marked by a dot.
+    measure : str, optional
+        Name of the measure, for the axis.
+
+    Attributes
+    ----------
+    surface, alphas : ndarray
+    lines_ : list of matplotlib Line2D
+        One a curve, after :meth:`plot`.
+    chosen_ : matplotlib Line2D or None
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from rankrls.plots import ValidationSurfaceDisplay
+    >>> display = ValidationSurfaceDisplay([[0.3, 0.2, 0.25], [0.3, 0.22, 0.22]], [0.01, 1.0], alpha=0.01, n_iter=2)
+    >>> len(display.plot().lines_)  # doctest: +SKIP
+    2
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+    chosen_: Any
+
+    def __init__(
+        self,
+        surface: ArrayLike,
+        alphas: ArrayLike,
+        *,
+        alpha: float | None = None,
+        n_iter: int | None = None,
+        measure: str | None = None,
+    ) -> None:
+        self.surface: NDArray[np.float64] = np.atleast_2d(np.asarray(surface, dtype=np.float64))
+        self.alphas: NDArray[np.float64] = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        if self.alphas.shape != self.surface.shape[:1]:
+            raise ValueError(
+                f"surface has {len(self.surface)} rows but alphas has shape {self.alphas.shape}; each row needs one."
+            )
+        self.alpha, self.n_iter, self.measure = alpha, n_iter, measure
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
+        """Draw what a fitted :class:`~rankrls.CGRankRLS` has seen.
+
+        Parameters
+        ----------
+        estimator : CGRankRLS
+            Fitted with validation data, folds or a part held out.
+        ax, line_kw
+            As for :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            Where the estimator has no surface.
+        """
+        check_is_fitted(estimator)
+        surface = getattr(estimator, "validation_surface_", None)
+        if surface is None or np.size(surface) == 0:
+            raise ValueError(
+                f"This {type(estimator).__name__} has no validation surface: nothing was judged while it was fitted."
+            )
+        display = cls(
+            surface,
+            estimator.alphas_,
+            alpha=float(estimator.alpha_),
+            n_iter=int(estimator.n_iter_),
+            measure=str(estimator.scoring),
+        )
+        return display.plot(ax=ax, **line_kw)
+
+    def plot(self, ax: Any = None, *, colormap: str = "viridis", **line_kw: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Those of a new figure by default.
+        colormap : str
+            Colours from the smallest positive alpha to the largest; alpha = 0 is black and dashed.
+        **line_kw
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            Where matplotlib is not installed.
+        """
+        self.ax_ = axes_to_draw_on(ax)
+        self.figure_ = self.ax_.figure
+        from matplotlib import colormaps
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import LogNorm
+
+        positive = self.alphas[self.alphas > 0.0]
+        low, high = (positive.min(), positive.max()) if len(positive) else (1.0, 1.0)
+        scale = LogNorm(low, high if high > low else 2.0 * low)
+        self.lines_ = []
+        for alpha, values in zip(self.alphas, self.surface, strict=True):
+            known = ~np.isnan(values)
+            look = (
+                {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colormaps[colormap](scale(alpha))}
+            )
+            iterations = np.arange(1, len(values) + 1)[known]
+            label = f"alpha = {alpha:.3g}"
+            self.lines_ += self.ax_.plot(iterations, values[known], **{"label": label, **look, **line_kw})
+        if len(positive) > 1:
+            bar = self.figure_.colorbar(ScalarMappable(scale, colormap), ax=self.ax_)
+            bar.set_label("alpha")
+        self.chosen_ = None
+        row = np.flatnonzero(self.alphas == (np.nan if self.alpha is None else self.alpha))
+        if len(row) and self.n_iter and self.n_iter <= self.surface.shape[1]:
+            value = self.surface[row[0], self.n_iter - 1]
+            (self.chosen_,) = self.ax_.plot(
+                [self.n_iter], [value], "o", color="tab:red", label=f"chosen: alpha = {self.alpha:.3g}, {self.n_iter}"
+            )
+        self.ax_.set(xscale="log", xlabel="iterations", ylabel=self.measure or "measure")
+        return self

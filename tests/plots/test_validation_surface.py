@@ -1,0 +1,57 @@
+"""What is drawn is what was found."""
+
+import builtins
+
+import matplotlib
+import numpy as np
+import pytest
+
+from rankrls.plots import ValidationSurfaceDisplay
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_curves_and_the_choice():
+    display = ValidationSurfaceDisplay(SURFACE, [0.0, 0.5, 8.0], alpha=0.5, n_iter=2, measure="disagreement").plot()
+    assert len(display.lines_) == 3
+    for line, values in zip(display.lines_, SURFACE, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), values[~np.isnan(values)])
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 1 + (~np.isnan(values)).sum()))
+    assert [line.get_label() for line in display.lines_] == ["alpha = 0", "alpha = 0.5", "alpha = 8"]
+    assert display.lines_[0].get_linestyle() == "--"
+    assert (display.chosen_.get_xdata()[0], display.chosen_.get_ydata()[0]) == (2, 0.25)
+    assert display.ax_.get_ylabel() == "disagreement"
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_axes_and_options_are_taken():
+    figure, ax = plt.subplots()
+    display = ValidationSurfaceDisplay(SURFACE[0], [0.0]).plot(ax=ax, color="tab:blue", linewidth=3)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert display.chosen_ is None
+    assert display.lines_[0].get_color() == "tab:blue"
+
+
+def test_errors(monkeypatch):
+    with pytest.raises(ValueError, match=r"surface has 3 rows but alphas has shape \(2,\)"):
+        ValidationSurfaceDisplay(SURFACE, [1.0, 2.0])
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'rankrls\[plots\]'"):
+        ValidationSurfaceDisplay(SURFACE, [0.0, 1.0, 2.0]).plot()
