@@ -92,13 +92,24 @@ def test_shell_sessions(folder):
 
 def test_every_public_name_is_in_the_reference():
     import rankrls
-    from rankrls import comparison, graph, io, metrics, model_selection, persistence, plots, preprocessing
+    from rankrls import comparison, export, graph, io, metrics, model_selection, persistence, plots, preprocessing
 
     text = (DOCS / "api.rst").read_text("utf-8")
     listed = set(re.findall(r"(?m)^   (\w+)$", text))
     public = {
         name
-        for module in (rankrls, comparison, graph, io, metrics, model_selection, persistence, plots, preprocessing)
+        for module in (
+            rankrls,
+            comparison,
+            export,
+            graph,
+            io,
+            metrics,
+            model_selection,
+            persistence,
+            plots,
+            preprocessing,
+        )
         for name in module.__all__
     }
     assert public - {"FORMAT_VERSION", "atomic_write"} <= listed

@@ -92,11 +92,15 @@ class Learning:
         return resolve_measure(self.metric, self.convention)
 
     def scaler(self) -> Any:
-        """A scaler that looks at one query at a time, or None."""
-        from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
-
+        """A scaler that looks at one query at a time, or at all training rows together; or None."""
         if self.scale == "none":
             return None
+        if self.scale.endswith("-all"):
+            from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+            return MinMaxScaler() if self.scale == "minmax-all" else StandardScaler()
+        from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+
         return QueryMinMaxScaler() if self.scale == "minmax" else QueryStandardScaler()
 
 

@@ -46,7 +46,7 @@ __all__ = [
 KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid")
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
-SCALES = ("none", "minmax", "standard")
+SCALES = ("none", "minmax", "standard", "minmax-all", "standard-all")
 RULES = ("best", "one_se")
 IDS = ("row", "docid", "comment")
 
@@ -84,7 +84,13 @@ RegressionWeight = Annotated[
     typer.Option("--regression-weight", metavar="B", help="0 ranks, 1 is least squares on the labels themselves."),
 ]
 Scale = Annotated[
-    str, typer.Option("--scale", metavar="WORD", help="Scale features inside each query: none, minmax or standard.")
+    str,
+    typer.Option(
+        "--scale",
+        metavar="WORD",
+        help="Scale features inside each query: minmax or standard; by the training rows, as search engines can: "
+        "minmax-all or standard-all.",
+    ),
 ]
 Metric = Annotated[
     str | None,

@@ -14,11 +14,18 @@ from typing import Annotated, Any
 import typer
 
 from rankrls import __version__
-from rankrls.cli import cv, evaluate, fit, info, predict
+from rankrls.cli import cv, evaluate, export, fit, info, predict
 
 __all__ = ["run"]
 
-COMMANDS: dict[str, Any] = {"fit": fit, "cv": cv, "predict": predict, "evaluate": evaluate, "info": info}
+COMMANDS: dict[str, Any] = {
+    "fit": fit,
+    "cv": cv,
+    "predict": predict,
+    "evaluate": evaluate,
+    "export": export,
+    "info": info,
+}
 BAD_INPUT, INTERRUPTED, FAILED = 2, 130, 1
 DEBUG_VARIABLE = "RANKRLS_DEBUG"
 

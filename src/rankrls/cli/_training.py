@@ -146,7 +146,8 @@ def read_data(
 
 
 def _scaled(scaler: Any, table: LetorTable, *, first: bool) -> Any:
-    return (scaler.fit_transform if first else scaler.transform)(table.X, qid=table.qid)
+    scale = scaler.fit_transform if first else scaler.transform
+    return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
 
 def train(plan: Plan, data: Data, report: Report) -> Trained:

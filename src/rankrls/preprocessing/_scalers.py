@@ -167,6 +167,28 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         map_threads(learn, range(0, n, width))
         return learned
 
+    def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What a scaler fitted without qid makes of each feature: ``(x - centre) / spread``.
+
+        Returns
+        -------
+        centre, spread : ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            Where it was fitted with qid: each query has its own.
+        """
+        from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT
+
+        check_is_fitted(self, "fitted_with_qid_")
+        if self._statistics is None:
+            raise ValueError(f"{type(self).__name__} was fitted with qid: every query is scaled by its own rows.")
+        low, high = self._options()[3:]
+        factor, shift, rest, scale = self._statistics[[FACTOR, SHIFT, REST, SCALE]]
+        spread = scale / factor / (high - low)
+        return (shift + rest) / factor - low * spread, spread
+
     def _apply_learned(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         from rankrls._compiled.threads import map_threads
         from rankrls.preprocessing._loops import apply

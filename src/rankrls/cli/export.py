@@ -1,0 +1,136 @@
+"""``rankrls export``: a model in a search engine's format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankrls.cli import _options as options
+from rankrls.cli._report import Report
+
+EXAMPLES = "Example: rankrls export m.skops model.json --format solr --names features.txt --name my_model"
+FORMATS = ("solr", "elasticsearch", "opensearch", "vespa", "onnx", "json")
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
+]
+Output = Annotated[
+    str, typer.Argument(metavar="FILE", show_default=False, help="Where the export goes; - is standard output.")
+]
+Format = Annotated[str, typer.Option("--format", metavar="WORD", show_default=False, help=", ".join(FORMATS) + ".")]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="The model's name in the engine.")]
+Names = Annotated[
+    Path | None,
+    typer.Option("--names", metavar="FILE", help="The features' names in the engine, one a line, in column order."),
+]
+Store = Annotated[str | None, typer.Option("--store", metavar="NAME", help="Solr's feature store.")]
+Phase = Annotated[
+    str, typer.Option("--phase", metavar="WORD", help="Of Vespa: first-phase, second-phase, global-phase.")
+]
+Fold = Annotated[
+    bool, typer.Option("--fold", help="Fold the scaler into the weights, instead of the engine's normalizers.")
+]
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        "--offset", metavar="NUMBER|FILE", help="Add to every score; a file of items: as much as makes theirs positive."
+    ),
+]
+Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
+
+
+def command(
+    model: Model,
+    output: Output,
+    format: Format,
+    name: Name = "rankrls",
+    names: Names = None,
+    store: Store = None,
+    phase: Phase = "second-phase",
+    fold: Fold = False,
+    offset: Offset = None,
+    target: Target = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a model for Solr, Elasticsearch, OpenSearch, Vespa or ONNX.
+
+    The engines' own formats hold linear models, behind scalers that treat every document alike; ONNX holds kernels
+    too. What the engine has to know besides goes to standard error.
+    """
+    report = Report(False, False, quiet)
+    options.check_choice("--format", format, FORMATS)
+    given: dict[str, Any] = {"--names": names, "--store": store, "--target": target, "--fold": fold or None}
+    _check_meaning(format, given, phase)
+    from rankrls.cli._data import check_target
+    from rankrls.persistence import load
+
+    if output != "-":
+        check_target(output)
+    loaded = load(model)
+    arguments: dict[str, Any] = {"offset": _offset(offset, loaded, report)}
+    if format != "onnx":
+        arguments |= {"feature_names": _names(names), "target": target, "scaler": "fold" if fold else "beside"}
+    if format == "solr":
+        arguments["store"] = store
+    if format == "vespa":
+        arguments["phase"] = phase
+    from rankrls import export
+
+    try:
+        exported = getattr(export, f"to_{format}")(loaded, name, **arguments)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    if output != "-":
+        exported.save(output)
+    elif isinstance(exported.content, str):
+        sys.stdout.write(exported.content)
+    else:
+        sys.stdout.buffer.write(exported.content)
+    for note in exported.notes:
+        report.note(note)
+
+
+def _check_meaning(format: str, given: dict[str, Any], phase: str) -> None:
+    allowed = {"onnx": (), "solr": ("--names", "--target", "--fold", "--store")}.get(
+        format, ("--names", "--target", "--fold")
+    )
+    for flag, value in given.items():
+        if value is not None and flag not in allowed:
+            raise ValueError(f"{flag} means nothing to --format {format}.")
+    if phase != "second-phase" and format != "vespa":
+        raise ValueError(f"--phase means nothing to --format {format}.")
+
+
+def _names(path: Path | None) -> list[str] | None:
+    """Names from a file, one a line."""
+    if path is None:
+        return None
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text file in UTF-8; it needs one feature name a line.") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise ValueError(f"{path}:{number}: an empty line; it needs one feature name a line.")
+    return [line.strip() for line in lines]
+
+
+def _offset(text: str | None, model: Any, report: Report) -> float | None:
+    """A number, or what makes the scores of a file's items positive."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    from rankrls.cli._data import read_for_model
+    from rankrls.cli._models import model_scores, n_features_of
+
+    path = Path(text)
+    if not path.exists():
+        raise ValueError(f"--offset must be a number or a file of items; {text!r} is neither.")
+    table = read_for_model(path, report, queries="optional", n_features=n_features_of(model), zero_based="auto")
+    return max(0.0, 1.0 - float(model_scores(model, table).min()))

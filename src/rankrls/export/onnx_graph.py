@@ -1,0 +1,175 @@
+"""ONNX: any model whose kernel has a formula, with the scalers before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.export._exported import Exported
+from rankrls.export._linear import affine_steps, check_offset, final_model
+
+__all__ = ["to_onnx"]
+
+OPSET, IR_VERSION = 18, 8
+
+
+def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -> Exported:
+    """A model as an ONNX graph: features in, scores out.
+
+    Parameters
+    ----------
+    model : fitted estimator of rankrls, or a Pipeline that ends in one
+        Linear, rbf, laplacian, polynomial and sigmoid kernels. Scalers before it may be scikit-learn's
+        StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+    name : str, default="rankrls"
+        The graph's name.
+    offset : float, optional
+        A constant to add to every score.
+
+    Returns
+    -------
+    Exported
+        The bytes of the model. Its input ``X`` is float32 of shape (rows, n), its output ``scores`` float32 of shape
+        (rows,) or (rows, targets).
+
+    Raises
+    ------
+    ValueError
+        For kernels that are functions or known by their matrix only, and scaling by query.
+    ImportError
+        Without the package onnx: ``pip install 'rankrls[onnx]'``.
+
+    Notes
+    -----
+    Between input and output the graph computes in float64, so that a float32 runtime loses no more than the rounding of
+    its input and output. A kernel model holds its training items; rbf, polynomial and sigmoid cost O(rows x items x n)
+    by one matrix product, laplacian holds rows x items x n numbers.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_onnx
+    >>> model = RankRLS(kernel="rbf").fit([[0.0], [2.0]], [0, 4])
+    >>> len(to_onnx(model, "toy").content) > 0
+    True
+    """
+    onnx = _onnx()
+    final = final_model(model)
+    offset = check_offset(offset)
+    n = int(final.n_features_in_)
+    graph = _Graph(onnx)
+    x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
+    centres, spreads, _ = affine_steps(model, n)
+    if centres.any():
+        x = graph.add("Sub", x, graph.constant(centres))
+    if (spreads != 1.0).any():
+        x = graph.add("Div", x, graph.constant(spreads))
+    scores, targets = _scores(graph, final, x)
+    if offset:
+        scores = graph.add("Add", scores, graph.constant(np.array(offset)))
+    graph.nodes.append(onnx.helper.make_node("Cast", [scores], ["scores"], to=onnx.TensorProto.FLOAT))
+    shape = ["rows"] if targets is None else ["rows", targets]
+    value_info = onnx.helper.make_tensor_value_info
+    proto = onnx.helper.make_graph(
+        graph.nodes,
+        name,
+        [value_info("X", onnx.TensorProto.FLOAT, ["rows", n])],
+        [value_info("scores", onnx.TensorProto.FLOAT, shape)],
+        graph.constants,
+    )
+    out = onnx.helper.make_model(
+        proto, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="rankrls"
+    )
+    onnx.checker.check_model(out, full_check=True)
+    notes = ("Input and output are float32, what lies between float64.",)
+    return Exported("onnx", out.SerializeToString(), notes)
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise ImportError("Export to ONNX needs the package onnx: pip install 'rankrls[onnx]'.") from None
+    return onnx
+
+
+@dataclass
+class _Graph:
+    """Nodes and constants, named as they are added."""
+
+    onnx: Any
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node; gives the name of its output."""
+        output = f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def constant(self, value: NDArray[Any]) -> str:
+        """Add an array; gives its name."""
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+
+def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
+    """The scores' name, and the number of targets where y had two dimensions."""
+    if hasattr(final, "coef_"):
+        coef = np.asarray(final.coef_, dtype=np.float64).T
+        return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
+    kernel = getattr(final, "_kernel_", None)
+    if kernel is None or not hasattr(final, "dual_coef_"):
+        raise ValueError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.")
+    if kernel.name == "precomputed" or callable(kernel.name):
+        what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
+        raise ValueError(f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.")
+    items = final.X_fit_
+    items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
+    K = _kernel(graph, kernel, x, items)
+    coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
+    return graph.add("MatMul", K, graph.constant(coefficients)), _targets(coefficients)
+
+
+def _targets(coefficients: NDArray[np.float64]) -> int | None:
+    return None if coefficients.ndim == 1 else int(coefficients.shape[1])
+
+
+def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> str:
+    """The kernel between the rows of x and the items, (rows, items)."""
+    number = lambda value: graph.constant(np.array(value, dtype=np.float64))
+    if kernel.name == "laplacian":
+        rows = graph.add("Unsqueeze", x, graph.constant(np.array([1], dtype=np.int64)))  # (rows, 1, n)
+        distance = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
+        total = graph.add("ReduceSum", distance, graph.constant(np.array([2], dtype=np.int64)), keepdims=0)
+        return graph.add("Exp", graph.add("Mul", total, number(-kernel.gamma)))
+    if kernel.name == "rbf":
+        # |x - z|^2 around the items' mean, so that an offset that all share is not squared.
+        centre = items.mean(axis=0)
+        items = items - centre
+        x = graph.add("Sub", x, graph.constant(centre))
+        products = graph.add("MatMul", x, graph.constant(items.T))
+        squares = graph.add(
+            "ReduceSum", graph.add("Mul", x, x), graph.constant(np.array([1], dtype=np.int64)), keepdims=1
+        )
+        both = graph.add("Add", squares, graph.constant(np.einsum("ij,ij->i", items, items)))
+        distance = graph.add("Sub", both, graph.add("Mul", products, number(2.0)))
+        distance = graph.add("Max", distance, number(0.0))
+        return graph.add("Exp", graph.add("Mul", distance, number(-kernel.gamma)))
+    products = graph.add("MatMul", x, graph.constant(items.T))
+    if kernel.name == "linear":
+        return products
+    inner = graph.add("Add", graph.add("Mul", products, number(kernel.gamma)), number(kernel.coef0))
+    if kernel.name == "sigmoid":
+        return graph.add("Tanh", inner)
+    if kernel.name in ("polynomial", "poly"):
+        return graph.add("Pow", inner, number(float(kernel.degree)))
+    raise ValueError(f"The kernel {kernel.name!r} has no ONNX form here.")

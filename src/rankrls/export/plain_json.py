@@ -1,0 +1,68 @@
+"""Plain JSON, for whoever computes the sum on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rankrls.export._exported import Exported, json_text
+from rankrls.export._linear import linear_scorer
+
+__all__ = ["to_json"]
+
+
+def to_json(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    feature_names: Sequence[str] | None = None,
+    scaler: str = "beside",
+    offset: float | None = None,
+    target: int | None = None,
+) -> Exported:
+    """A linear model as plain JSON: ``score = constant + sum_j weight_j (x_j - centre_j) / spread_j``.
+
+    Parameters
+    ----------
+    model : fitted linear estimator of rankrls, or a Pipeline that ends in one
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+    name : str, default="rankrls"
+    feature_names : sequence of str, optional
+        One a column; those of the data frame by default.
+    scaler : {"beside", "fold"}, default="beside"
+        Scales as centres and spreads, or folded into the weights and the constant.
+    offset : float, optional
+        A constant to add to every score.
+    target : int, optional
+        Which target, for a model of several.
+
+    Returns
+    -------
+    Exported
+        JSON; the numbers are float64 and read back the same.
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear, scaling by query, missing or repeated names.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_json
+    >>> model = RankRLS(alpha=2.0).fit([[0.0], [2.0]], [0, 4])
+    >>> to_json(model, "toy", feature_names=["length"]).json()["features"]
+    [{'name': 'length', 'weight': 1.0, 'centre': 0.0, 'spread': 1.0}]
+    """
+    scorer = linear_scorer(model, feature_names, target, scaler, offset)
+    rows = zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, strict=True)
+    value = {
+        "name": name,
+        "type": "linear",
+        "score": "constant + sum of weight * (value - centre) / spread",
+        "constant": scorer.constant,
+        "features": [
+            {"name": feature, "weight": float(w), "centre": float(c), "spread": float(s)} for feature, w, c, s in rows
+        ],
+    }
+    return Exported("json", json_text(value), scorer.notes()[1:])

@@ -1,0 +1,85 @@
+"""``rankrls export`` from fit to file."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+from tests.export import engines
+
+from rankrls import RankRLS, load, save
+
+NAMES = ["title", "body", "age", "clicks", "price"]
+
+
+@pytest.fixture
+def model(files, rankrls):
+    (files / "names.txt").write_text("\n".join(NAMES) + "\n")
+    result = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", files / "m.skops", "--quiet")
+    assert result.status == 0, result.err
+    return files / "m.skops"
+
+
+@pytest.mark.parametrize("engine", ["solr", "elasticsearch", "opensearch", "vespa", "json", "onnx"])
+def test_every_format(engine, model, files, rankrls, rows):
+    out = files / "out"
+    names = [] if engine == "onnx" else ["--names", files / "names.txt"]
+    result = rankrls("export", model, out, "--format", engine, "--name", "m", "--offset", files / "train.txt", *names)
+    assert result.status == 0, result.err
+    assert result.out == ""
+    X, _, _ = rows(1)
+    predicted = load(model).predict(X)
+    values = lambda name: np.ones(len(X)) if name == "rankrls_offset" else X[:, NAMES.index(name)]
+    if engine == "solr":
+        scores = engines.solr(out.read_text(), values)
+        assert "Define rankrls_offset" in result.err
+    elif engine == "vespa":
+        scores = engines.vespa(out.read_text(), values, NAMES)
+    elif engine == "json":
+        scores = engines.plain(out.read_text(), values)
+    elif engine == "onnx":
+        (scores,) = onnxruntime.InferenceSession(out.read_bytes()).run(None, {"X": X.astype(np.float32)})
+    else:
+        scores = engines.elasticsearch(out.read_text(), values, [*NAMES, "rankrls_offset"])
+    np.testing.assert_allclose(scores - scores.min(), predicted - predicted.min(), atol=1e-5)
+    assert scores.min() == pytest.approx(max(1.0, predicted.min()), abs=1e-5)
+
+
+def test_to_standard_output_and_folded(model, files, rankrls):
+    common = ("--format", "solr", "--names", files / "names.txt")
+    result = rankrls("export", model, "-", *common, "--fold", "--store", "s", "--quiet")
+    found = json.loads(result.out)
+    assert found["store"] == "s"
+    assert all("norm" not in feature for feature in found["features"])
+    assert result.err == ""
+    assert all("norm" in feature for feature in json.loads(rankrls("export", model, "-", *common).out)["features"])
+
+
+def test_scaling_of_all_rows_reaches_the_measures(model, files, rankrls):
+    """evaluate scales the test file as fit scaled the training file."""
+    result = rankrls("evaluate", model, files / "test.txt", "--metrics", "map", "--json")
+    assert result.status == 0, result.err
+    scaler = load(model).steps[0][1]
+    assert type(scaler).__name__ == "StandardScaler"
+
+
+def test_bad_input(model, files, refused, rankrls):
+    names = files / "names.txt"
+    out = files / "out.json"
+    refused("export", model, out, "--format", "lucene", match="--format must be one of")
+    refused("export", model, out, "--format", "solr", match="without names")
+    refused("export", model, out, "--format", "onnx", "--names", names, match="--names means nothing to --format onnx")
+    refused("export", model, out, "--format", "vespa", "--store", "s", match="--store means nothing")
+    refused("export", model, out, "--format", "solr", "--phase", "first-phase", match="--phase means nothing")
+    refused("export", model, out, "--format", "json", "--names", names, "--offset", "lots", match="a number or a file")
+    refused("export", model, files / "no" / "out", "--format", "json", "--names", names, match="no")
+    bad = files / "bad.txt"
+    bad.write_text("a\n\nc\nd\ne\n")
+    refused("export", model, out, "--format", "solr", "--names", bad, match="bad.txt:2: an empty line")
+    bad.write_bytes(b"\xff\xfe\x00")
+    refused("export", model, out, "--format", "solr", "--names", bad, match="not a text file")
+    save(RankRLS(kernel="rbf").fit(np.eye(5), np.arange(5)), files / "rbf.skops")
+    refused("export", files / "rbf.skops", out, "--format", "solr", "--names", names, match="not linear")
+    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
+    refused("export", files / "q.skops", out, "--format", "solr", "--names", names, match="cannot know its query's")
+    assert not out.exists()
