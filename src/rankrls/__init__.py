@@ -18,6 +18,7 @@ _HOMES = {
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
+    "CoRankingPursuit": "rankrls.models",
     "RankingPursuit": "rankrls.models",
     "SparseRankRLS": "rankrls.models",
     "load": "rankrls.persistence",
@@ -25,6 +26,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CoRankingPursuit",
     "RankBoost",
     "RankRLS",
     "RankRLSCV",
@@ -36,7 +38,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from rankrls.models import RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
+    from rankrls.models import (
+        CoRankingPursuit,
+        RankBoost,
+        RankingPursuit,
+        RankRLS,
+        RankRLSCV,
+        SparseRankRLS,
+        TransductiveRankRLS,
+    )
     from rankrls.persistence import load, save
 
 

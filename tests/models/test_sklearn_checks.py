@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
+from rankrls import CoRankingPursuit, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
 
 ESTIMATORS = [
     RankRLS(),
@@ -23,6 +23,8 @@ ESTIMATORS = [
     SparseRankRLS(kernel="linear"),
     RankBoost(),
     RankBoost(n_estimators=20, learning_rate=0.5, max_bins=None, balance="pairs"),
+    CoRankingPursuit(),
+    CoRankingPursuit(3, views=("rbf", "linear", "poly"), agreement="increments", backfit=False),
 ]
 
 

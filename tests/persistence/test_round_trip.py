@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankrls
-from rankrls import RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS, load, save
+from rankrls import CoRankingPursuit, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -80,6 +80,7 @@ def assert_equal(x, y, name):
         RankRLS(kernel="rbf", gamma=0.3, regression_weight=0.2),
         RankingPursuit(5, gamma=0.3, ties="exclude"),
         RankingPursuit(3, dictionary="features", backfit=False),
+        CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
         RankRLS(kernel="poly", degree=2, coef0=0.5),
         RankRLS(kernel="laplacian"),
         RankRLS(kernel="sigmoid", gamma=0.1),

@@ -1,5 +1,6 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
@@ -7,4 +8,12 @@ from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.transductive import TransductiveRankRLS
 
-__all__ = ["RankBoost", "RankRLS", "RankRLSCV", "RankingPursuit", "SparseRankRLS", "TransductiveRankRLS"]
+__all__ = [
+    "CoRankingPursuit",
+    "RankBoost",
+    "RankRLS",
+    "RankRLSCV",
+    "RankingPursuit",
+    "SparseRankRLS",
+    "TransductiveRankRLS",
+]

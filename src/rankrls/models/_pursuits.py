@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -127,8 +127,6 @@ class PathRanker(KernelRanker):
         X = check_features(self, X, kernel=self._kernel_in_use())
         taken, coefficients = self.path_.merged()
         kernel = self._kernel_ if self.dictionary == "kernel" else None
-        if kernel is not None and kernel.name == "precomputed":
-            taken = self.basis_indices_
         return expanded(kernel, X, getattr(self, "X_fit_", None), taken, np.ascontiguousarray(coefficients.T))
 
     def _check_pursuit(self) -> None:
@@ -180,9 +178,11 @@ class PathRanker(KernelRanker):
         last = coefficients[-1] if len(coefficients) else np.zeros(0)
         kernel = pursuit.kernel
         self._kernel_ = Kernel("linear") if kernel is None else kernel
-        own_rows = kernel is not None and pursuit.centres is None
-        self.basis_indices_ = taken if kept is None or not own_rows else np.flatnonzero(kept)[taken]
-        self.path_ = path
+        numbers = np.arange(max(taken, default=-1) + 1, dtype=np.intp)
+        if kept is not None and kernel is not None and pursuit.centres is None:
+            numbers = np.flatnonzero(kept)
+        self.basis_indices_ = numbers[taken]
+        self.path_ = replace(path, indices=numbers[path.indices])
         self.n_basis_ = len(taken)
         if kernel is None:
             self.coef_ = np.zeros(X.shape[1])

@@ -32,6 +32,7 @@ __all__ = [
     "check_no_extra_qid",
     "check_weights",
     "holds_objects",
+    "split_labels",
     "take_rows",
     "training_data",
 ]
@@ -174,6 +175,28 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
         column = f", target {where[1]}" if Y.ndim == 2 else ""
         raise ValueError(f"Input y contains {value}: row {where[0]}{column}. Every row needs a finite label.")
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
+
+
+def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Labels with 0 in the place of NaN, and which rows have none; what cannot be read is left to others to refuse."""
+    given = np.asarray(y)
+    if given.dtype.kind == "c":
+        return y, None
+    try:
+        given = given.astype(np.float64)
+    except (TypeError, ValueError):
+        return y, None
+    missing = np.isnan(given)
+    if given.ndim not in (1, 2) or not missing.any():
+        return y, None
+    if given.ndim == 2:
+        partly = missing.any(axis=1) & ~missing.all(axis=1)
+        if partly.any():
+            raise ValueError(
+                f"Input y contains NaN for some targets of row {int(np.argmax(partly))} and labels for others: a row "
+                "has all its labels, or its query has none. Fit targets with different unscored queries separately."
+            )
+    return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
 
 
 def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:

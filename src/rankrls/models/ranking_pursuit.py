@@ -54,7 +54,8 @@ class RankingPursuit(PathRanker):
     Attributes
     ----------
     path_ : PursuitPath
-        ``indices``, ``coefficients`` and ``losses`` of every stage; see :meth:`staged_predict`.
+        ``indices``, ``coefficients`` and ``losses`` of every stage; see :meth:`staged_predict`. Indices are numbered as
+        in ``basis_indices_``.
     n_basis_ : int
         Distinct columns taken.
     basis_indices_ : ndarray of shape (n_basis_,), intp

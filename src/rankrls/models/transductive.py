@@ -18,6 +18,7 @@ from rankrls.models._validation import (
     check_comparable,
     check_fraction,
     check_kernel,
+    split_labels,
     training_data,
 )
 from rankrls.solvers.dual import DualProblem
@@ -142,7 +143,7 @@ class TransductiveRankRLS(KernelRanker):
             there is but one fold.
         """
         alpha = self._check_parameters()
-        filled, missing = _split_labels(y)
+        filled, missing = split_labels(y)
         data = training_data(self, X, filled, qid, sample_weight, kernel=self.kernel)
         if data.kept is not None and missing is not None:
             missing = missing[data.kept]
@@ -184,28 +185,6 @@ class TransductiveRankRLS(KernelRanker):
         if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < np.inf:
             raise ValueError(f"penalty must be a positive number; got {penalty!r}.")
         return check_alpha(self.alpha)
-
-
-def _split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Labels with 0 in the place of NaN, and which rows have none; what cannot be read is left to others to refuse."""
-    given = np.asarray(y)
-    if given.dtype.kind == "c":
-        return y, None
-    try:
-        given = given.astype(np.float64)
-    except (TypeError, ValueError):
-        return y, None
-    missing = np.isnan(given)
-    if given.ndim not in (1, 2) or not missing.any():
-        return y, None
-    if given.ndim == 2:
-        partly = missing.any(axis=1) & ~missing.all(axis=1)
-        if partly.any():
-            raise ValueError(
-                f"Input y contains NaN for some targets of row {int(np.argmax(partly))} and labels for others: a row "
-                "has all its labels, or its query has none. Fit targets with different unscored queries separately."
-            )
-    return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
 
 
 def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:

@@ -20,6 +20,7 @@ ESTIMATORS = (
     "rankrls.models.transductive.TransductiveRankRLS",
     "rankrls.models.ranking_pursuit.RankingPursuit",
     "rankrls.models.sparse_rankrls.SparseRankRLS",
+    "rankrls.models.co_ranking_pursuit.CoRankingPursuit",
     "sklearn.pipeline.Pipeline",
 )
 """What a file may hold as its model."""
@@ -31,6 +32,7 @@ TRUSTED = (
     "rankrls.preprocessing._scalers.QueryMinMaxScaler",
     "rankrls.preprocessing._scalers.QueryStandardScaler",
     "rankrls.solvers.normal_equations.NormalEquations",
+    "rankrls.solvers.copursuit.CoPursuitPath",
     "rankrls.solvers.pursuit.PursuitPath",
     "sklearn.preprocessing._data.MaxAbsScaler",
     "sklearn.preprocessing._data.MinMaxScaler",

@@ -204,7 +204,13 @@ def held_dictionary(K: NDArray[np.float64], graph: ScoredGraph | PairGraph) -> H
     for part in row_slices(0, N, _COLUMNS):
         raw[part] = K[part] ** 2 @ degrees
         Z[part] = (graph.F @ K[part].T).T
-    return HeldDictionary(Z, _visible(np.einsum("ij,ij->i", Z, Z), raw, graph))
+    return _held(Z, raw, graph)
+
+
+def _held(Z: NDArray[np.float64], raw: NDArray[np.float64], graph: AnyGraph) -> HeldDictionary:
+    energies = _visible(np.einsum("ij,ij->i", Z, Z), raw, graph)
+    Z[energies == 0.0] = 0.0
+    return HeldDictionary(Z, energies)
 
 
 def feature_dictionary(X: Any, graph: ScoredGraph | PairGraph, *, cache_bytes: float = CACHE_BYTES) -> Dictionary:
@@ -218,7 +224,7 @@ def feature_dictionary(X: Any, graph: ScoredGraph | PairGraph, *, cache_bytes: f
         Z[:, piece] = rows.factor(piece).T
 
     map_threads(fill, row_slices(0, rows.n_rows))
-    return HeldDictionary(Z, _visible(np.einsum("ij,ij->i", Z, Z), _raw_energies(rows), graph))
+    return _held(Z, _raw_energies(rows), graph)
 
 
 def _length(items: Any) -> int:

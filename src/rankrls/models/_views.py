@@ -1,0 +1,124 @@
+"""Views of the data: which features, which kernel, which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.kernels import Kernel
+from rankrls.models._base import resolve_kernel
+from rankrls.models._validation import check_kernel
+
+__all__ = ["ViewPlan", "select_features", "view_plans"]
+
+_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", "rows")
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """One view, resolved.
+
+    Attributes
+    ----------
+    features : ndarray of intp, or None for all
+    kernel : Kernel
+    rows : ndarray of bool over all rows, or None
+        The rows that the view is fitted on and takes its columns from; None fits it on all scored rows.
+    """
+
+    features: NDArray[np.intp] | None
+    kernel: Kernel
+    rows: NDArray[np.bool_] | None
+
+
+def view_plans(
+    views: Any, defaults: Mapping[str, Any], n_features: int, names: NDArray[Any] | None, n_rows: int
+) -> list[ViewPlan]:
+    """Resolve the views of an estimator; None makes one of either half of the features."""
+    precomputed = isinstance(defaults["kernel"], str) and defaults["kernel"] == "precomputed"
+    if views is None and (precomputed or n_features < 2):
+        views = ({},)
+    elif views is None:
+        half = (n_features + 1) // 2
+        views = (slice(0, half), slice(half, None))
+    if isinstance(views, (str, Mapping)) or not hasattr(views, "__iter__"):
+        raise ValueError(f"views must be a sequence of views; got {views!r}.")
+    plans = [_plan(v, view, defaults, n_features, names, n_rows) for v, view in enumerate(views)]
+    if not plans:
+        raise ValueError("views is empty: at least one view is needed.")
+    given = [plan.kernel.name == "precomputed" for plan in plans]
+    if any(given) and not all(given):
+        raise ValueError("Either all views have the precomputed kernel or none: X means different things to them.")
+    if any(given) and any(plan.features is not None for plan in plans):
+        raise ValueError("A precomputed kernel has no features to choose from; views of it differ by their rows.")
+    return plans
+
+
+def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:
+    """X, or some of its columns."""
+    if features is None:
+        return X
+    return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
+
+
+def _plan(
+    number: int, view: Any, defaults: Mapping[str, Any], n_features: int, names: NDArray[Any] | None, n_rows: int
+) -> ViewPlan:
+    where = f"views[{number}]"
+    if isinstance(view, str) or callable(view):
+        view = {"kernel": view}
+    elif not isinstance(view, Mapping):
+        view = {"features": view}
+    unknown = [key for key in view if key not in _KEYS]
+    if unknown:
+        raise ValueError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.")
+    if "kernel" in view and "kernel_params" not in view:
+        defaults = {**defaults, "kernel_params": None}
+    settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", "rows")}}
+    try:
+        check_kernel(**settings)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    features = _numbers(f"{where}['features']", view.get("features"), n_features, "features", names)
+    rows = _numbers(f"{where}['rows']", view.get("rows"), n_rows, "rows", None)
+    mask = None
+    if rows is not None:
+        mask = np.zeros(n_rows, dtype=bool)
+        mask[rows] = True
+    shape = np.empty((0, n_features if features is None else len(features)))
+    kernel = resolve_kernel(
+        shape, settings["kernel"], settings["gamma"], settings["degree"], settings["coef0"], settings["kernel_params"]
+    )
+    return ViewPlan(features, kernel, mask)
+
+
+def _numbers(where: str, given: Any, n: int, what: str, names: NDArray[Any] | None) -> NDArray[np.intp] | None:
+    """Numbers from a slice, a mask, numbers, or names."""
+    if given is None:
+        return None
+    if isinstance(given, slice):
+        numbers = np.arange(n, dtype=np.intp)[given]
+    else:
+        values = np.asarray(given)
+        if values.dtype.kind in "UO" and names is not None:
+            known = {name: k for k, name in enumerate(names)}
+            missing = [name for name in values.tolist() if name not in known]
+            if missing:
+                raise ValueError(f"{where} names {missing[0]!r}, which X has not.")
+            values = np.array([known[name] for name in values.tolist()], dtype=np.intp)
+        if values.dtype == bool and values.shape == (n,):
+            values = np.flatnonzero(values)
+        if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
+            raise ValueError(f"{where} must be a slice, a list of numbers, or a mask of length {n}; got {given!r}.")
+        numbers = values.astype(np.intp)
+        outside = (numbers < 0) | (numbers >= n)
+        if outside.any():
+            raise ValueError(f"{where} names {numbers[outside][0]}, but there are {what} 0 to {n - 1}.")
+    if not len(numbers):
+        raise ValueError(f"{where} is empty.")
+    return numbers

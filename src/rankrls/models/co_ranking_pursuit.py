@@ -1,0 +1,459 @@
+"""Ranking pursuit of several views that agree where there are no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
+from rankrls.models._base import Ranker
+from rankrls.models._problems import scored_graphs
+from rankrls.models._pursuits import check_one_target, expanded
+from rankrls.models._validation import (
+    TrainingData,
+    check_choice,
+    check_comparable,
+    check_count,
+    check_fraction,
+    check_kernel,
+    check_matrix,
+    check_no_extra_qid,
+    split_labels,
+    take_rows,
+    training_data,
+)
+from rankrls.models._views import ViewPlan, select_features, view_plans
+from rankrls.solvers.copursuit import CoPursuitPath, View, co_pursue
+from rankrls.solvers.dictionaries import held_dictionary, kernel_columns
+from rankrls.solvers.pursuit import PursuitPath
+
+__all__ = ["CoRankingPursuit", "ViewFunction"]
+
+
+class CoRankingPursuit(Ranker):
+    r"""Semi-supervised ranking pursuit: views that fit the scored rows and agree on the unscored ones.
+
+    M functions, one a view, each a sum of at most P kernel columns, minimise
+
+    .. math::
+
+        \sum_v (y - f_v)' L (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
+
+    where the bar means the unscored rows and ``Lbar`` compares those of the same query. Each stage takes one column a
+    view, those that lower it most together, and then fits all coefficients of all views anew. The prediction is the
+    mean of the views' functions.
+
+    Parameters
+    ----------
+    n_basis : int, default=10
+        P, the number of stages.
+    views : sequence of views, optional
+        A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict with any
+        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0``, ``kernel_params`` and ``rows``. By default two
+        views, the first and the second half of the features.
+
+        ``rows`` (numbers or a mask over the rows of X and then of X_unscored) are the rows that the view is fitted on
+        and takes its columns from, scored or not. Without it a view is fitted on all scored rows and takes its columns
+        from them. The views agree on all unscored rows in either case.
+    nu : float, default=1.0
+        Weight of the agreement; 0 leaves the views alone.
+    shared_basis : bool, default=True
+        Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
+        O(n^M) of them, up to 4 million; views of different rows need this, or have rows in common.
+    agreement : {"functions", "increments"}, default="functions"
+        "functions" takes the step that lowers the objective above. "increments" is the paper's own J(a, gamma), in
+        which only the steps of a stage are drawn together.
+    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
+        Of the views that name none. With "precomputed", X is the kernel matrix between all rows, scored or not, and
+        views differ by their rows; ``predict`` takes the kernel with all of them.
+    ties, balance, regression_weight : as in :class:`RankRLS`
+        All pairs of unscored rows of a query are compared.
+    backfit : bool, default=True
+        Whether all coefficients are fitted again at each stage.
+
+    Attributes
+    ----------
+    views_ : tuple of ViewFunction
+        The views' own functions, each with ``predict`` and ``staged_predict``.
+    path_ : CoPursuitPath
+        ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
+        Indices count the rows of X and then those of X_unscored.
+    basis_indices_ : ndarray of shape (r,), intp
+        The rows taken by any view, in the order of choice.
+    X_fit_ : ndarray or sparse array of shape (r, n)
+        Those rows, unless the kernel is precomputed.
+    n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Notes
+    -----
+    Memory 8 N (n + l) bytes a view for N columns, n scored and l unscored rows; time linear in the unscored rows.
+    Without unscored rows the views agree on the scored ones. One view, or ``nu=0`` without a shared basis, is
+    :class:`RankingPursuit`.
+
+    References
+    ----------
+    Tsivtsivadze, Heskes: Semi-supervised ranking pursuit. Section 3.1, equation (3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(200, 6)), np.repeat(np.arange(40), 5)
+    >>> y = np.where(qid < 8, X.sum(axis=1) + rng.normal(size=200), np.nan)
+    >>> model = CoRankingPursuit(4, views=([0, 1, 2], [3, 4, 5]), nu=0.1).fit(X, y, qid=qid)
+    >>> model.path_.indices.shape, len(model.views_)
+    ((4, 2), 2)
+    >>> np.allclose(model.predict(X), np.mean([view.predict(X) for view in model.views_], axis=0))
+    True
+    """
+
+    path_: CoPursuitPath
+    basis_indices_: NDArray[np.intp]
+    X_fit_: Any
+    _view_kernels: list[Kernel]
+    _view_features: list[NDArray[np.intp] | None]
+
+    def __init__(
+        self,
+        n_basis: int = 10,
+        *,
+        views: Any = None,
+        nu: float = 1.0,
+        shared_basis: bool = True,
+        agreement: str = "functions",
+        kernel: Any = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        backfit: bool = True,
+    ) -> None:
+        self.n_basis = n_basis
+        self.views = views
+        self.nu = nu
+        self.shared_basis = shared_basis
+        self.agreement = agreement
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.backfit = backfit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_unscored: Any = None,
+        qid_unscored: Any = None,
+    ) -> Self:
+        """Learn from rows with labels and rows without.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+        y : array-like of shape (m,)
+            Labels, higher is better; NaN marks an unscored row.
+        qid : array-like of shape (m,), optional
+            One query id per row. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; rows of X_unscored weigh 1.
+        X_unscored : array-like, sparse matrix or data frame of shape (l, n), optional
+            Further unscored rows.
+        qid_unscored : array-like of shape (l,), optional
+            Their queries, needed where there is a qid. An id of an unscored row of X is the same query.
+
+        Returns
+        -------
+        self
+        """
+        n_basis, nu = self._check_parameters()
+        labels, missing = split_labels(y)
+        form = "precomputed" if self._is_precomputed() else "linear"
+        data = training_data(self, X, labels, qid, sample_weight, kernel=form)
+        check_one_target(self, data)
+        if form == "precomputed" and data.X.shape[0] != data.X.shape[1]:
+            raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {data.X.shape}.")
+        m = data.layout.n_rows if data.kept is None else len(data.kept)
+        numbers = np.arange(m) if data.kept is None else np.flatnonzero(data.kept)
+        unscored = np.zeros(len(numbers), dtype=bool) if missing is None else missing[numbers]
+        if unscored.all():
+            raise ValueError("Every row is unscored: some rows need a label in y.")
+        scored = data.rows(np.flatnonzero(~unscored))
+        check_comparable(scored, float(self.regression_weight))
+        X_all, more = self._with_unscored(data, X_unscored, qid_unscored)
+        numbers = np.concatenate((numbers, m + np.arange(more)))
+        is_scored = np.concatenate((~unscored, np.zeros(more, dtype=bool)))
+        plans = view_plans(
+            self.views,
+            self._kernel_settings(),
+            X_all.shape[1],
+            getattr(self, "feature_names_in_", None),
+            m + more,
+        )
+        plans = [replace(plan, rows=None if plan.rows is None else plan.rows[numbers]) for plan in plans]
+        candidates = self._candidates(plans, is_scored)
+        agreement = self._agreement_graph(data, scored, unscored, more, qid_unscored)
+        on = np.flatnonzero(~is_scored) if not is_scored.all() else np.flatnonzero(is_scored)
+        views = [
+            self._view(v, plan, X_all, scored, is_scored, rows, on, agreement)
+            for v, (plan, rows) in enumerate(zip(plans, candidates, strict=True))
+        ]
+        path = co_pursue(
+            views,
+            n_basis,
+            nu,
+            shared=bool(self.shared_basis),
+            increments=self.agreement == "increments",
+            backfit=bool(self.backfit),
+        )
+        self._take(path, plans, candidates, numbers, X_all)
+        self._fitted_with_qid = data.has_qid
+        self.n_queries_ = scored.layout.n_queries
+        return self
+
+    @property
+    def views_(self) -> tuple[ViewFunction, ...]:
+        """The function of each view."""
+        check_is_fitted(self, "path_")
+        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels)))
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items by the mean of the views' functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        last = slice(self.path_.n_stages - 1, None) if self.path_.n_stages else slice(0)
+        parts = [self._stages(v, X, last) for v in range(len(self._view_kernels))]
+        return np.asarray(np.mean(parts, axis=0)[:, 0]) if self.path_.n_stages else np.zeros(X.shape[0])
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage of the path, the last of which is :meth:`predict`.
+
+        Yields
+        ------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels))]
+        yield from np.mean(parts, axis=0).T
+
+    def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
+        """Scores of a view after some stages, (rows, stages)."""
+        taken, coefficients = self._view_path(v).merged()
+        kernel, features = self._view_kernels[v], self._view_features[v]
+        basis = None
+        if kernel.name != "precomputed":
+            order = np.argsort(self.basis_indices_)
+            places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
+            basis = select_features(take_rows(self.X_fit_, places), features)
+        return expanded(
+            kernel, select_features(X, features), basis, taken, np.ascontiguousarray(coefficients[stages].T)
+        )
+
+    def _view_path(self, v: int) -> PursuitPath:
+        return self.path_.view(v)
+
+    def _view(
+        self,
+        number: int,
+        plan: ViewPlan,
+        X_all: Any,
+        scored: TrainingData,
+        is_scored: NDArray[np.bool_],
+        candidates: NDArray[np.intp],
+        agree_on: NDArray[np.intp],
+        agreement: ScoredGraph,
+    ) -> View:
+        """The columns of a view on its scored rows and where the views agree."""
+        own = scored
+        rows = np.flatnonzero(is_scored)
+        if plan.rows is not None:
+            inside = plan.rows[rows]
+            if not inside.any():
+                raise ValueError(f"views[{number}] has no scored row to be fitted on.")
+            own, rows = scored.rows(np.flatnonzero(inside)), rows[inside]
+            try:
+                check_comparable(own, float(self.regression_weight))
+            except ValueError as error:
+                raise ValueError(f"views[{number}]: {error}") from None
+        [(graph, _)] = scored_graphs(own, self.ties, self.balance, float(self.regression_weight))
+        X_view = select_features(X_all, plan.features)
+
+        def columns(of: NDArray[np.intp]) -> NDArray[np.float64]:
+            if plan.kernel.name == "precomputed":
+                return kernel_columns(plan.kernel, X_view[of][:, candidates], None)
+            return kernel_columns(plan.kernel, X_view[of], X_view[candidates])
+
+        return View(
+            held_dictionary(columns(rows), graph),
+            graph.F @ own.Y[:, 0],
+            held_dictionary(columns(agree_on), agreement),
+        )
+
+    def _candidates(self, plans: list[ViewPlan], is_scored: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+        """The rows whose columns each view may take."""
+        masks = [is_scored if plan.rows is None else plan.rows for plan in plans]
+        if not self.shared_basis:
+            return [np.flatnonzero(mask) for mask in masks]
+        common = np.logical_and.reduce(masks)
+        if not common.any():
+            raise ValueError(
+                "The views have no rows in common whose columns they could share; use shared_basis=False to try all "
+                "combinations of their rows."
+            )
+        return [np.flatnonzero(common)] * len(plans)
+
+    def _agreement_graph(
+        self, data: TrainingData, scored: TrainingData, unscored: NDArray[np.bool_], more: int, qid_unscored: Any
+    ) -> ScoredGraph:
+        """Of the unscored rows, all of whose pairs are compared; without any, of the scored rows."""
+        if not unscored.any() and not more:
+            [(graph, _)] = scored_graphs(scored, self.ties, self.balance, float(self.regression_weight))
+            return graph
+        rows = np.flatnonzero(unscored)
+        layout = _joint_layout(data, rows, more, qid_unscored)
+        weights = None
+        if data.weights is not None:
+            weights = np.concatenate((data.weights[rows], np.ones(more)))
+        return ScoredGraph.build(
+            np.zeros((layout.n_rows, 1)),
+            layout,
+            weights=weights,
+            ties="include",
+            balance=self.balance,  # type: ignore[arg-type]
+            regression_weight=float(self.regression_weight),
+        )
+
+    def _with_unscored(self, data: TrainingData, X_unscored: Any, qid_unscored: Any) -> tuple[Any, int]:
+        """All rows, those of X_unscored last, and how many they are."""
+        if X_unscored is None:
+            if qid_unscored is not None:
+                raise ValueError("qid_unscored was given without X_unscored.")
+            return data.X, 0
+        if self._is_precomputed():
+            raise ValueError("With a precomputed kernel unscored rows are rows of X whose label in y is NaN.")
+        check_no_extra_qid(data.has_qid, qid_unscored, "fit's unscored rows (qid_unscored)")
+        if qid_unscored is not None and not data.has_qid:
+            raise ValueError("qid_unscored was given without qid: all rows have a query or none.")
+        X_more = check_matrix(self, X_unscored, reset=False)
+        if sparse.issparse(data.X) or sparse.issparse(X_more):
+            return sparse.csr_array(sparse.vstack((data.X, X_more))), X_more.shape[0]
+        return np.vstack((data.X, X_more)), X_more.shape[0]
+
+    def _take(
+        self,
+        path: CoPursuitPath,
+        plans: list[ViewPlan],
+        candidates: list[NDArray[np.intp]],
+        numbers: NDArray[np.intp],
+        X_all: Any,
+    ) -> None:
+        rows = np.empty_like(path.indices)  # in X_all
+        for v, own in enumerate(candidates):
+            rows[:, v] = own[path.indices[:, v]]
+        taken, first = np.unique(rows, return_index=True)
+        taken = taken[np.argsort(first)]
+        self.path_ = replace(path, indices=numbers[rows].astype(np.intp))
+        self.basis_indices_ = numbers[taken].astype(np.intp)
+        self._view_kernels = [plan.kernel for plan in plans]
+        self._view_features = [plan.features for plan in plans]
+        self.__dict__.pop("X_fit_", None)
+        if not self._is_precomputed():
+            self.X_fit_ = take_rows(X_all, taken)
+
+    def _kernel_settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0", "kernel_params")}
+
+    def _is_precomputed(self) -> bool:
+        views = self.views if hasattr(self.views, "__iter__") else ()
+        named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
+        return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
+
+    def _check_parameters(self) -> tuple[int, float]:
+        check_choice("agreement", self.agreement, ("functions", "increments"))
+        check_choice("ties", self.ties, ("include", "exclude"))
+        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
+        check_fraction("regression_weight", self.regression_weight)
+        check_kernel(**self._kernel_settings())
+        for name in ("shared_basis", "backfit"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        if isinstance(self.nu, bool) or not isinstance(self.nu, Real) or not 0.0 <= float(self.nu) < np.inf:
+            raise ValueError(f"nu must be a number, not negative; got {self.nu!r}.")
+        return check_count("n_basis", self.n_basis), float(self.nu)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+
+@dataclass(frozen=True)
+class ViewFunction:
+    """The function of one view of a fitted :class:`CoRankingPursuit`.
+
+    Attributes
+    ----------
+    model : CoRankingPursuit
+    number : int
+        Which view.
+    """
+
+    model: CoRankingPursuit
+    number: int
+
+    @property
+    def path(self) -> PursuitPath:
+        """The rows taken by this view and their coefficients; its losses are those of the scored rows alone."""
+        return self.model._view_path(self.number)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items, (m,)."""
+        scores = list(self.staged_predict(X))
+        return scores[-1] if scores else np.zeros(np.shape(X)[0])
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage."""
+        X = check_matrix(self.model, X, reset=False)
+        yield from self.model._stages(self.number, X, slice(None)).T
+
+
+def _joint_layout(data: TrainingData, rows: NDArray[np.intp], more: int, qid_unscored: Any) -> QueryLayout:
+    """Queries of the unscored rows of X and of X_unscored together."""
+    if not data.has_qid:
+        return query_layout(None, len(rows) + more)
+    if not more:
+        return query_layout(data.layout.codes[rows], len(rows))
+    given = query_layout(qid_unscored, more)
+    if not len(rows):
+        return given
+    ids = [*data.layout.ids[data.layout.codes[rows]].tolist(), *given.ids[given.codes].tolist()]
+    return query_layout(ids, len(ids))

@@ -1,0 +1,308 @@
+"""The semi-supervised estimator: how rows, queries and views come in, and what its functions are."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from rankrls import CoRankingPursuit, RankingPursuit
+from tests.models.oracles import GRAPHS, graph_id, kernel_matrix, laplacian, ranking_data
+from tests.oracles import gaussian
+
+
+def partly(seed=0, n=6, l=15):  # noqa: E741
+    """Scored rows, unscored rows of queries of their own, new rows."""
+    X, y, qid = ranking_data(seed, n=n)
+    rng = np.random.default_rng(seed + 100)
+    return X, y, qid, rng.normal(size=(l, n)), rng.integers(0, 4, l), rng.normal(size=(7, n))
+
+
+def equation_three(model, X, y, qid, Xu, qu, nu, graph, w=None, views=None):
+    """By the functions themselves and explicit Laplacians."""
+    L = laplacian(y, qid, w, graph)
+    bar = dict(graph, ties="include")
+    Lbar = laplacian(np.zeros(len(qu)), qu, None, bar)
+    f = [view.predict(X) for view in model.views_]
+    fbar = [view.predict(Xu) for view in model.views_]
+    loss = sum((y - g) @ L @ (y - g) for g in f)
+    return loss + nu * sum((a - b) @ Lbar @ (a - b) for a in fbar for b in fbar)
+
+
+def refitted(columns, L, y, columns_bar, Lbar, nu):
+    """The mean function of two views over given columns, by least squares in equation (3)."""
+    root, root_bar = (_root(A) for A in (L, Lbar))
+    zero = np.zeros_like(root @ columns[0])
+    A = np.vstack(
+        (
+            np.hstack((root @ columns[0], zero)),
+            np.hstack((zero, root @ columns[1])),
+            np.sqrt(2 * nu) * np.hstack((root_bar @ columns_bar[0], -root_bar @ columns_bar[1])),
+        )
+    )
+    b = np.concatenate((root @ y, root @ y, np.zeros(len(Lbar))))
+    return np.linalg.lstsq(A, b, rcond=None)[0].reshape(2, -1)
+
+
+def _root(L):
+    values, vectors = np.linalg.eigh(L)
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+
+
+@pytest.mark.parametrize("graph", GRAPHS[::4], ids=graph_id)
+@pytest.mark.parametrize("agreement", ["functions", "increments"])
+def test_minimises_equation_three_over_the_columns_taken(graph, agreement):
+    X, y, qid, Xu, qu, X_new = partly()
+    w = np.random.default_rng(0).uniform(0.3, 2.0, len(y))
+    model = CoRankingPursuit(3, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, agreement=agreement, **graph)
+    model.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
+    rows = model.path_.indices[:, 0]
+    np.testing.assert_array_equal(model.path_.indices[:, 1], rows)
+    np.testing.assert_array_equal(model.X_fit_, X[rows])
+    halves = (slice(0, 3), slice(3, 6))
+    K = [gaussian(X[:, h], X[rows][:, h], 0.2) for h in halves]
+    Kbar = [gaussian(Xu[:, h], X[rows][:, h], 0.2) for h in halves]
+    L, Lbar = laplacian(y, qid, w, graph), laplacian(np.zeros(len(qu)), qu, None, dict(graph, ties="include"))
+    a = refitted(K, L, y, Kbar, Lbar, 0.4)
+    for v, view in enumerate(model.views_):
+        wanted = gaussian(X_new[:, halves[v]], X[rows][:, halves[v]], 0.2) @ a[v]
+        np.testing.assert_allclose(view.predict(X_new), wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        model.path_.losses[-1], equation_three(model, X, y, qid, Xu, qu, 0.4, graph, w), rtol=1e-8
+    )
+    np.testing.assert_allclose(model.predict(X_new), np.mean([v.predict(X_new) for v in model.views_], axis=0))
+    stages = list(model.staged_predict(X_new))
+    assert len(stages) == 3
+    np.testing.assert_allclose(stages[-1], model.predict(X_new), rtol=1e-10)
+    shorter = CoRankingPursuit(2, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, agreement=agreement, **graph)
+    shorter.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
+    np.testing.assert_allclose(stages[1], shorter.predict(X_new), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("backfit", [True, False])
+@pytest.mark.parametrize("views", [None, ["rbf"], [slice(None)]])
+def test_one_view_is_ranking_pursuit(views, backfit):
+    X, y, qid, Xu, qu, X_new = partly(1)
+    if views is None:
+        X, Xu, X_new = X[:, :1], Xu[:, :1], X_new[:, :1]
+    model = CoRankingPursuit(4, views=views, gamma=0.3, backfit=backfit)
+    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    alone = RankingPursuit(4, gamma=0.3, backfit=backfit).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(model.path_.indices[:, 0], alone.path_.indices)
+    np.testing.assert_allclose(model.predict(X_new), alone.predict(X_new), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("backfit", [True, False])
+def test_no_agreement_is_a_pursuit_for_each_view(backfit):
+    X, y, qid, Xu, qu, X_new = partly(1)
+    model = CoRankingPursuit(4, nu=0.0, shared_basis=False, gamma=0.3, backfit=backfit)
+    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    for v, half in enumerate((slice(0, 3), slice(3, 6))):
+        alone = RankingPursuit(4, gamma=0.3, backfit=backfit).fit(X[:, half], y, qid=qid)
+        np.testing.assert_allclose(model.views_[v].predict(X_new), alone.predict(X_new[:, half]), rtol=1e-7, atol=1e-9)
+
+
+def same(one, other, X_new):
+    np.testing.assert_allclose(one.path_.losses, other.path_.losses, rtol=1e-9)
+    np.testing.assert_allclose(one.predict(X_new), other.predict(X_new), rtol=1e-7, atol=1e-9)
+
+
+def test_unscored_rows_come_either_way():
+    X, y, qid, Xu, qu, X_new = partly(2)
+    base = partial(CoRankingPursuit, 4, nu=0.3, gamma=0.2)
+    apart = base().fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu + 1000)
+    labels = np.r_[y, np.full(len(qu), np.nan)]
+    queries = np.r_[qid, qu + 1000]
+    together = base().fit(np.vstack((X, Xu)), labels, qid=queries)
+    same(apart, together, X_new)
+    order = np.random.default_rng(0).permutation(len(labels))
+    mixed = base().fit(np.vstack((X, Xu))[order], labels[order], qid=queries[order])
+    same(apart, mixed, X_new)
+    np.testing.assert_array_equal(order[mixed.basis_indices_], apart.basis_indices_)
+    # some of the rows of query 0 in X, the others beside it
+    first = np.flatnonzero(qu == 0)[:2]
+    rest = np.setdiff1d(np.arange(len(qu)), first)
+    both = base().fit(
+        np.vstack((X, Xu[first])), np.r_[y, np.nan, np.nan], qid=np.r_[qid, qu[first] + 1000],
+        X_unscored=Xu[rest], qid_unscored=qu[rest] + 1000,
+    )  # fmt: skip
+    same(apart, both, X_new)
+    framed = base().fit(
+        pd.DataFrame(X, columns=list("abcdef")), y, qid=qid,
+        X_unscored=pd.DataFrame(Xu, columns=list("abcdef")), qid_unscored=qu,
+    )  # fmt: skip
+    np.testing.assert_array_equal(framed.predict(pd.DataFrame(X_new, columns=list("abcdef"))), apart.predict(X_new))
+    thin = base().fit(sparse.csr_array(X), y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu)
+    same(apart, thin, X_new)
+    same(apart, base().fit(X, y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu), X_new)
+    everything = base().fit(X, y, X_unscored=Xu)  # without queries: one ranking of each
+    assert np.isfinite(everything.predict(X_new)).all()
+
+
+def test_rows_of_weight_zero_are_gone():
+    X, y, qid, Xu, qu, X_new = partly(3)
+    labels = np.r_[y, np.full(len(qu), np.nan)]
+    queries, rows = np.r_[qid, qu + 1000], np.vstack((X, Xu))
+    w = np.random.default_rng(1).integers(0, 3, len(labels)).astype(float)
+    kept = w > 0
+    mask = np.random.default_rng(2).random(len(labels)) < 0.8
+    views = lambda on: ({"features": [0, 1, 2], "rows": on}, {"features": [3, 4, 5]})
+    model = CoRankingPursuit(4, views=views(mask), gamma=0.2).fit(rows, labels, qid=queries, sample_weight=w)
+    fewer = CoRankingPursuit(4, views=views(mask[kept]), gamma=0.2)
+    fewer.fit(rows[kept], labels[kept], qid=queries[kept], sample_weight=w[kept])
+    same(model, fewer, X_new)
+    np.testing.assert_array_equal(model.basis_indices_, np.flatnonzero(kept)[fewer.basis_indices_])
+    assert not np.isnan(labels[model.path_.indices[:, 1]]).any()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_views_of_some_rows(shared):
+    """Each view is fitted on its scored rows, takes columns from all its rows, and agrees everywhere."""
+    X, y, qid, Xu, qu, X_new = partly(4)
+    m = len(y)
+    rng = np.random.default_rng(0)
+    halves = [np.sort(rng.permutation(m + len(qu))[: 3 * (m + len(qu)) // 4]) for _ in range(2)]
+    views = tuple({"rows": rows.tolist()} for rows in halves)
+    model = CoRankingPursuit(3, views=views, nu=0.4, gamma=0.2, shared_basis=shared)
+    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    all_rows = np.vstack((X, Xu))
+    Lbar = laplacian(np.zeros(len(qu)), qu, None, GRAPHS[3])
+    loss, f = 0.0, [view.predict(Xu) for view in model.views_]
+    for v, rows in enumerate(halves):
+        own = rows[rows < m]
+        L = laplacian(y[own], qid[own], None, GRAPHS[3])
+        r = y[own] - model.views_[v].predict(X[own])
+        loss += r @ L @ r
+        np.testing.assert_allclose(model.path_.view_losses[-1, v], r @ L @ r, rtol=1e-8)
+        assert set(model.path_.indices[:, v]) <= set(rows.tolist())
+        path = model.views_[v].path
+        wanted = gaussian(X_new, all_rows[path.indices], 0.2) @ path.coefficients[-1]
+        np.testing.assert_allclose(model.views_[v].predict(X_new), wanted, rtol=1e-8, atol=1e-10)
+    loss += 2 * 0.4 * (f[0] - f[1]) @ Lbar @ (f[0] - f[1])
+    np.testing.assert_allclose(model.path_.losses[-1], loss, rtol=1e-8)
+
+
+def test_rows_apart_need_combinations():
+    X, y, qid, Xu, qu, _ = partly(4)
+    order = np.random.default_rng(0).permutation(len(y) + len(qu))
+    views = ({"rows": order[::2]}, {"rows": order[1::2]})
+    with pytest.raises(ValueError, match="no rows in common .* use shared_basis=False"):
+        CoRankingPursuit(views=views).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    model = CoRankingPursuit(5, views=views, shared_basis=False)
+    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    assert not set(model.path_.indices[:, 0]) & set(model.path_.indices[:, 1])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_precomputed_kernel(shared):
+    X, y, qid, Xu, qu, X_new = partly(5)
+    rows, labels, queries = np.vstack((X, Xu)), np.r_[y, np.full(len(qu), np.nan)], np.r_[qid, qu + 1000]
+    w = np.ones(len(labels))
+    w[[2, -1]] = 0.0
+    half = np.random.default_rng(0).random((2, len(labels))) < 0.7
+    plain = CoRankingPursuit(4, views=({"rows": half[0]}, {"rows": half[1]}), gamma=0.2, shared_basis=shared)
+    plain.fit(rows, labels, qid=queries, sample_weight=w)
+    views = ({"rows": half[0], "kernel": "precomputed"}, {"rows": half[1], "kernel": "precomputed"})
+    given = CoRankingPursuit(4, views=views, shared_basis=shared)
+    given.fit(kernel_matrix("rbf", rows), labels, qid=queries, sample_weight=w)
+    np.testing.assert_array_equal(plain.path_.indices, given.path_.indices)
+    np.testing.assert_allclose(plain.predict(X_new), given.predict(kernel_matrix("rbf", X_new, rows)), rtol=1e-8)
+    assert len(list(given.staged_predict(kernel_matrix("rbf", X_new, rows)))) == 4
+
+
+def test_without_unscored_rows_the_scored_ones_agree():
+    X, y, qid, *_ = partly(6)
+    model = CoRankingPursuit(3, nu=0.5, gamma=0.2, ties="exclude").fit(X, y, qid=qid)
+    L = laplacian(y, qid, None, dict(GRAPHS[0], ties="exclude", balance="examples"))
+    f = [view.predict(X) for view in model.views_]
+    loss = sum((y - g) @ L @ (y - g) for g in f) + 2 * 0.5 * (f[0] - f[1]) @ L @ (f[0] - f[1])
+    np.testing.assert_allclose(model.path_.losses[-1], loss, rtol=1e-8)
+
+
+def test_views_by_kernel_and_by_name():
+    X, y, qid, Xu, qu, X_new = partly(7)
+
+    def product(a, b, power=1.0):
+        return float((1 + a @ b) ** power)
+
+    one = CoRankingPursuit(
+        3,
+        views=(
+            "linear",
+            {"kernel": product, "kernel_params": {"power": 2}},
+            {"kernel": "poly", "degree": 2, "gamma": 1},
+        ),
+    ).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    rows = one.path_.indices[:, 0]
+    kernels = (X_new @ X[rows].T, (1 + X_new @ X[rows].T) ** 2, (1 + X_new @ X[rows].T) ** 2)
+    for v, view in enumerate(one.views_):
+        np.testing.assert_allclose(view.predict(X_new), kernels[v] @ view.path.coefficients[-1], rtol=1e-7)
+    names = pd.DataFrame(X, columns=list("abcdef"))
+    more = pd.DataFrame(Xu, columns=list("abcdef"))
+    mask = np.array([False, True, True, True, True, False])
+    named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(names, y, qid=qid, X_unscored=more, qid_unscored=qu)
+    numbered = CoRankingPursuit(3, views=([0, 5], slice(1, 5))).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    np.testing.assert_array_equal(named.path_.losses, numbered.path_.losses)
+
+
+def test_nothing_to_take_is_the_zero_function():
+    model = CoRankingPursuit(3).fit(np.ones((6, 2)), np.arange(6.0))
+    assert model.path_.n_stages == 0
+    assert model.predict(np.ones((4, 2))).tolist() == [0.0] * 4
+    assert model.views_[1].predict(np.ones((4, 2))).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"nu": -1}, "nu must be a number, not negative; got -1"),
+        ({"nu": np.nan}, "nu must be a number"),
+        ({"agreement": "both"}, "agreement must be one of 'functions', 'increments'"),
+        ({"shared_basis": "no"}, "shared_basis must be True or False"),
+        ({"views": ()}, "views is empty"),
+        ({"views": 3}, "views must be a sequence of views; got 3"),
+        ({"views": "rbf"}, "views must be a sequence of views; got 'rbf'"),
+        ({"views": ([0, 9], [1])}, r"views\[0\]\['features'\] names 9, but there are features 0 to 5"),
+        ({"views": ([0.5],)}, r"views\[0\]\['features'\] must be a slice, a list of numbers, or a mask"),
+        ({"views": ([],)}, r"views\[0\]\['features'\] is empty"),
+        ({"views": (["a"],)}, r"views\[0\]\['features'\] must be a slice"),
+        ({"views": ({"kernle": "rbf"},)}, r"views\[0\] has 'kernle'; a view may have features, kernel"),
+        ({"views": ("gaussian",)}, r"views\[0\]: kernel must be one of .* is 'rbf'"),
+        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, r"views\[1\] has no scored row to be fitted on"),
+        ({"views": ("rbf", {"rows": [0, 30]})}, r"views\[1\]: Nothing to compare"),
+        ({"views": ("precomputed", "rbf")}, "must be square to fit"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y, qid, Xu, qu, _ = partly(8)
+    with pytest.raises(ValueError, match=message):
+        CoRankingPursuit(**parameters).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+
+
+def test_bad_data():
+    X, y, qid, Xu, qu, _ = partly(8)
+    fit = CoRankingPursuit().fit
+    with pytest.raises(ValueError, match="Every row is unscored"):
+        fit(X, y * np.nan, qid=qid)
+    with pytest.raises(ValueError, match="learns one target"):
+        fit(X, np.column_stack((y, y)), qid=qid)
+    with pytest.raises(ValueError, match="qid_unscored was given without X_unscored"):
+        fit(X, y, qid=qid, qid_unscored=qu)
+    with pytest.raises(ValueError, match=r"Pass qid to fit's unscored rows \(qid_unscored\)"):
+        fit(X, y, qid=qid, X_unscored=Xu)
+    with pytest.raises(ValueError, match="qid_unscored was given without qid"):
+        fit(X, y, X_unscored=Xu, qid_unscored=qu)
+    with pytest.raises(ValueError, match="has 5 features, but CoRankingPursuit is expecting 6"):
+        fit(X, y, qid=qid, X_unscored=Xu[:, :5], qid_unscored=qu)
+    with pytest.raises(ValueError, match="Input X contains NaN: row 0, column 1"):
+        fit(X, y, qid=qid, X_unscored=np.where(Xu == Xu[0, 1], np.nan, Xu), qid_unscored=qu)
+    K = X @ X.T
+    with pytest.raises(ValueError, match="unscored rows are rows of X whose label in y is NaN"):
+        CoRankingPursuit(kernel="precomputed").fit(K, y, qid=qid, X_unscored=K[:3], qid_unscored=qid[:3])
+    with pytest.raises(ValueError, match="Either all views have the precomputed kernel or none"):
+        CoRankingPursuit(views=("precomputed", "rbf")).fit(K, y, qid=qid)
+    with pytest.raises(ValueError, match="has no features to choose from"):
+        CoRankingPursuit(kernel="precomputed", views=([0, 1], [2, 3])).fit(K, y, qid=qid)
