@@ -86,7 +86,7 @@ def print_choice(report: Report, plan: Plan, trained: Trained) -> None:
         report.print_table("Fitted", ["", ""], rows, left=2)
         return
     rows.append([plan.learning.metric, show(value, getattr(estimator, "best_score_error_", None))])
-    grid = len(estimator.cv_results_["alpha"])
+    grid = len(estimator.cv_results_["mean_score"])
     report.print_table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
 
 

@@ -81,6 +81,8 @@ class Method:
         Whether it has ``fit_pairs``.
     validates_pairs : bool
         Whether ``fit_pairs`` takes validation data.
+    needs_vali : bool
+        Whether it chooses by validation data only; without them it takes its options as they are.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Method:
     reports: tuple[str, ...] = ("alpha_",)
     learns_pairs: bool = False
     validates_pairs: bool = False
+    needs_vali: bool = False
 
 
 def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
@@ -107,6 +110,12 @@ def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
     )
 
 
+def _rankboost(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import RankBoost
+
+    return RankBoost(balance=learning.parsed_one("balance"), scoring=learning.measure(), **given)
+
+
 _GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
 
 METHODS: dict[str, Method] = {
@@ -118,6 +127,23 @@ METHODS: dict[str, Method] = {
             _rankrls,
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
             learns_pairs=True,
+        ),
+        Method(
+            "rankboost",
+            "boosted threshold stumps, their number chosen by --vali",
+            _rankboost,
+            ("balance",),
+            (
+                MethodOption("n_estimators", int, "N", "stumps at most, 300 by default.", least=1),
+                MethodOption("learning_rate", float, "R", "what a stump's weight is multiplied by, 0 to 1."),
+                MethodOption(
+                    "max_bins", int, "N", "distinct thresholds of a feature, at most; 256 by default.", least=2
+                ),
+                MethodOption("patience", int, "N", "stop when --vali has found nothing better for so long.", least=1),
+            ),
+            reports=("n_estimators_", "stopped_"),
+            learns_pairs=True,
+            needs_vali=True,
         ),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,6 +99,8 @@ def _check_pairs(plan: Plan, vali: Path | None) -> None:
         raise ValueError(f"--method {learning.method} does not learn from --pairs; these do: {able}.")
     if (vali is not None or files.validation is not None) and not plan.method.validates_pairs:
         able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
+        if plan.method.needs_vali:
+            raise ValueError(f"--method {learning.method} takes --pairs without validation data: give its options.")
         raise ValueError(
             f"--method {learning.method} chooses among --pairs by leaving some out; validation data are for --method "
             f"{able}."
@@ -186,7 +189,7 @@ def _fit(estimator: Any, data: Data) -> None:
         return
     pairs, judging = data.pairs["train"], data.pairs.get("validation")
     given |= {"strength": pairs.strength, "weight": pairs.weight}
-    if pairs.groups is not None:
+    if pairs.groups is not None and "groups" in inspect.signature(estimator.fit_pairs).parameters:
         given["groups"] = pairs.groups
     if judging is not None:
         given |= {"winners_val": judging.winners, "losers_val": judging.losers}

@@ -58,6 +58,8 @@ def command(
     with _data.limited_threads(threads):
         files = _training.PairFiles(pairs, vali_pairs, None, ids)
         plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
+        if plan.method.needs_vali and vali is None:
+            raise ValueError(f"--method {method} chooses by validation data: give --vali FILE.")
         data = _training.read_data(report, {"train": train, "validation": vali}, plan, everything, features)
         trained = _training.train(plan, data, report)
         if trained.interrupted:

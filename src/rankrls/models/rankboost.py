@@ -26,7 +26,10 @@ __all__ = ["RankBoost"]
 
 _CHUNK = 25
 """Rounds whose validation scores are judged together."""
-_SELECTION = ("validation_scores_", "best_score_", "best_score_error_", "best_params_", "selection_")
+_SELECTION = (
+    *("validation_scores_", "best_score_", "best_score_error_", "best_params_", "best_index_", "cv_results_"),
+    "selection_",
+)
 
 
 class RankBoost(Ranker):
@@ -81,6 +84,8 @@ class RankBoost(Ranker):
         The measure of the choice in its own units, and its standard error over queries.
     best_params_ : dict
         ``n_estimators``.
+    cv_results_ : dict of ndarray
+        One entry a round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is that of the choice.
     selection_ : str
         How it was chosen, in words.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
@@ -295,6 +300,12 @@ class RankBoost(Ranker):
             self.best_score_ = path.scores[path.best] if path.scores else np.nan
             self.best_score_error_ = path.errors[path.best] if path.scores else np.nan
             self.best_params_ = {"n_estimators": len(stumps)}
+            self.best_index_ = path.best
+            self.cv_results_ = {
+                "n_estimators": np.arange(1, len(path.scores) + 1),
+                "mean_score": self.validation_scores_,
+                "standard_error": np.array(path.errors),
+            }
             self.selection_ = validation.description
         self.n_estimators_ = len(stumps)
         self.features_ = np.array([s.feature for s in stumps], dtype=np.intp)
