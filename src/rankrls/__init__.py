@@ -21,6 +21,7 @@ _HOMES = {
     "CoRankingPursuit": "rankrls.models",
     "RankingPursuit": "rankrls.models",
     "SparseRankRLS": "rankrls.models",
+    "SparseRankRLSCV": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
@@ -32,6 +33,7 @@ __all__ = [
     "RankRLSCV",
     "RankingPursuit",
     "SparseRankRLS",
+    "SparseRankRLSCV",
     "TransductiveRankRLS",
     "load",
     "save",
@@ -45,9 +47,13 @@ if TYPE_CHECKING:
         RankRLS,
         RankRLSCV,
         SparseRankRLS,
+        SparseRankRLSCV,
         TransductiveRankRLS,
     )
-    from rankrls.persistence import load, save
+    from rankrls.persistence import (
+        load,
+        save,
+    )
 
 
 def __getattr__(name: str) -> Any:

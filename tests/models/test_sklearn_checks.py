@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls import CoRankingPursuit, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
+from rankrls import (
+    CoRankingPursuit,
+    RankBoost,
+    RankingPursuit,
+    RankRLS,
+    RankRLSCV,
+    SparseRankRLS,
+    SparseRankRLSCV,
+    TransductiveRankRLS,
+)
 
 ESTIMATORS = [
     RankRLS(),
@@ -25,6 +34,7 @@ ESTIMATORS = [
     RankBoost(n_estimators=20, learning_rate=0.5, max_bins=None, balance="pairs"),
     CoRankingPursuit(),
     CoRankingPursuit(3, views=("rbf", "linear", "poly"), agreement="increments", backfit=False),
+    SparseRankRLSCV(gamma=(0.1, 1.0)),
 ]
 
 

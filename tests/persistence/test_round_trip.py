@@ -19,7 +19,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankrls
-from rankrls import CoRankingPursuit, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS, load, save
+from rankrls import (
+    CoRankingPursuit,
+    RankingPursuit,
+    RankRLS,
+    RankRLSCV,
+    SparseRankRLS,
+    SparseRankRLSCV,
+    TransductiveRankRLS,
+    load,
+    save,
+)
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -87,6 +97,7 @@ def assert_equal(x, y, name):
         TransductiveRankRLS(penalty=0.5),
         TransductiveRankRLS(kernel="rbf", balance="pairs"),
         SparseRankRLS(n_basis=20),
+        SparseRankRLSCV(n_basis=20, gamma=(0.1, 1.0), ties=("include", "exclude")),
         SparseRankRLS(kernel="linear", basis="kmeans", n_basis=5),
         SparseRankRLS(basis_indices=[1, 1, 5], kernel="poly"),
         RankRLSCV(),

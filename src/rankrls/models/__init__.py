@@ -6,6 +6,7 @@ from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLS
+from rankrls.models.sparse_rankrls_cv import SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "RankRLSCV",
     "RankingPursuit",
     "SparseRankRLS",
+    "SparseRankRLSCV",
     "TransductiveRankRLS",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -14,29 +14,15 @@ from scipy import sparse
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker
-from rankrls.models._problems import Candidate, FittedProblem, scored_graphs
+from rankrls.models._problems import FittedProblem
 from rankrls.models._validation import TrainingData, check_choice, take_rows
 from rankrls.solvers.subset import Basis, SubsetProblem
 
-__all__ = ["BASES", "BasisCandidate", "BasisRanker"]
+__all__ = ["BASES", "BasisRanker"]
 
 BASES = ("random", "kmeans")
 _KMEANS_ROWS = 50
 """Rows a centre that k-means looks at; more move the centres little."""
-
-
-@dataclass(frozen=True)
-class BasisCandidate(Candidate):
-    """One combination of a kernel with its basis, and a graph."""
-
-    basis: Basis
-
-    def problems(self, data: TrainingData, K: NDArray[np.float64] | None = None) -> list[FittedProblem]:
-        """One problem a graph."""
-        return [
-            FittedProblem(SubsetProblem(data.X, self.basis, graph, graph.F @ data.Y[:, part]), part)
-            for graph, part in scored_graphs(data, self.ties, self.balance, self.regression_weight)
-        ]
 
 
 class BasisRanker(KernelRanker):
@@ -92,7 +78,10 @@ class BasisRanker(KernelRanker):
         return (numbers if name == "precomputed" else take_rows(X, numbers)), numbers
 
     def _build_basis(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None = None) -> Basis:
-        items, numbers = self._choose_items(X, kernel.name, kept)
+        """Choose the items, and decompose the kernel between them."""
+        return self._basis_of(X, kernel, *self._choose_items(X, kernel.name, kept))
+
+    def _basis_of(self, X: Any, kernel: Kernel, items: Any, numbers: NDArray[np.intp] | None) -> Basis:
         if kernel.name != "precomputed":
             return replace(Basis.build(kernel, items), numbers=numbers)
         assert numbers is not None

@@ -18,8 +18,17 @@ from rankrls.solvers.pair_holdout import pair_setting
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.reduced import ReducedProblem
 from rankrls.solvers.rows import factor_rows
+from rankrls.solvers.subset import Basis, SubsetProblem
 
-__all__ = ["Candidate", "FittedProblem", "feature_weights", "is_primal", "make_problem", "scored_graphs"]
+__all__ = [
+    "BasisCandidate",
+    "Candidate",
+    "FittedProblem",
+    "feature_weights",
+    "is_primal",
+    "make_problem",
+    "scored_graphs",
+]
 
 Problem = PrimalProblem | DualProblem | ReducedProblem
 
@@ -80,9 +89,19 @@ class Candidate:
     def problems(self, data: TrainingData, K: NDArray[np.float64] | None = None) -> list[FittedProblem]:
         """One problem a graph. ``K`` is the kernel matrix where it is known already; it is copied."""
         return [
-            FittedProblem(make_problem(data.X, graph, graph.F @ data.Y[:, part], self.kernel, self.solver, K=K), part)
+            FittedProblem(self.problem(data.X, graph, graph.F @ data.Y[:, part], K), part)
             for graph, part in scored_graphs(data, self.ties, self.balance, self.regression_weight)
         ]
+
+    def problem(
+        self,
+        X: Any,
+        graph: ScoredGraph | PairGraph,
+        target: NDArray[np.float64],
+        K: NDArray[np.float64] | None = None,
+    ) -> Problem:
+        """The solver of one graph."""
+        return make_problem(X, graph, target, self.kernel, self.solver, K=K)
 
     def pair_problems(
         self, data: TrainingData, alphas: NDArray[np.float64], fitted: list[FittedProblem] | None = None
@@ -97,10 +116,27 @@ class Candidate:
             if fitted is not None and on is graph:
                 problem = fitted[k].problem
             else:
-                problem = make_problem(data.X, on, on.F @ data.Y[:, part], self.kernel, self.solver)
+                problem = self.problem(data.X, on, on.F @ data.Y[:, part])
             assert not isinstance(problem, ReducedProblem)
             out.append((problem, ridge, part))
         return out
+
+
+@dataclass(frozen=True)
+class BasisCandidate(Candidate):
+    """One combination of a kernel with its basis, and a graph."""
+
+    basis: Basis
+
+    def problem(
+        self,
+        X: Any,
+        graph: ScoredGraph | PairGraph,
+        target: NDArray[np.float64],
+        K: NDArray[np.float64] | None = None,
+    ) -> Problem:
+        """The solver of one graph."""
+        return SubsetProblem(X, self.basis, graph, target)
 
 
 def make_problem(

@@ -16,8 +16,8 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
-from rankrls.models._base import linear_scores
-from rankrls.models._problems import Candidate, FittedProblem, feature_weights
+from rankrls.models._base import expansion_scores, linear_scores
+from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem, feature_weights
 from rankrls.models._validation import (
     TrainingData,
     check_features,
@@ -27,6 +27,7 @@ from rankrls.models._validation import (
 )
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
+from rankrls.solvers.subset import SubsetProblem
 
 __all__ = [
     "Curve",
@@ -153,7 +154,7 @@ class Refits(Plan):
             inner = data.rows(train)
             held = data.rows(test)
             inner_X, held_X = inner.X, held.X
-            if candidate.kernel.name == "precomputed":
+            if candidate.kernel.name == "precomputed" and not isinstance(candidate, BasisCandidate):
                 inner_X, held_X = data.X[np.ix_(train, train)], data.X[np.ix_(test, train)]
                 inner = replace(inner, X=inner_X)
             scores = path_scores(held_X, inner_X, candidate.problems(inner), candidate.kernel, alphas)
@@ -200,7 +201,9 @@ def path_scores(
     for fitted in problems:
         path = fitted.problem.path(alphas)  # (alphas, coefficients, targets)
         flat = path.transpose(1, 0, 2).reshape(path.shape[1], -1)
-        if kernel.is_linear:
+        if isinstance(fitted.problem, SubsetProblem):
+            scores = expansion_scores(X, kernel.columns(fitted.problem.basis.items), flat)
+        elif kernel.is_linear:
             scores = linear_scores(X, feature_weights(X_train, fitted.problem, flat))
         else:
             if K is None:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.graph import ScoredGraph
-from rankrls.models._basis import BasisCandidate, BasisRanker
+from rankrls.models._basis import BasisRanker
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import FittedProblem
+from rankrls.models._problems import BasisCandidate, FittedProblem
 from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
     TrainingData,
@@ -150,13 +150,9 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         alpha = self._check_parameters()
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
         check_comparable(data, float(self.regression_weight))
-        basis = self._build_basis(data.X, self._resolved_kernel(data.X), data.kept)
-        candidate = BasisCandidate(
-            basis.kernel, self.ties, self.balance, float(self.regression_weight), "direct", basis
-        )
-        problems = candidate.problems(data)
+        problems = self._holdout_problems(data)
         self._forget_fit()
-        self._adopt(data, basis.kernel, problems, [p.problem.solve(alpha) for p in problems])
+        self._adopt(data, self._resolved_kernel(data.X), problems, [p.problem.solve(alpha) for p in problems])
         self.alpha_ = alpha
         self._remember(data, problems)
         return self
@@ -184,6 +180,12 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         self._adopt_pairs(X, basis.kernel, problem, graph, problem.solve(alpha))
         self.alpha_ = alpha
         return self
+
+    def _holdout_problems(self, data: TrainingData) -> list[FittedProblem]:
+        """The problems of checked data, one a graph: what ``fit`` solves and ``leave_query_out`` holds out from."""
+        basis = self._build_basis(data.X, self._resolved_kernel(data.X), data.kept)
+        beta = float(self.regression_weight)
+        return BasisCandidate(basis.kernel, self.ties, self.balance, beta, "direct", basis).problems(data)
 
     def _check_parameters(self) -> float:
         self._check_basis()

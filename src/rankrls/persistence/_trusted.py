@@ -21,6 +21,7 @@ ESTIMATORS = (
     "rankrls.models.ranking_pursuit.RankingPursuit",
     "rankrls.models.sparse_rankrls.SparseRankRLS",
     "rankrls.models.co_ranking_pursuit.CoRankingPursuit",
+    "rankrls.models.sparse_rankrls_cv.SparseRankRLSCV",
     "sklearn.pipeline.Pipeline",
 )
 """What a file may hold as its model."""

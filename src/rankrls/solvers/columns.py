@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._compiled.group_pass import group_pass
 from rankrls._compiled.jit import compiled
@@ -116,6 +117,15 @@ class ColumnRows:
         self._roots = tuple(np.sqrt(e) for e in graph.eigenvalues)
         self._root_weight = np.sqrt(graph.weights)
         self._kept_means: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def keys(self, rows: Rows) -> list[Any]:
+        """Of the items themselves, not of their columns, which a product may round differently from row to row."""
+        items = take_items(self.X.X, rows)
+        if sparse.issparse(items):
+            items = items.toarray()
+        if isinstance(items, np.ndarray):
+            return [row.tobytes() for row in items + 0.0]
+        return [row.tobytes() for row in self.differences(rows) + 0.0]
 
     @property
     def centres(self) -> NDArray[np.float64]:

@@ -357,8 +357,10 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
     """``B diag(shrink) B'`` of any alpha, of low rank."""
     s, graph = problem.spectrum, problem.graph
     alive = s.values > 0.0
-    V = s.vectors[:, alive]
-    B = np.vstack([problem.rows.factor(piece) @ V for piece in row_slices(0, plan.m)])
+    V = problem.directions[:, alive]
+    B = np.empty((plan.m, V.shape[1]))
+    for piece in problem.rows.pieces(slice(0, plan.m)):
+        B[piece] = problem.rows.factor(piece) @ V
     if graph.eigenvalues[2].any():  # type: ignore[union-attr]
         B = graph.F.T @ B  # centring is its own square; a mixture is not
     # The intercept as one more column: the other queries' never meet.
@@ -414,9 +416,9 @@ def _with_intercept(
 def _equal_items(problem: Problem) -> NDArray[np.intp]:
     """A number for each item, the same for items of equal features: their scores are equal whatever rounding says."""
     if isinstance(problem, PrimalProblem):
-        rows = [problem.rows.differences(piece) + 0.0 for piece in row_slices(0, problem.rows.n_rows)]
-        first: dict[bytes, int] = {}
-        return np.array([first.setdefault(row.tobytes(), len(first)) for row in np.vstack(rows)], dtype=np.intp)
+        rows, first = problem.rows, dict[Any, int]()
+        keys = (key for piece in row_slices(0, rows.n_rows) for key in rows.keys(piece))
+        return np.fromiter((first.setdefault(key, len(first)) for key in keys), dtype=np.intp, count=rows.n_rows)
     s = problem.spectrum if problem.C is None else None
     C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
     assert C is not None

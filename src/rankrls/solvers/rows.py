@@ -62,6 +62,10 @@ class FactorRows(Protocol):
         """What held-out rows are predicted from: items minus their query's mean, or winners minus losers."""
         ...
 
+    def keys(self, rows: Rows) -> list[Any]:
+        """A hashable for each row, the same for items of equal features: their scores are equal, whatever rounding."""
+        ...
+
     @property
     def centres(self) -> NDArray[np.float64]:
         """What the differences are taken from: the means of the queries, or one row of zeros."""
@@ -176,6 +180,9 @@ class ScoredRows:
             np.zeros_like(self.query_means),
         )
 
+    def keys(self, rows: Rows) -> list[Any]:
+        return [row.tobytes() for row in self.differences(rows) + 0.0]
+
     @property
     def centres(self) -> NDArray[np.float64]:
         return self.query_means + self._shift
@@ -247,6 +254,9 @@ class PairRows:
         out = self.differences(rows)
         out *= self._root_weight[rows, None]
         return out
+
+    def keys(self, rows: Rows) -> list[Any]:
+        return [row.tobytes() for row in self.differences(rows) + 0.0]
 
     @property
     def centres(self) -> NDArray[np.float64]:

@@ -124,10 +124,6 @@ class Basis:
         """What is left to whiten in the normal equations of :meth:`columns`."""
         return None if self.rows_first else self.to_items
 
-    def coefficients(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients of the items for those of the features of :meth:`columns`, (..., r, targets)."""
-        return np.asarray(self.to_items @ w) if self.rows_first else w
-
 
 class SubsetProblem(PrimalProblem):
     """Minimise ``||F K_MR a - target||^2 + alpha a'K_RR a``.
@@ -149,10 +145,6 @@ class SubsetProblem(PrimalProblem):
         self.basis = basis
         super().__init__(basis.columns(X), graph, target, whitening=basis.whitening)
 
-    def solve(self, alpha: float) -> NDArray[np.float64]:
-        """Coefficients of the basis items of one alpha, (r, targets)."""
-        return self.basis.coefficients(super().solve(alpha))
-
-    def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients of the basis items of every alpha, (alphas, r, targets)."""
-        return self.basis.coefficients(super().path(alphas))
+    def _unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of the basis items."""
+        return np.asarray(self.basis.to_items @ coefficients)
