@@ -9,5 +9,7 @@
 ``pair_holdout``       held-out scores of pairs of items in one global ranking
 ``stumps``             features as bins; threshold stumps and their sums
 ``boosting``           RankBoost: pair weights that factorise, and the rounds
+``laplacian_product``  ``X'L(Xp)`` in one pass over the rows of X, dense or CSR
+``krylov``             conjugate gradients for every regularization value at once
 =====================  ==========================================================================================
 """
