@@ -11,8 +11,8 @@ from _collaborative_methods import N_VIEWS, Method, Problem, Setting
 from _ratings_data import Ratings
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
-from rankrls.kernels import Kernel
 from rankrls.metrics import disagreement_error
 
 __all__ = [
@@ -61,9 +61,15 @@ class Task:
     def n_learn(self) -> int:
         return len(self.y) // 2
 
-    def problem(self, features: NDArray[np.float64], width: float, half: bool) -> Problem:
-        """The kernel matrix of the user's items; with ``half`` only half of the items to learn from are scored."""
-        K = Kernel("rbf", gamma=0.5 / width**2)(features[self.items])
+    def squared_distances(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Between the user's items. Exactly 0 between items that no reference user has rated, whose features are equal:
+        what is left by ``|x|^2 + |z|^2 - 2 x'z``, times the smallest width's 2^29, would make the kernel indefinite.
+        """
+        return np.asarray(cdist(features[self.items], features[self.items], "sqeuclidean"))
+
+    def problem(self, squared_distances: NDArray[np.float64], width: float, half: bool) -> Problem:
+        """With the Gaussian kernel; with ``half`` only half of the items to learn from are scored."""
+        K = np.exp(squared_distances * (-0.5 / width**2))
         return Problem(K, self.y, self.n_learn // 2 if half else self.n_learn, self.n_learn)
 
 
@@ -249,12 +255,13 @@ def _judge_chunk(
 ) -> list[NDArray[np.float64]]:
     out: list[list[NDArray[np.float64]]] = [[] for _ in jobs]
     for task in tasks:
+        squared = task.squared_distances(features)
         problems: dict[float, Problem] = {}  # the methods share the kernel matrices of a user
         for k, (method, grid) in enumerate(jobs):
             rows = []
             for width, settings in grid:
                 if width not in problems:
-                    problems[width] = task.problem(features, width, half)
+                    problems[width] = task.problem(squared, width, half)
                 rows.append(_judge(method, problems[width], settings))
             out[k].append(np.concatenate(rows))
     return [np.stack(rows) for rows in out]

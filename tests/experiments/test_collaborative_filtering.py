@@ -177,6 +177,18 @@ def test_choice_and_figures_are_those_of_a_plain_computation(experiment, tmp_pat
                 np.testing.assert_allclose(part.figures[by, measure][method.name], tested[:, w, a, j], rtol=1e-5)
 
 
+def test_items_with_equal_features_are_one_to_every_width(experiment):
+    import _collaborative_protocol as protocol
+
+    features = np.random.default_rng(0).normal(size=(12, 300)) * 30 + 1000
+    features[[3, 5, 8]] = features[1]
+    task = protocol.Task(0, np.arange(12)[::-1].copy(), np.zeros(12))
+    same = np.flatnonzero(np.isin(task.items, [1, 3, 5, 8]))
+    K = task.problem(task.squared_distances(features), protocol.WIDTHS[0], half=False).K
+    assert (K[np.ix_(same, same)] == 1.0).all()
+    assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
 @pytest.fixture
 def problem(experiment):
     import _collaborative_methods as methods
