@@ -85,6 +85,28 @@ def test_float32_sparse_and_frames():
     same_model(model, named)
 
 
+def test_entries_that_stand_twice_add_up():
+    X, y, qid = ranking_data(4)
+    m, n = X.shape
+    twice = sparse.csr_array(
+        (
+            np.column_stack((X.ravel() - 1.0, np.ones(m * n))).ravel(),
+            np.repeat(np.tile(np.arange(n), m), 2),
+            2 * n * np.arange(m + 1),
+        ),
+        shape=X.shape,
+    )
+    assert not twice.has_canonical_format
+    validation = {"y_val": y, "qid_val": qid}
+    model = RankBoost(n_estimators=ROUNDS).fit(X, y, qid=qid, X_val=X, **validation)
+    same_model(model, RankBoost(n_estimators=ROUNDS).fit(twice, y, qid=qid, X_val=twice, **validation))
+    for given in (twice, twice.tocsc()):
+        entries = given.nnz
+        np.testing.assert_allclose(model.predict(given), model.predict(X), atol=1e-12)
+        np.testing.assert_allclose(list(model.staged_predict(given))[-1], model.predict(X), atol=1e-12)
+        assert given.nnz == entries  # the caller's matrix stays as it was
+
+
 def test_stages_and_importances():
     X, y, qid = ranking_data(5)
     model = fitted(X, y, qid, balance="pairs")

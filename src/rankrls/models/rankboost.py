@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,7 @@ from rankrls.models._pairs import pair_graph
 from rankrls.models._selection import ValidationSet, judged, validation_set
 from rankrls.models._validation import check_choice, check_comparable, check_matrix, training_data
 from rankrls.solvers.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
-from rankrls.solvers.stumps import StepFunctions, bin_features, column_values
+from rankrls.solvers.stumps import StepFunctions, bin_features, by_columns, column_values
 
 __all__ = ["RankBoost"]
 
@@ -254,8 +253,7 @@ class RankBoost(Ranker):
         X : as for :meth:`predict`
         """
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        X = sparse.csc_array(X) if sparse.issparse(X) else X
+        X = by_columns(check_matrix(self, X, reset=False))
         scores = np.zeros(X.shape[0])
         for feature, threshold, weight in zip(self.features_, self.thresholds_, self.weights_, strict=True):
             scores[column_values(X, feature) > threshold] += weight
@@ -360,7 +358,7 @@ class _Judge:
 
     def __init__(self, validation: ValidationSet) -> None:
         self._validation = validation
-        self._X = sparse.csc_array(validation.X) if sparse.issparse(validation.X) else validation.X
+        self._X = by_columns(validation.X)
         self._scores = np.zeros(self._X.shape[0])
         self.sign = 1.0 if validation.measure.greater_is_better else -1.0
 

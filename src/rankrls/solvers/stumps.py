@@ -18,7 +18,7 @@ from scipy import sparse
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads
 
-__all__ = ["Bins", "StepFunctions", "bin_features", "column_values", "cut_points"]
+__all__ = ["Bins", "StepFunctions", "bin_features", "by_columns", "column_values", "cut_points"]
 
 _COLUMNS = 8
 """Dense columns that are binned together: a row's neighbours share its cache line."""
@@ -272,7 +272,7 @@ def bin_features(X: Any, order: NDArray[np.intp], weights: NDArray[np.float64] |
     Threaded over blocks of columns.
     """
     if sparse.issparse(X):
-        return _bin_sparse(sparse.csc_array(X), order, weights, max_bins)
+        return _bin_sparse(by_columns(X), order, weights, max_bins)
     m, n = X.shape
     unchanged = bool((order == np.arange(m)).all())
 
@@ -334,6 +334,15 @@ def _code_type(n_bins: int) -> Any:
     return np.min_scalar_type(max(n_bins - 1, 0))
 
 
+def by_columns(X: Any) -> Any:
+    """Sparse X by columns, entries that stand twice added up; dense X as it is."""
+    if not sparse.issparse(X):
+        return X
+    out = sparse.csc_array(X, copy=X.format == "csc")
+    out.sum_duplicates()
+    return out
+
+
 def column_values(X: Any, feature: int) -> NDArray[np.floating]:
     """One column of a dense or CSC matrix, dense."""
     if not sparse.issparse(X):
@@ -381,7 +390,7 @@ class StepFunctions:
         m = X.shape[0]
         out = np.zeros(m)
         if sparse.issparse(X):
-            X = sparse.csc_array(X)
+            X = by_columns(X)
             for feature, cuts, levels in zip(self.features, self.thresholds, self.levels, strict=True):
                 out += levels[np.searchsorted(cuts, column_values(X, feature).astype(np.float64), side="left")]
             return out
