@@ -1,13 +1,15 @@
 """Preference graphs as operators: ``L`` and ``F`` with ``F'F = L``, neither of them ever formed.
 
-==================  ==================================================================================
+====================  ==================================================================================
 :class:`ScoredGraph`  items with labels inside queries: nested means (label class inside query)
 :class:`PairGraph`    plain preferences "i above j", each with a strength and a weight
-==================  ==================================================================================
+:class:`OrderedPairs` items with labels inside queries, for losses that ask which of two is above
+====================  ==================================================================================
 """
 
 from rankrls.graph._base import Graph, GraphOperator
+from rankrls.graph.ordered import OrderedPairs
 from rankrls.graph.pairs import PairGraph
 from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["Graph", "GraphOperator", "PairGraph", "ScoredGraph"]
+__all__ = ["Graph", "GraphOperator", "OrderedPairs", "PairGraph", "ScoredGraph"]

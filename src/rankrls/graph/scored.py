@@ -114,8 +114,7 @@ class ScoredGraph(Graph):
         """
         if ties not in ("include", "exclude"):
             raise ValueError(f"ties must be 'include' or 'exclude'; got {ties!r}.")
-        if balance not in ("pairs", "examples", "queries"):
-            raise ValueError(f"balance must be 'pairs', 'examples' or 'queries'; got {balance!r}.")
+        check_balance(balance)
         m = layout.n_rows
         unit = weights is None
         w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -130,24 +129,18 @@ class ScoredGraph(Graph):
         if ties == "include":
             order, group_starts, group_query = layout.order, layout.starts, queries
         sorted_w = w if unit else w[order]
-        group_weight = _group_sums(sorted_w, group_starts)
+        group_weight = group_sums(sorted_w, group_starts)
         query_starts = np.searchsorted(group_query, np.arange(layout.n_queries + 1)).astype(np.intp)
-        query_weight = _group_sums(group_weight, query_starts)
+        query_weight = group_sums(group_weight, query_starts)
         compared = query_weight[group_query] - group_weight if ties == "exclude" else query_weight
-        if balance == "pairs":
-            rho = np.ones(layout.n_queries)
-        elif balance == "examples":
-            rho = 1.0 / query_weight
-        else:
+        own = np.zeros(0)
+        if balance == "queries":
             own = (
-                _group_sums(group_weight**2, query_starts)
+                group_sums(group_weight**2, query_starts)
                 if ties == "exclude"
-                else _group_sums(sorted_w**2, layout.starts)
+                else group_sums(sorted_w**2, layout.starts)
             )
-            pairs = 0.5 * (query_weight**2 - own)
-            # A single item leaves rounding noise where there is no pair at all.
-            pairs[pairs <= 1e-14 * query_weight**2] = np.inf
-            rho = 1.0 / pairs
+        rho = balance_factors(balance, query_weight, own)
         beta = float(regression_weight)
         e1 = beta + (1.0 - beta) * rho[group_query] * compared
         e2 = beta + (1.0 - beta) * rho * query_weight
@@ -240,7 +233,7 @@ class ScoredGraph(Graph):
     def group_means(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted mean of each group, (g, ...)."""
         columns = V if V.ndim == 2 else V[:, None]
-        sums = _group_sums(
+        sums = group_sums(
             self.weights[self.order, None] * (columns if self.is_contiguous else columns[self.order]),
             self.group_starts,
         )
@@ -252,7 +245,7 @@ class ScoredGraph(Graph):
             return group_means
         weight = self.group_weight.reshape((-1, *[1] * (group_means.ndim - 1)))
         total = self.query_weight.reshape((-1, *[1] * (group_means.ndim - 1)))
-        return np.asarray(_group_sums(weight * group_means, self.query_groups) / total)
+        return np.asarray(group_sums(weight * group_means, self.query_groups) / total)
 
     def _laplacian(self, V: Matrix) -> Matrix:
         return self._apply(V, self.eigenvalues, self.weights)
@@ -320,11 +313,33 @@ def _scale_rows(V: Matrix, scale: NDArray[np.float64]) -> Matrix:
     return V * (scale if V.ndim == 1 else scale[:, None])
 
 
-def _group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sums over runs of rows; every run holds at least one row."""
     if len(starts) == len(values) + 1:
         return np.asarray(values)
     return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
+
+
+def check_balance(balance: str) -> None:
+    """One of the three words."""
+    if balance not in ("pairs", "examples", "queries"):
+        raise ValueError(f"balance must be 'pairs', 'examples' or 'queries'; got {balance!r}.")
+
+
+def balance_factors(balance: str, query_weight: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``rho`` of each query.
+
+    ``own`` is read under "queries" only: the sum of ``S_c^2`` over what is not compared with itself, that is over the
+    classes where tied pairs are excluded and over the items where they are included.
+    """
+    if balance == "pairs":
+        return np.ones(len(query_weight))
+    if balance == "examples":
+        return 1.0 / query_weight
+    pairs = 0.5 * (query_weight**2 - own)
+    # A single item leaves rounding noise where there is no pair at all.
+    pairs[pairs <= 1e-14 * query_weight**2] = np.inf
+    return 1.0 / pairs
 
 
 def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
+from rankrls.models.ranksvm import RankSVM
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.sparse_rankrls_cv import SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
@@ -14,6 +15,7 @@ __all__ = [
     "RankBoost",
     "RankRLS",
     "RankRLSCV",
+    "RankSVM",
     "RankingPursuit",
     "SparseRankRLS",
     "SparseRankRLSCV",

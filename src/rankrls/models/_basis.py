@@ -67,7 +67,7 @@ class BasisRanker(KernelRanker):
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
             rng = _generator(self.random_state)
-            if int(self.n_basis) >= m:
+            if self.n_basis is None or int(self.n_basis) >= m:
                 numbers = np.arange(m, dtype=np.intp)
             elif self.basis == "kmeans":
                 if isinstance(X, list) or name == "precomputed":

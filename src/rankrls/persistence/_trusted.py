@@ -19,6 +19,7 @@ ESTIMATORS = (
     "rankrls.models.rankrls_cv.RankRLSCV",
     "rankrls.models.transductive.TransductiveRankRLS",
     "rankrls.models.ranking_pursuit.RankingPursuit",
+    "rankrls.models.ranksvm.RankSVM",
     "rankrls.models.sparse_rankrls.SparseRankRLS",
     "rankrls.models.co_ranking_pursuit.CoRankingPursuit",
     "rankrls.models.sparse_rankrls_cv.SparseRankRLSCV",

@@ -11,5 +11,7 @@
 ``boosting``           RankBoost: pair weights that factorise, and the rounds
 ``laplacian_product``  ``X'L(Xp)`` in one pass over the rows of X, dense or CSR
 ``krylov``             conjugate gradients for every regularization value at once
+``ordered_loss``       sums over ordered pairs with slack, counted; ``edge_loss`` the same over listed preferences
+``hinge``, ``newton``  hinge losses made of these sums, and their minimisation; ``ranksvm`` the whole problem
 =====================  ==========================================================================================
 """
