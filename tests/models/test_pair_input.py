@@ -1,0 +1,146 @@
+"""Whatever learns from preferences: what it refuses, in the same words, and which forms of the same input are one."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import rankrls
+
+RNG = np.random.default_rng(50)
+X = np.where(RNG.random((14, 5)) < 0.5, RNG.normal(size=(14, 5)), 0.0)
+WINNERS = RNG.integers(0, 12, size=40)
+LOSERS = (WINNERS + RNG.integers(1, 12, size=40)) % 12
+GOOD = {"X": X, "winners": WINNERS, "losers": LOSERS}
+LEARNERS = [
+    found
+    for name in rankrls.__all__
+    if isinstance(found := getattr(rankrls, name), type) and hasattr(found, "fit_pairs")
+]
+
+
+def changed(values, position, value):
+    out = np.array(values, dtype=float if isinstance(value, float) else None)
+    out[position] = value
+    return out
+
+
+def fitted(learner, **arguments):
+    model = learner()
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit_pairs(**{**GOOD, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"winners": changed(WINNERS, 3, 14)}, r"winners\[3\] is 14, but X has rows 0 to 13"),
+        ({"losers": changed(LOSERS, 4, -1)}, r"losers\[4\] is -1, but X has rows 0 to 13"),
+        ({"losers": changed(LOSERS, 4, 1e300)}, r"losers\[4\] is 1"),
+        ({"winners": changed(WINNERS, 5, LOSERS[5])}, f"Preference 5 compares row {LOSERS[5]} with itself"),
+        ({"winners": changed(WINNERS, 0, 0.5)}, "winners must hold whole row numbers of X; got 0.5 in preference 0"),
+        ({"winners": changed(WINNERS, 1, np.nan)}, "winners must hold whole row numbers of X; got nan in preference 1"),
+        ({"winners": WINNERS.astype(str)}, "winners must hold whole row numbers"),
+        ({"winners": WINNERS[:-1]}, "winners has 39 entries but losers has 40"),
+        ({"winners": [], "losers": []}, "no preferences to learn from"),
+        ({"weight": np.zeros(40)}, "All preferences have weight zero"),
+        ({"weight": changed(np.ones(40), 7, -2.0)}, "weight must not be negative; preference 7 has -2.0"),
+        ({"weight": changed(np.ones(40), 7, np.nan)}, "weight must be finite; preference 7 has nan"),
+        ({"weight": np.ones(3)}, r"weight has shape \(3,\)"),
+        ({"strength": changed(np.ones(40), 8, np.inf)}, "strength must be finite; preference 8 has inf"),
+        ({"strength": np.zeros(40)}, "Every strength is 0"),
+        ({"strength": np.arange(40) < 1, "weight": np.arange(40) > 0}, "Every strength is 0"),
+        ({"X": changed(X, (6, 2), np.nan)}, "NaN: row 6, column 2"),
+        ({"X": sparse.csr_array(changed(X, (6, 2), np.inf))}, "infinity: row 6, column 2"),
+        ({"X": X[:0]}, "0 sample"),
+        ({"X": X[:, :0]}, "0 feature"),
+        ({"X": X[0]}, "2D array"),
+    ],
+    ids=lambda v: ",".join(v) if isinstance(v, dict) else v[:40],
+)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_refused(learner, change, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(learner, **change)
+
+
+def unsorted(A):
+    out = sparse.csr_array(A)
+    for first, last in zip(out.indptr[:-1], out.indptr[1:], strict=True):
+        out.indices[first:last] = out.indices[first:last][::-1].copy()
+        out.data[first:last] = out.data[first:last][::-1].copy()
+    out.has_sorted_indices = False
+    return out
+
+
+def twice(A):
+    """Every entry as two halves."""
+    found = sparse.csr_array(A)
+    return sparse.csr_array(
+        (np.repeat(found.data / 2, 2), np.repeat(found.indices, 2), 2 * found.indptr), shape=found.shape
+    )
+
+
+def with_zeros(A):
+    """Every cell of some rows is stored."""
+    out = sparse.lil_array(A)
+    found = sparse.csr_array(A)
+    rows, columns = np.indices(A[:4].shape)
+    extra = sparse.coo_array((np.zeros(rows.size), (rows.ravel(), columns.ravel())), shape=out.shape)
+    return sparse.csr_array(
+        (
+            np.concatenate((sparse.coo_array(found).data, extra.data)),
+            (
+                np.concatenate((sparse.coo_array(found).row, extra.row)),
+                np.concatenate((sparse.coo_array(found).col, extra.col)),
+            ),
+        ),
+        shape=found.shape,
+    )
+
+
+def long_indices(A):
+    out = sparse.csr_array(A)
+    out.indices, out.indptr = out.indices.astype(np.int64), out.indptr.astype(np.int64)
+    return out
+
+
+FORMS = {
+    "sparse": sparse.csr_array,
+    "matrix": sparse.csr_matrix,
+    "by columns": sparse.csc_array,
+    "unsorted": unsorted,
+    "duplicates": twice,
+    "explicit zeros": with_zeros,
+    "int64 indices": long_indices,
+    "float32": lambda A: sparse.csr_array(A.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_forms_of_the_same_features(learner, form):
+    exact = X.astype(np.float32).astype(np.float64)
+    A = FORMS[form](exact)
+    np.testing.assert_array_equal(A.toarray(), exact)
+    expected = fitted(learner, X=exact).predict(exact)
+    given = A.copy()
+    found = fitted(learner, X=A).predict(FORMS["sparse"](exact))
+    scale = np.abs(expected - expected.mean()).max()
+    np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-6 * scale)
+    assert (A.data.tobytes(), A.indices.tobytes()) == (given.data.tobytes(), given.indices.tobytes())  # left as it was
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_preferences_of_weight_zero_are_as_if_they_were_not_there(learner):
+    weight = np.ones(40)
+    weight[::4] = 0.0
+    kept = weight > 0
+    some = fitted(learner, winners=WINNERS[kept], losers=LOSERS[kept])
+    np.testing.assert_allclose(fitted(learner, weight=weight).predict(X), some.predict(X), atol=1e-9)
