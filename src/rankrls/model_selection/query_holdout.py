@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
+from rankrls._queries import query_layout
 from rankrls.graph.scored import label_varies
-from rankrls.models import RankRLS
-from rankrls.models._base import resolve_kernel
-from rankrls.models._groups import group_blocks
-from rankrls.models._problems import Candidate
+from rankrls.model_selection._estimators import checked_model, in_given_rows
+from rankrls.models._groups import group_blocks, group_codes
 from rankrls.models._selection import held_out_scores
-from rankrls.models._validation import TrainingData, check_alphas, check_comparable, training_data
+from rankrls.models._validation import TrainingData, check_comparable, training_data
 
 __all__ = ["leave_query_out"]
 
 
 def leave_query_out(
-    estimator: RankRLS,
+    estimator: Any,
     X: Any,
     y: Any,
     *,
@@ -36,7 +35,7 @@ def leave_query_out(
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or SparseRankRLS
         Its parameters are used; it need not be fitted and is not changed.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
     qid : array-like of shape (m,)
@@ -44,8 +43,9 @@ def leave_query_out(
     alphas : sequence of float, optional
         Positive regularization values; the estimator's own alpha by default.
     groups : array-like of shape (m,), optional
-        Queries of one group are held out together (folds, users, ...); every query must lie in one group. By default
-        each query is held out alone.
+        Queries of one group are held out together (folds, users, ...); every query must lie in one group, except where
+        ``regression_weight=1`` compares no items: any rows can form a group then. By default each query is held out
+        alone.
 
     Returns
     -------
@@ -86,30 +86,21 @@ def leave_query_out(
     >>> [round(float(e), 2) for e in disagreement_error(y, scores, qid=qid)]
     [0.11, 0.11, 0.1]
     """
-    if not isinstance(estimator, RankRLS):
-        raise ValueError(
-            f"leave_query_out works on the solver of a RankRLS; got {type(estimator).__name__}. For a pipeline use "
-            "scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid."
-        )
-    model = clone(estimator)
-    grid = check_alphas([model.alpha] if alphas is None else alphas)
-    model.set_params(alpha=float(grid[0]))
-    model._check_parameters()
+    model, grid = checked_model(estimator, alphas, "leave_query_out", "_holdout_problems")
     if qid is None:
         raise ValueError("leave_query_out needs qid, one query id per row.")
     data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
     beta = float(model.regression_weight)
     check_comparable(data, beta)
-    blocks = group_blocks(data, groups)
+    if beta == 1.0 and groups is not None:  # no item is compared with another: any rows can be held out together
+        codes = group_codes(data, groups)
+        data = replace(data, layout=query_layout(codes, len(codes)))
+        blocks = group_blocks(data, None)
+    else:
+        blocks = group_blocks(data, groups)
     if beta == 0.0:
         _check_something_is_left(data, blocks)
-    kernel = resolve_kernel(data.X, model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
-    candidate = Candidate(kernel, model.ties, model.balance, beta, model.solver)
-    scores = held_out_scores(candidate.problems(data), blocks, grid)
-    if data.kept is not None:
-        full = np.full((len(data.kept), *scores.shape[1:]), np.nan)
-        full[data.kept] = scores
-        scores = full
+    scores = in_given_rows(data, held_out_scores(model._holdout_problems(data), blocks, grid))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores

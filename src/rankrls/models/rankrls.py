@@ -6,9 +6,10 @@ from typing import Any, Self
 
 from rankrls.models._base import SOLVERS
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import Candidate, make_problem
+from rankrls.models._problems import Candidate, FittedProblem, make_problem
 from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
+    TrainingData,
     check_alpha,
     check_choice,
     check_comparable,
@@ -147,10 +148,10 @@ class RankRLS(UpdatingRanker):
         alpha = self._check_parameters()
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
         check_comparable(data, float(self.regression_weight))
-        kernel = self._resolved_kernel(data.X)
-        problems = Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver).problems(data)
+        candidate = self._pair_candidate(data.X)
+        problems = candidate.problems(data)
         self._forget_fit()
-        self._adopt(data, kernel, problems, [p.problem.solve(alpha) for p in problems])
+        self._adopt(data, candidate.kernel, problems, [p.problem.solve(alpha) for p in problems])
         self.alpha_ = alpha
         self._remember(data, problems)
         return self
@@ -193,6 +194,14 @@ class RankRLS(UpdatingRanker):
             raise AttributeError(
                 "Exact updates work on the weights of features: they need kernel='linear', not solver='dual'."
             )
+
+    def _pair_candidate(self, X: Any) -> Candidate:
+        kernel = self._resolved_kernel(X)
+        return Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver)
+
+    def _holdout_problems(self, data: TrainingData) -> list[FittedProblem]:
+        """What held-out scores come from; see :func:`rankrls.model_selection.leave_query_out`."""
+        return self._pair_candidate(data.X).problems(data)
 
     def _check_parameters(self) -> float:
         check_choice("solver", self.solver, SOLVERS)

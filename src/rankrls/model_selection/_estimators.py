@@ -1,0 +1,49 @@
+"""What a function of held-out rankings was given: an estimator and data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankrls.models import RankRLS
+from rankrls.models._validation import TrainingData, check_alphas, training_data
+
+__all__ = ["checked_model", "in_given_rows", "labelled_data"]
+
+
+def checked_model(estimator: Any, alphas: Any, what: str, hook: str) -> tuple[Any, NDArray[np.float64]]:
+    """A clone with checked parameters, and the grid of alphas; ``hook`` is the method that the estimator needs."""
+    if not hasattr(type(estimator), hook):
+        name = type(estimator).__name__
+        if hasattr(estimator, "alphas"):
+            how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
+        elif hasattr(estimator, "steps"):
+            how = "Transform X first, or use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid."
+        else:
+            how = "Use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid."
+        raise ValueError(f"{what} works on the solver of an estimator such as RankRLS; got {name}. {how}")
+    model = clone(estimator)
+    grid = check_alphas([model.alpha] if alphas is None else alphas)
+    model.set_params(alpha=float(grid[0]))
+    model._check_parameters()
+    return model, grid
+
+
+def labelled_data(model: RankRLS, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingData:
+    """Checked data with one target."""
+    data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
+    if data.Y.shape[1] != 1:
+        raise ValueError(f"Pairs are held out for one target at a time; y has {data.Y.shape[1]}.")
+    return data
+
+
+def in_given_rows(data: TrainingData, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values of the rows that are left, in the rows as they were given; NaN for rows of weight zero."""
+    if data.kept is None:
+        return values
+    full = np.full((len(data.kept), *values.shape[1:]), np.nan)
+    full[data.kept] = values
+    return full

@@ -1,0 +1,39 @@
+"""A confidence interval of a concordance index."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+
+__all__ = ["METHOD", "concordance_interval", "disjoint_pairs"]
+
+METHOD = "normal on the logit scale, Hoeffding projection; Clopper-Pearson over disjoint pairs at 0 and 1"
+
+
+def concordance_interval(
+    score: NDArray[np.float64], error: NDArray[np.float64], disjoint: int, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Low and high ends.
+
+    On the logit scale, where the ends stay inside (0, 1). A score of 0 or 1 has no standard error: then as many
+    independent trials as there are pairs without a common item all ended alike, and the ends are Clopper and Pearson's.
+    """
+    tail = 0.5 * (1.0 - confidence)
+    inside = (score > 0.0) & (score < 1.0)
+    middle = np.where(inside, score, 0.5)
+    reach = ndtri(1.0 - tail) * error / (middle * (1.0 - middle))
+    low, high = expit(logit(middle) - reach), expit(logit(middle) + reach)
+    all_alike = tail ** (1.0 / max(disjoint, 1))
+    low = np.where(inside, low, np.where(score >= 1.0, all_alike, 0.0))
+    high = np.where(inside, high, np.where(score >= 1.0, 1.0, 1.0 - all_alike))
+    return low, high
+
+
+def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
+    """The most pairs of different labels inside queries that share no item."""
+    total = 0
+    for query in range(int(codes.max(initial=-1)) + 1):
+        counts = np.unique(y[codes == query], return_counts=True)[1]
+        total += min(int(counts.sum()) // 2, int(counts.sum() - counts.max(initial=0)))
+    return total

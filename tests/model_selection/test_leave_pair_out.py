@@ -1,0 +1,231 @@
+"""leave_pair_out and the tournament through their public face: refits, other tools, intervals, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls.metrics import disagreement_error
+from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
+from rankrls.model_selection._interval import concordance_interval, disjoint_pairs
+
+RNG = np.random.default_rng(40)
+M = 13
+X = RNG.normal(size=(M, 4))
+Y = np.round(X[:, 0] + RNG.normal(size=M))
+BINARY = (X[:, 1] + RNG.normal(size=M) > 0).astype(int)
+W = RNG.random(M) + 0.4
+QID = np.array(["b", "a", "a", "b", "a", "b", "c", "a", "b", "c", "a", "b", "b"])
+ALPHAS = [0.05, 3.0]
+KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.3}]
+
+
+def refitted(i, j, make, y, *, qid=None, weights=None):
+    """f_i - f_j by a model fitted without the two."""
+    train = ~np.isin(np.arange(M), (i, j))
+    model = make().fit(
+        X[train],
+        y[train],
+        qid=None if qid is None else qid[train],
+        sample_weight=None if weights is None else weights[train],
+    )
+    f = model.predict(X[[i, j]])
+    return f[0] - f[1]
+
+
+def pairs_of(y, qid=None):
+    return [
+        (i, j) for i in range(M) for j in range(M) if y[i] > y[j] and (qid is None or qid[i] == qid[j])
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("options", "weights", "qid"),
+    [
+        ({"balance": "pairs"}, None, None),
+        ({"balance": "queries", "regression_weight": 0.2}, None, None),
+        ({"balance": "examples"}, W, None),
+        ({"balance": "examples"}, W, QID),
+    ],
+    ids=["pairs", "mixture", "weights", "queries"],
+)
+def test_equals_refits(kind, options, weights, qid):
+    result = leave_pair_out(RankRLS(**options, **kind), X, Y, alphas=ALPHAS, sample_weight=weights, qid=qid)
+    pairs = pairs_of(Y, qid)
+    given = leave_pair_out(
+        RankRLS(**options, **kind), X, Y, alphas=ALPHAS, sample_weight=weights, qid=qid, pairs=[p[::-1] for p in pairs]
+    )
+    assert result.differences is None
+    assert result.n_pairs == given.n_pairs == len(pairs)
+    weight = np.array([1.0 if weights is None else weights[i] * weights[j] for i, j in pairs])
+    for k, alpha in enumerate(ALPHAS):
+        make = lambda a=alpha: RankRLS(a, **options, **kind)
+        leads = np.array([refitted(i, j, make, Y, qid=qid, weights=weights) for i, j in pairs])
+        np.testing.assert_allclose(given.differences[:, k], -leads, rtol=1e-6, atol=1e-9)
+        assert result.score[k] == pytest.approx(weight @ (leads > 0) / weight.sum())
+    np.testing.assert_allclose(given.score, result.score)
+    np.testing.assert_allclose(given.standard_error, result.standard_error)
+    assert (result.interval[0] < result.score).all()
+    assert (result.score < result.interval[1]).all()
+
+
+def test_shapes_and_the_estimators_own_alpha():
+    model = RankRLS(3.0)
+    one = leave_pair_out(model, X, Y, pairs=[(0, 1)] if Y[0] != Y[1] else [(0, 2)])
+    many = leave_pair_out(model, X, Y, alphas=ALPHAS)
+    assert isinstance(one.score, float)
+    assert one.differences.shape == (1,)
+    assert leave_pair_out(model, X, Y).score == many.score[1]
+    assert not hasattr(model, "coef_")
+    column = leave_pair_out(model, X, Y[:, None])
+    assert column.score == many.score[1]
+
+
+def test_the_choice_of_rankrlscv_is_the_same_curve():
+    chosen = RankRLSCV(tuple(ALPHAS)).fit(X, Y)
+    result = leave_pair_out(RankRLS(), X, Y, alphas=chosen.cv_results_["alpha"])
+    np.testing.assert_allclose(1.0 - result.score, chosen.cv_results_["mean_score"])
+
+
+def test_rows_of_weight_zero_play_no_part():
+    w = W.copy()
+    w[[2, 5]] = 0.0
+    kept = w > 0
+    a = leave_pair_out(RankRLS(), X, BINARY, sample_weight=w)
+    b = leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept])
+    assert (a.score, a.n_pairs) == (b.score, b.n_pairs)
+    scores = tournament_leave_pair_out(RankRLS(), X, BINARY, sample_weight=w).scores
+    np.testing.assert_allclose(
+        scores[kept], tournament_leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept]).scores
+    )
+    assert np.isnan(scores[[2, 5]]).all()
+    with pytest.raises(ValueError, match="Pair 0, rows 0 and 2: a row has weight zero"):
+        leave_pair_out(RankRLS(), X, BINARY, sample_weight=w, pairs=[(0, 2)])
+
+
+def test_the_error_is_delongs_for_a_binary_label():
+    """With n for n - 1: the structural components of DeLong et al. from refits."""
+    result = leave_pair_out(RankRLS(), X, BINARY)
+    positive, negative = np.flatnonzero(BINARY), np.flatnonzero(BINARY == 0)
+    right = np.array([[refitted(i, j, RankRLS, BINARY) > 0 for j in negative] for i in positive], dtype=float)
+    variance = right.mean(axis=1).var() / len(positive) + right.mean(axis=0).var() / len(negative)
+    assert result.standard_error == pytest.approx(np.sqrt(variance))
+
+
+def test_the_interval():
+    score, error = np.array([0.7]), np.array([0.05])
+    low, high = concordance_interval(score, error, 9, 0.95)
+    odds = np.log(0.7 / 0.3)
+    reach = 1.959963984540054 * 0.05 / (0.7 * 0.3)
+    np.testing.assert_allclose([low[0], high[0]], 1 / (1 + np.exp(-(odds + np.array([-reach, reach])))))
+    for n in (1, 6, 40):
+        for right in (0, n):
+            exact = binomtest(right, n).proportion_ci(0.9, method="exact")
+            ends = concordance_interval(np.array([right / n]), np.zeros(1), n, 0.9)
+            np.testing.assert_allclose([ends[0][0], ends[1][0]], [exact.low, exact.high], atol=1e-12)
+    wider = leave_pair_out(RankRLS(), X, Y, confidence=0.99).interval
+    narrow = leave_pair_out(RankRLS(), X, Y, confidence=0.5).interval
+    assert wider[0] < narrow[0] < narrow[1] < wider[1]
+
+
+def test_disjoint_pairs_are_the_largest_matching():
+    assert disjoint_pairs(np.array([0.0, 0, 0, 1]), np.zeros(4, dtype=int)) == 1
+    assert disjoint_pairs(np.array([0.0, 1, 2, 3, 3]), np.zeros(5, dtype=int)) == 2
+    assert disjoint_pairs(np.array([0.0, 1, 0, 1, 5]), np.array([0, 0, 1, 1, 1])) == 2
+
+
+def test_perfect_order_has_an_interval():
+    y = np.arange(M)
+    result = leave_pair_out(RankRLS(1e-3), np.column_stack((y, y**2)).astype(float), y)
+    assert result.score == 1.0
+    assert result.interval == (pytest.approx(0.025 ** (1 / 6)), 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weights"])
+def test_tournament_equals_refits(kind, weights):
+    result = tournament_leave_pair_out(RankRLS(**kind), X, BINARY, alpha=0.7, sample_weight=weights)
+    wins = np.zeros(M)
+    for i in range(M):
+        for j in range(M):
+            if i != j and refitted(i, j, lambda: RankRLS(0.7, **kind), BINARY, weights=weights) > 0:
+                wins[i] += 1.0 if weights is None else weights[j]
+    np.testing.assert_allclose(result.scores, wins, atol=1e-9)
+    assert result.auc == pytest.approx(roc_auc_score(BINARY, wins.round(9), sample_weight=weights))
+    assert (np.diff(result.thresholds) < 0).all()
+    for fpr, tpr, threshold in zip(result.fpr, result.tpr, result.thresholds, strict=True):
+        w = np.ones(M) if weights is None else weights
+        above = (result.scores >= threshold) * w
+        assert tpr == pytest.approx(above[BINARY == 1].sum() / w[BINARY == 1].sum())
+        assert fpr == pytest.approx(above[BINARY == 0].sum() / w[BINARY == 0].sum())
+
+
+def test_any_two_labels_make_a_tournament():
+    a = tournament_leave_pair_out(RankRLS(), X, BINARY)
+    b = tournament_leave_pair_out(RankRLS(), X, 3.0 * BINARY - 7.0)
+    np.testing.assert_allclose(a.scores, b.scores)
+    assert a.auc == b.auc
+
+
+def test_concordance_of_one_query_with_a_binary_label_is_roc_auc():
+    rng = np.random.default_rng(6)
+    for weights in (None, rng.random(200)):
+        y, f = rng.integers(0, 2, 200), np.round(rng.normal(size=200), 1)
+        ours = 1.0 - disagreement_error(y, f, sample_weight=weights)
+        assert ours == pytest.approx(roc_auc_score(y, f, sample_weight=weights), abs=1e-12)
+
+
+OTHER = next(j for j in range(M) if Y[j] != Y[0])
+SAME = next(j for j in range(1, M) if Y[j] == Y[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": np.ones(M)}, "Nothing to compare"),
+        ({"pairs": [(0, OTHER), (0, SAME)]}, f"Pair 1, rows 0 and {SAME}: their labels are equal"),
+        ({"pairs": [(0, M)]}, f"rows 0 and {M}: the rows are 0 to {M - 1}"),
+        ({"pairs": [(-1, 0)]}, "rows -1 and 0: the rows are"),
+        ({"pairs": [(3, 3)]}, "makes no pair with itself"),
+        ({"pairs": []}, r"shape \(p, 2\); got shape"),
+        ({"pairs": [(0.5, 1.0)]}, "got dtype float64"),
+        ({"pairs": [(0, 1)], "qid": QID, "y": np.arange(M)}, "different queries, whose scores cannot be compared"),
+        ({"estimator": RankRLS(ties="exclude")}, "cannot hold out pairs without refitting: ties='exclude'"),
+        ({"estimator": RankRLS(balance="pairs"), "sample_weight": W}, "sample_weight and balance='pairs'"),
+        ({"estimator": RankRLS(balance="pairs"), "qid": QID}, "several queries and balance='pairs'"),
+        ({"estimator": RankRLSCV()}, "got RankRLSCV. It chooses a model"),
+        ({"estimator": make_pipeline(RankRLS())}, "got Pipeline"),
+        ({"alphas": [0.0]}, "needs alpha > 0"),
+        ({"y": np.eye(M)[0]}, "All labels but 1 are 0"),
+        ({"y": np.eye(M)[0] - np.eye(M)[1]}, "All labels but 2 are 0"),
+        ({"y": np.column_stack((Y, Y))}, "one target at a time; y has 2"),
+        ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, "Input y contains NaN: row 4"),
+        ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
+    ],
+)
+def test_refusals(arguments, message):
+    given = {"estimator": RankRLS(), "y": Y, **arguments}
+    with pytest.raises(ValueError, match=message):
+        leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y}, "exactly two labels; y has"),
+        ({"y": np.eye(M)[0]}, "Only one row has label 1"),
+        ({"y": np.ones(M)}, "Nothing to compare"),
+        ({"estimator": RankRLS(ties="exclude")}, "ties='exclude'"),
+        ({"alpha": 0.0}, "needs alpha > 0"),
+        ({"estimator": RankRLSCV()}, "got RankRLSCV"),
+    ],
+)
+def test_tournament_refusals(arguments, message):
+    given = {"estimator": RankRLS(), "y": BINARY, **arguments}
+    with pytest.raises(ValueError, match=message):
+        tournament_leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
