@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._queries import QueryLayout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, check_balance, group_sums, label_classes
 
 __all__ = ["OrderedPairs"]
@@ -117,3 +117,9 @@ class OrderedPairs:
         """The same pairs with the same weights as a graph, whose Laplacian is that of all of them."""
         labels = self.row_class.astype(np.float64)
         return ScoredGraph.build(labels, self.layout, weights=self.weights, ties="exclude", balance=self.balance)
+
+    def part(self, rows: NDArray[np.intp]) -> OrderedPairs:
+        """The pairs among some rows, renumbered; whole queries keep their pairs' weights."""
+        labels = self.row_class[rows].astype(np.float64)
+        layout = query_layout(self.layout.codes[rows], len(rows))
+        return OrderedPairs.build(labels, layout, weights=self.weights[rows], balance=self.balance)

@@ -104,7 +104,10 @@ class PairGraph(Graph):
 
     def block(self, group: int) -> PairGraph:
         """The graph of one group's preferences alone, over the same items."""
-        rows = self.rows_of(group)
+        return self.part(self.rows_of(group))
+
+    def part(self, rows: slice | NDArray[np.intp]) -> PairGraph:
+        """The graph of some preferences, over the same items, as one group."""
         return PairGraph(
             self.winners[rows],
             self.losers[rows],

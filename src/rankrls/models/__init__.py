@@ -6,6 +6,7 @@ from rankrls.models.ranking_pursuit import RankingPursuit
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.ranksvm import RankSVM
+from rankrls.models.ranksvm_cv import RankSVMCV
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.sparse_rankrls_cv import SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
@@ -16,6 +17,7 @@ __all__ = [
     "RankRLS",
     "RankRLSCV",
     "RankSVM",
+    "RankSVMCV",
     "RankingPursuit",
     "SparseRankRLS",
     "SparseRankRLSCV",

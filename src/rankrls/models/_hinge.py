@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,27 +14,16 @@ from sklearn.utils.validation import column_or_1d
 from rankrls.graph import OrderedPairs, PairGraph
 from rankrls.kernels import Kernel
 from rankrls.models._basis import BASES, BasisRanker
+from rankrls.models._problems import FittedProblem
 from rankrls.models._validation import TrainingData, check_choice, check_comparable, training_data
 from rankrls.solvers.newton import Solution
-from rankrls.solvers.ranksvm import LOSSES, HingeProblem, basis_features
+from rankrls.solvers.ranksvm import LOSSES, HingeProblem
 from rankrls.solvers.subset import Basis
 
-__all__ = ["HingeModel", "HingeRanker", "check_C"]
+__all__ = ["HingeRanker", "check_C"]
 
 MOST_EXACT = 5000
 """Items whose kernel matrix is decomposed without being asked for."""
-
-
-@dataclass(frozen=True)
-class HingeModel:
-    """A problem, and the basis that its features are made of (None for features as they are)."""
-
-    problem: HingeProblem
-    basis: Basis | None
-
-    def coefficients(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of the basis items, or the features' weights themselves."""
-        return w if self.basis is None else np.asarray(self.basis.to_items @ w)
 
 
 class HingeRanker(BasisRanker):
@@ -78,11 +66,8 @@ class HingeRanker(BasisRanker):
         check_comparable(data, 0.0)
         return data
 
-    def _model(self, X: Any, pairs: OrderedPairs | PairGraph, kernel: Kernel, basis: Basis | None) -> HingeModel:
-        """The problem of some pairs, on X itself or on the features of a basis."""
-        features = X if basis is None else basis_features(basis, X)
-        problem = HingeProblem(features, pairs, self.loss, tol=self._tolerance(), max_iter=int(self.max_iter))
-        return HingeModel(problem, basis)
+    def _problem(self, X: Any, pairs: OrderedPairs | PairGraph, basis: Basis | None) -> HingeProblem:
+        return HingeProblem(X, pairs, self.loss, tol=self._tolerance(), max_iter=int(self.max_iter), basis=basis)
 
     def _expansion_basis(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None) -> Basis | None:
         if kernel.is_linear:
@@ -95,16 +80,25 @@ class HingeRanker(BasisRanker):
             )
         return self._build_basis(X, kernel, kept)
 
-    def _take(self, model: HingeModel, solution: Solution, kernel: Kernel, kept: NDArray[np.bool_] | None) -> None:
+    def _adopt(self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[Any]) -> None:
+        self._take(problems[0].problem, solutions[0], kernel, data.kept)
+        self._fitted_with_qid = data.has_qid
+        self.n_queries_ = data.layout.n_queries
+
+    def _adopt_pairs(self, X: Any, kernel: Any, problem: Any, graph: PairGraph, solution: Any) -> None:
+        self._take(problem, solution, kernel, None)
+        self._fitted_with_qid = False
+        self.n_queries_ = 1
+
+    def _take(self, problem: Any, solution: Solution, kernel: Kernel, kept: NDArray[np.bool_] | None) -> None:
         """Adopt a solution, and say so where it has not converged."""
-        self._forget_fit()
-        coefficients = model.coefficients(solution.w)
-        if model.basis is None:
+        coefficients = problem.coefficients(solution.w)
+        if problem.basis is None:
             self._kernel_ = kernel
             self._one_target = True
             self.coef_ = coefficients
         else:
-            self._adopt_basis(model.basis, kept)
+            self._adopt_basis(problem.basis, kept)
             self._set_expansion(coefficients[:, None], True)
         rows = np.flatnonzero(solution.degree > 0.0)
         self.support_ = rows if kept is None else np.flatnonzero(kept)[rows]
@@ -123,7 +117,7 @@ class HingeRanker(BasisRanker):
                 f"within {solution.gap / solution.value:.2g} of the minimum, relatively. Scale the features, lower C, "
                 "or raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _forget_fit(self) -> None:

@@ -16,6 +16,7 @@ from rankrls.models._validation import TrainingData
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import pair_setting
 from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.ranksvm import HingeProblem
 from rankrls.solvers.reduced import ReducedProblem
 from rankrls.solvers.rows import factor_rows
 from rankrls.solvers.subset import Basis, SubsetProblem
@@ -163,6 +164,6 @@ def make_problem(
 
 def feature_weights(X: Any, problem: Problem, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of the features, (n, targets), of a linear model's coefficients."""
-    if isinstance(problem, PrimalProblem):
+    if isinstance(problem, (PrimalProblem, HingeProblem)):
         return coefficients
     return factor_rows(X, problem.graph).combine(coefficients)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import KernelRanker, resolve_kernel
@@ -44,6 +45,11 @@ class SelectingRanker(KernelRanker):
     balance: Any
     regression_weight: Any
 
+    def _training_data(self, X: Any, y: Any, qid: Any, sample_weight: Any, kernel: Any) -> TrainingData:
+        data = training_data(self, X, y, qid, sample_weight, kernel=kernel)
+        check_comparable(data, float(self.regression_weight))
+        return data
+
     def _check_form(self) -> None:
         """Check the parameters that say how each candidate is solved."""
 
@@ -61,6 +67,14 @@ class SelectingRanker(KernelRanker):
 
     def _pair_problem(self, search: Any, kernel: Kernel, X: Any, graph: Any) -> Any:
         raise NotImplementedError
+
+    def _pair_folds(self, graph: PairGraph) -> Any:
+        """Folds of preferences; None leaves out each in its turn."""
+        return self.cv
+
+    def _automatic_grid(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Alphas, descending, for a problem with these eigenvalues."""
+        return auto_alphas(values)
 
     def fit(
         self,
@@ -88,8 +102,7 @@ class SelectingRanker(KernelRanker):
         """
         grid = self._check_grid()
         measure = resolve_measure(self.scoring)
-        data = training_data(self, X, y, qid, sample_weight, kernel=self._some_kernel())
-        check_comparable(data, float(self.regression_weight))
+        data = self._training_data(X, y, qid, sample_weight, self._some_kernel())
         if X_val is not None or y_val is not None or qid_val is not None:
             if self.cv is not None:
                 raise ValueError("Give either cv or validation data (X_val, y_val, qid_val), not both.")
@@ -103,7 +116,7 @@ class SelectingRanker(KernelRanker):
             for ties, balance in product(options(self.ties), options(self.balance)):
                 candidate = self._candidate(shared, kernel, ties, balance, data)
                 problems = self._problems(shared, candidate, data)
-                alphas = grid if grid is not None else auto_alphas(plan.spectrum_ends(problems))
+                alphas = grid if grid is not None else self._automatic_grid(plan.spectrum_ends(problems))
                 curve = plan.curve(data, candidate, problems, alphas)
                 results.add({**choices, "ties": ties, "balance": balance}, alphas, curve, (kernel, problems))
         self._forget_fit()
@@ -148,12 +161,12 @@ class SelectingRanker(KernelRanker):
                 "needs labels."
             )
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self._some_kernel(), groups=groups)
-        blocks, description = pair_blocks(graph, self.cv, groups is not None)
+        blocks, description = pair_blocks(graph, self._pair_folds(graph), groups is not None)
         results = Results(measure.greater_is_better, self.rule)
         search = self._begin_search(X, None)
         for kernel, choices in self._kernels(X):
             problem = self._pair_problem(search, kernel, X, graph)
-            alphas = grid if grid is not None else auto_alphas(problem.values)
+            alphas = grid if grid is not None else self._automatic_grid(problem.values)
             differences = problem.holdout(blocks, alphas)[:, :, 0]
             curve = pair_curve(graph, blocks, differences, measure.greater_is_better)
             results.add(choices, alphas, curve, (kernel, problem))
@@ -171,11 +184,14 @@ class SelectingRanker(KernelRanker):
             check_choice("ties", ties, ("include", "exclude"))
         for balance in options(self.balance):
             check_choice("balance", balance, ("pairs", "examples", "queries"))
-        for kernel, gamma, degree, coef0 in product(*(options(getattr(self, name)) for name in _CHOOSABLE[:4])):
-            check_kernel(kernel, gamma, degree, coef0, self.kernel_params)
+        self._check_kernels()
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return None
         return np.sort(check_alphas(self.alphas))[::-1]
+
+    def _check_kernels(self) -> None:
+        for kernel, gamma, degree, coef0 in product(*(options(getattr(self, name)) for name in _CHOOSABLE[:4])):
+            check_kernel(kernel, gamma, degree, coef0, self.kernel_params)
 
     def _some_kernel(self) -> Any:
         kernels = options(self.kernel)

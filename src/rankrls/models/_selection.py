@@ -27,6 +27,7 @@ from rankrls.models._validation import (
 )
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
+from rankrls.solvers.ranksvm import HingeProblem
 from rankrls.solvers.subset import SubsetProblem
 
 __all__ = [
@@ -201,7 +202,7 @@ def path_scores(
     for fitted in problems:
         path = fitted.problem.path(alphas)  # (alphas, coefficients, targets)
         flat = path.transpose(1, 0, 2).reshape(path.shape[1], -1)
-        if isinstance(fitted.problem, SubsetProblem):
+        if isinstance(fitted.problem, (SubsetProblem, HingeProblem)) and fitted.problem.basis is not None:
             scores = expansion_scores(X, kernel.columns(fitted.problem.basis.items), flat)
         elif kernel.is_linear:
             scores = linear_scores(X, feature_weights(X_train, fitted.problem, flat))

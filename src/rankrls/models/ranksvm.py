@@ -7,6 +7,7 @@ from typing import Any, Self
 from rankrls.graph import OrderedPairs
 from rankrls.models._hinge import HingeRanker, check_C
 from rankrls.models._pairs import pair_graph
+from rankrls.models._problems import FittedProblem
 from rankrls.models._validation import check_kernel
 
 __all__ = ["RankSVM"]
@@ -174,10 +175,10 @@ class RankSVM(HingeRanker):
         data = self._training_data(X, y, qid, sample_weight, self.kernel)
         kernel = self._resolved_kernel(data.X)
         pairs = OrderedPairs.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)
-        model = self._model(data.X, pairs, kernel, self._expansion_basis(data.X, kernel, data.kept))
-        self._take(model, model.problem.solve(C), kernel, data.kept)
-        self._fitted_with_qid = data.has_qid
-        self.n_queries_ = data.layout.n_queries
+        problem = self._problem(data.X, pairs, self._expansion_basis(data.X, kernel, data.kept))
+        self._forget_fit()
+        fitted = FittedProblem(problem, slice(0, 1))  # type: ignore[arg-type]
+        self._adopt(data, kernel, [fitted], [problem.solve(0.5 / C)])
         return self
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
@@ -201,10 +202,9 @@ class RankSVM(HingeRanker):
         C = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
         kernel = self._resolved_kernel(X)
-        model = self._model(X, graph, kernel, self._expansion_basis(X, kernel, None))
-        self._take(model, model.problem.solve(C), kernel, None)
-        self._fitted_with_qid = False
-        self.n_queries_ = 1
+        problem = self._problem(X, graph, self._expansion_basis(X, kernel, None))
+        self._forget_fit()
+        self._adopt_pairs(X, kernel, problem, graph, problem.solve(0.5 / C))
         return self
 
     def _check_parameters(self) -> float:

@@ -20,6 +20,7 @@ ESTIMATORS = (
     "rankrls.models.transductive.TransductiveRankRLS",
     "rankrls.models.ranking_pursuit.RankingPursuit",
     "rankrls.models.ranksvm.RankSVM",
+    "rankrls.models.ranksvm_cv.RankSVMCV",
     "rankrls.models.sparse_rankrls.SparseRankRLS",
     "rankrls.models.co_ranking_pursuit.CoRankingPursuit",
     "rankrls.models.sparse_rankrls_cv.SparseRankRLSCV",

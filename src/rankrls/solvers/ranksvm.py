@@ -47,45 +47,90 @@ class HingeProblem:
         A solution's value is within this share of the minimum, by its duality gap.
     max_iter : int
         Newton steps for one C.
+    basis : Basis, optional
+        Functions over items in the place of the features of X.
 
     Notes
     -----
     Up to 1024 features RankRLS's matrix ``X'LX`` preconditions the Newton systems: O(m n^2 + n^3) once.
     """
 
-    def __init__(self, X: Any, pairs: OrderedPairs | PairGraph, loss: str, *, tol: float, max_iter: int) -> None:
+    def __init__(
+        self,
+        X: Any,
+        pairs: OrderedPairs | PairGraph,
+        loss: str,
+        *,
+        tol: float,
+        max_iter: int,
+        basis: Basis | None = None,
+    ) -> None:
         self.pairs = pairs
         self.loss = loss
         self.tol = tol
         self.max_iter = max_iter
-        self.products = FeatureProducts(X)
+        self.basis = basis
+        self.features = X if basis is None else basis_features(basis, X)
+        self.products = FeatureProducts(self.features)
         self.sums: PairSums = EdgeSums(pairs) if isinstance(pairs, PairGraph) else OrderedSums(pairs)
 
-    def solve(self, C: float, start: NDArray[np.float64] | None = None) -> Solution:
-        """The minimum for one C, from the weights ``start`` (zero by default)."""
+    def solve(self, alpha: float, start: NDArray[np.float64] | None = None) -> Solution:
+        """The minimum for ``C = 1 / (2 alpha)``, from the weights ``start`` (zero by default)."""
         minimise = minimise_hinge if self.loss == "hinge" else minimise_squared_hinge
         return minimise(
             self.products,
             self.sums,
-            C,
+            0.5 / alpha,
             start=start,
             tol=self.tol,
             max_iter=self.max_iter,
             precondition=self._preconditioner,
         )
 
-    def solutions(self, Cs: NDArray[np.float64]) -> list[Solution]:
-        """The minimum for every C, in the order given; from the smallest up, each starts where the one before ended."""
-        found: dict[int, Solution] = {}
+    def coefficients(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of the basis items for weights w of its features; the weights themselves without a basis. Last axis."""
+        return w if self.basis is None else np.asarray(w @ self.basis.to_items.T)
+
+    def weights(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights of every alpha, (alphas, n): from the largest down, each starts where the one before ended."""
+        out = np.empty((len(alphas), self.products.n_features))
         w = None
-        for k in np.argsort(Cs, kind="stable"):
-            found[int(k)] = self.solve(float(Cs[k]), w)
-            w = found[int(k)].w
-        return [found[k] for k in range(len(Cs))]
+        for k in np.argsort(-alphas, kind="stable"):
+            w = out[k] = self.solve(float(alphas[k]), w).w
+        return out
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights for ``C = 1 / (2 alpha)`` of every alpha, (alphas, n, 1)."""
-        return np.stack([solution.w for solution in self.solutions(0.5 / alphas)])[:, :, None]
+        """Coefficients of every alpha, (alphas, n or basis items, 1)."""
+        return self.coefficients(self.weights(alphas))[:, :, None]
+
+    def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the rows of each block (leads of its preferences) without it, (rows, alphas, 1): one path a block.
+
+        Blocks hold whole queries. Rows in no block stay NaN.
+        """
+        pairs = self.pairs
+        size = pairs.n_rows if isinstance(pairs, PairGraph) else pairs.n_items
+        out = np.full((size, len(alphas), 1), np.nan)
+        for block in blocks:
+            kept = np.ones(size, dtype=bool)
+            kept[block] = False
+            rest = np.flatnonzero(kept)
+            features = self.features if isinstance(pairs, PairGraph) else self.features[rest]
+            part = HingeProblem(features, pairs.part(rest), self.loss, tol=self.tol, max_iter=self.max_iter)
+            W = part.weights(alphas).T
+            if isinstance(pairs, PairGraph):
+                items, where = np.unique([pairs.winners[block], pairs.losers[block]], return_inverse=True)
+                scores = self.features[items] @ W
+                where = where.reshape(2, -1)
+                out[block, :, 0] = scores[where[0]] - scores[where[1]]
+            else:
+                out[block, :, 0] = self.features[block] @ W
+        return out
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """What an automatic grid looks at."""
+        return np.array([self.largest_eigenvalue()])
 
     def largest_eigenvalue(self) -> float:
         """Of ``X'LX`` over all pairs, to a few digits: ten rounds of power iteration."""
