@@ -249,8 +249,8 @@ def test_an_offset_of_the_columns_changes_nothing():
     ("options", "message"),
     [
         ({"n_basis": 0}, "n_basis must be a whole number of at least 1; got 0"),
-        ({"n_basis": 2.5}, "n_basis must be a whole number"),
-        ({"basis": "best"}, "basis must be one of 'random', 'kmeans'"),
+        ({"n_basis": 2.5}, "n_basis must be"),
+        ({"basis": "best"}, "basis must be one of 'random', 'kmeans', 'pursuit'"),
         ({"basis_indices": []}, "basis_indices must be a sequence of at least one whole row number"),
         ({"basis_indices": [0.5]}, "basis_indices must be a sequence"),
         ({"basis_indices": [0, 99]}, "basis_indices names row 99, but X has rows 0 to"),
@@ -275,3 +275,46 @@ def test_bad_combinations():
         SparseRankRLS(basis="kmeans", n_basis=3, kernel="precomputed").fit(X @ X.T, Y, qid=QID)
     with pytest.raises(ValueError, match="Nothing to compare"):
         SparseRankRLS().fit(X, np.ones(len(Y)), qid=QID)
+
+
+@pytest.mark.parametrize("graph", GRAPHS[:5], ids=graph_id)
+def test_a_basis_by_pursuit(graph):
+    """The rows of RankingPursuit, all of them candidates here; a sample of rows and queries where there are many."""
+    from rankrls import RankingPursuit
+
+    model = SparseRankRLS(0.3, n_basis=6, basis="pursuit", gamma=0.2, **graph).fit(X, Y, qid=QID)
+    if graph["regression_weight"] in (0.0, 1.0):
+        greedy = RankingPursuit(6, kernel="rbf", gamma=0.2, **graph).fit(X, Y, qid=QID)
+        np.testing.assert_array_equal(model.basis_indices_, greedy.basis_indices_)
+    given = SparseRankRLS(0.3, basis_indices=model.basis_indices_, gamma=0.2, **graph).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.predict(X_NEW), given.predict(X_NEW), atol=1e-12)
+    K = kernel_matrix("rbf", X)
+    matrix = SparseRankRLS(0.3, n_basis=6, basis="pursuit", kernel="precomputed", **graph).fit(K, Y, qid=QID)
+    np.testing.assert_array_equal(matrix.basis_indices_, model.basis_indices_)
+
+
+def test_a_pursuit_among_samples(monkeypatch):
+    from rankrls.models import _basis
+
+    options = {"n_basis": 4, "basis": "pursuit", "gamma": 0.2}
+    monkeypatch.setattr(_basis, "_LEAST_CANDIDATES", 1)
+    few = SparseRankRLS(**options).fit(X, Y, qid=QID)
+    assert len(set(few.basis_indices_)) == 4
+    for most in (20, 5):
+        monkeypatch.setattr(_basis, "_PURSUED_BYTES", 8 * 16 * most)
+        for qid in (QID, None):
+            model = SparseRankRLS(**options).fit(X, Y, qid=qid)
+            assert 1 <= len(model.basis_indices_) <= 4
+            again = SparseRankRLS(**options).fit(X, Y, qid=qid)
+            np.testing.assert_array_equal(model.basis_indices_, again.basis_indices_)
+
+
+def test_a_pursuit_by_preferences():
+    rng = np.random.default_rng(76)
+    i = rng.integers(0, len(Y), 50)
+    j = (i + rng.integers(1, len(Y), 50)) % len(Y)
+    model = SparseRankRLS(0.3, n_basis=5, basis="pursuit", gamma=0.2).fit_pairs(X, i, j)
+    assert len(set(model.basis_indices_)) == 5
+    other = SparseRankRLS(0.3, n_basis=5, gamma=0.2).fit_pairs(X, i, j)
+    gaps = [m.predict(X)[i] - m.predict(X)[j] for m in (model, other)]
+    assert np.sum((1 - gaps[0]) ** 2) < np.sum((1 - gaps[1]) ** 2)

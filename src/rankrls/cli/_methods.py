@@ -99,15 +99,30 @@ class Method:
 def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
     from rankrls.models import RankRLSCV
 
-    return RankRLSCV(
-        learning.parsed("alphas"),
-        cv=learning.folds,
-        scoring=learning.measure(),
-        rule=learning.parsed("rule"),
-        **{name: learning.parsed(name) for name in ("kernel", "gamma", "degree", "coef0", "ties", "balance")},
-        regression_weight=learning.regression_weight,
-        **given,
-    )
+    return RankRLSCV(**_searched(learning), **given)
+
+
+def _sparse(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import SparseRankRLSCV
+
+    searched = _searched(learning)
+    if searched["kernel"] == "linear":
+        raise ValueError(
+            "--method sparse expands over items: give a kernel other than linear, as in --kernel rbf. For a linear "
+            "model the default method is exact and faster."
+        )
+    return SparseRankRLSCV(**searched, **given)
+
+
+def _searched(learning: Learning) -> dict[str, Any]:
+    """What the estimators that choose by exact cross-validation share."""
+    names = ("alphas", "rule", "kernel", "gamma", "degree", "coef0", "ties", "balance")
+    return {
+        **{name: learning.parsed(name) for name in names},
+        "cv": learning.folds,
+        "scoring": learning.measure(),
+        "regression_weight": learning.regression_weight,
+    }
 
 
 def _rankboost(learning: Learning, given: dict[str, Any]) -> Any:
@@ -126,6 +141,24 @@ METHODS: dict[str, Method] = {
             "exact, by one factorisation",
             _rankrls,
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
+            learns_pairs=True,
+        ),
+        Method(
+            "sparse",
+            "RankRLS over a basis of few items, for kernels on very many rows",
+            _sparse,
+            (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
+            (
+                MethodOption("n_basis", int, "R", "items in the basis; 500 by default.", least=1),
+                MethodOption(
+                    "basis",
+                    str,
+                    "HOW",
+                    "random rows, centres of k-means, or rows by pursuit.",
+                    choices=("random", "kmeans", "pursuit"),
+                ),
+                MethodOption("random_state", int, "SEED", "for choosing the basis; 0 by default.", least=0),
+            ),
             learns_pairs=True,
         ),
         Method(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,20 @@ from scipy import sparse
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker
-from rankrls.models._problems import FittedProblem
-from rankrls.models._validation import TrainingData, check_choice, take_rows
+from rankrls.models._problems import FittedProblem, scored_graphs
+from rankrls.models._validation import TrainingData, check_choice, check_count, take_rows
 from rankrls.solvers.subset import Basis, SubsetProblem
 
-__all__ = ["BASES", "BasisRanker"]
+__all__ = ["BASES", "BasisRanker", "learn_pairs"]
 
 BASES = ("random", "kmeans")
+"""Ways to choose a basis that look at no labels."""
+Items = tuple[Any, NDArray[np.intp] | None]
+Learn = Callable[[int, np.random.Generator], tuple[NDArray[np.intp], Any, NDArray[np.float64]]]
+_CANDIDATES = 4
+_LEAST_CANDIDATES = 1000
+"""A pursuit chooses among so many rows for each basis item, and at least among so many."""
+_PURSUED_BYTES = 512 << 20
 _KMEANS_ROWS = 50
 """Rows a centre that k-means looks at; more move the centres little."""
 
@@ -32,14 +39,16 @@ class BasisRanker(KernelRanker):
     basis: Any
     basis_indices: Any
     random_state: Any
+    ties: Any
+    balance: Any
+    regression_weight: Any
     basis_indices_: NDArray[np.intp] | None
     _basis_parts: dict[str, Any]
 
     def _check_basis(self) -> None:
         """The basis parameters, as far as they can be checked without data."""
-        if isinstance(self.n_basis, bool) or not isinstance(self.n_basis, Integral) or int(self.n_basis) < 1:
-            raise ValueError(f"n_basis must be a whole number of at least 1; got {self.n_basis!r}.")
-        check_choice("basis", self.basis, BASES)
+        check_count("n_basis", self.n_basis)
+        check_choice("basis", self.basis, (*BASES, "pursuit"))
 
     def _given_numbers(self, n_items: int) -> NDArray[np.intp] | None:
         """``basis_indices``, checked against the rows of X."""
@@ -56,8 +65,11 @@ class BasisRanker(KernelRanker):
             raise ValueError(f"basis_indices names row {numbers[outside][0]}, but X has rows 0 to {n_items - 1}.")
         return numbers.astype(np.intp)
 
-    def _choose_items(self, X: Any, name: Any, kept: NDArray[np.bool_] | None) -> tuple[Any, NDArray[np.intp] | None]:
-        """The basis items, and their row numbers in X where they are rows. Labels are not looked at."""
+    def _choose_items(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None, learn: Learn | None) -> Items:
+        """The basis items, and their row numbers in X where they are rows.
+
+        ``learn`` gives what a pursuit looks at, some rows with their graph and target; nothing else looks at labels.
+        """
         m = len(X) if isinstance(X, list) else X.shape[0]
         numbers = self._given_numbers(m if kept is None else len(kept))
         if numbers is not None and kept is not None:
@@ -67,19 +79,34 @@ class BasisRanker(KernelRanker):
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
             rng = _generator(self.random_state)
-            if self.n_basis is None or int(self.n_basis) >= m:
+            size = int(self.n_basis)
+            if size >= m:
                 numbers = np.arange(m, dtype=np.intp)
             elif self.basis == "kmeans":
-                if isinstance(X, list) or name == "precomputed":
+                if isinstance(X, list) or kernel.name == "precomputed":
                     raise ValueError("basis='kmeans' needs features to average; use basis='random' for this kernel.")
-                return _kmeans(X, int(self.n_basis), rng), None
+                return _kmeans(X, size, rng), None
+            elif self.basis == "pursuit":
+                assert learn is not None
+                numbers = _pursued(X, kernel, size, rng, learn)
             else:
-                numbers = np.sort(rng.choice(m, int(self.n_basis), replace=False)).astype(np.intp)
-        return (numbers if name == "precomputed" else take_rows(X, numbers)), numbers
+                numbers = np.sort(rng.choice(m, size, replace=False)).astype(np.intp)
+        return (numbers if kernel.name == "precomputed" else take_rows(X, numbers)), numbers
 
-    def _build_basis(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None = None) -> Basis:
+    def _learn(self, data: TrainingData, ties: Any, balance: Any) -> Learn:
+        """Some whole queries of the data, for a pursuit; the first target."""
+
+        def some(most: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Any, NDArray[np.float64]]:
+            rows = _some_queries(data, most, rng)
+            part = data.rows(rows)
+            graph, columns = scored_graphs(part, ties, balance, float(self.regression_weight))[0]
+            return rows, graph, graph.F @ part.Y[:, columns.start]
+
+        return some
+
+    def _build_basis(self, X: Any, kernel: Kernel, kept: NDArray[np.bool_] | None, learn: Learn | None = None) -> Basis:
         """Choose the items, and decompose the kernel between them."""
-        return self._basis_of(X, kernel, *self._choose_items(X, kernel.name, kept))
+        return self._basis_of(X, kernel, *self._choose_items(X, kernel, kept, learn))
 
     def _basis_of(self, X: Any, kernel: Kernel, items: Any, numbers: NDArray[np.intp] | None) -> Basis:
         if kernel.name != "precomputed":
@@ -127,6 +154,11 @@ class BasisRanker(KernelRanker):
             self.__dict__.pop(name, None)
 
 
+def learn_pairs(graph: PairGraph) -> Learn:
+    """All preferences, for a pursuit."""
+    return lambda most, rng: (np.arange(graph.n_items, dtype=np.intp), graph, graph.target)
+
+
 def _generator(random_state: Any) -> np.random.Generator:
     """A generator from what scikit-learn calls a random state."""
     if isinstance(random_state, np.random.RandomState):
@@ -149,3 +181,38 @@ def _kmeans(X: Any, n_centres: int, rng: np.random.Generator) -> NDArray[np.floa
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres: some centres coincide
         means.fit(X)
     return np.asarray(means.cluster_centers_, dtype=np.float64)
+
+
+def _pursued(X: Any, kernel: Kernel, size: int, rng: np.random.Generator, learn: Learn) -> NDArray[np.intp]:
+    """Rows that a pursuit takes one after the other, in that order; at least one.
+
+    O(size x candidates x rows). Candidates are a random sample of rows, and of very many rows it looks at as many whole
+    queries as keep the candidates' columns within half a gigabyte.
+    """
+    from rankrls.solvers.dictionaries import kernel_dictionary
+    from rankrls.solvers.pursuit import pursue
+
+    m = len(X) if isinstance(X, list) else X.shape[0]
+    candidates = np.arange(m, dtype=np.intp)
+    most = max(_CANDIDATES * size, _LEAST_CANDIDATES)
+    if m > most:
+        candidates = np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
+    rows, graph, target = learn(_PURSUED_BYTES // (8 * len(candidates)), rng)
+    if kernel.name == "precomputed":
+        dictionary = kernel_dictionary(kernel, X[rows][:, candidates], None, graph)
+    else:
+        dictionary = kernel_dictionary(kernel, take_rows(X, rows), take_rows(X, candidates), graph)
+    taken = pursue(dictionary, target, size).indices
+    return candidates[taken] if len(taken) else candidates[:1]
+
+
+def _some_queries(data: TrainingData, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Rows of random whole queries, about ``most`` in all; of one larger query random rows."""
+    m, layout = data.layout.n_rows, data.layout
+    if m <= most:
+        return np.arange(m, dtype=np.intp)
+    order = rng.permutation(layout.n_queries)
+    enough = order[np.cumsum(layout.counts[order]) <= most]
+    if not len(enough):
+        return np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
+    return np.flatnonzero(np.isin(layout.codes, enough))

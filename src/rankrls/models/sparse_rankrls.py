@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.graph import ScoredGraph
-from rankrls.models._basis import BasisRanker
+from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._pairs import pair_graph
 from rankrls.models._problems import BasisCandidate, FittedProblem
 from rankrls.models._updating import UpdatingRanker
@@ -47,8 +47,10 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         The papers' lambda. 0 is the limit from above.
     n_basis : int, default=500
         Items in the basis; all rows where there are no more.
-    basis : {"random", "kmeans"}, default="random"
-        Random rows, or the centres of k-means. Neither looks at labels.
+    basis : {"random", "kmeans", "pursuit"}, default="random"
+        Random rows; the centres of k-means; or the rows that ranking pursuit takes one after the other, among a random
+        sample of 4 ``n_basis`` rows (1000 at least), by the first target: fewer than ``n_basis`` where nothing
+        improves. Only the last looks at labels.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates do no harm.
     kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
@@ -174,7 +176,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         """
         alpha = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        basis = self._build_basis(X, self._resolved_kernel(X))
+        basis = self._build_basis(X, self._resolved_kernel(X), None, learn_pairs(graph))
         problem = SubsetProblem(X, basis, graph, graph.target[:, None])
         self._forget_fit()
         self._adopt_pairs(X, basis.kernel, problem, graph, problem.solve(alpha))
@@ -183,9 +185,13 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
 
     def _holdout_problems(self, data: TrainingData) -> list[FittedProblem]:
         """The problems of checked data, one a graph: what ``fit`` solves and ``leave_query_out`` holds out from."""
-        basis = self._build_basis(data.X, self._resolved_kernel(data.X), data.kept)
+        basis = self._chosen_basis(data)
         beta = float(self.regression_weight)
         return BasisCandidate(basis.kernel, self.ties, self.balance, beta, "direct", basis).problems(data)
+
+    def _chosen_basis(self, data: TrainingData) -> Basis:
+        learn = self._learn(data, self.ties, self.balance)
+        return self._build_basis(data.X, self._resolved_kernel(data.X), data.kept, learn)
 
     def _check_parameters(self) -> float:
         self._check_basis()
@@ -200,7 +206,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
             raise AttributeError("Exact updates evaluate the kernel between new items and the basis: give it by name.")
 
     def _begin(self, data: TrainingData) -> None:
-        basis = self._build_basis(data.X, self._resolved_kernel(data.X), data.kept)
+        basis = self._chosen_basis(data)
         self._adopt_basis(basis, data.kept)
         self._keep(basis)
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
-from rankrls.models._basis import BasisRanker
+from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._problems import BasisCandidate
-from rankrls.models._selecting import SelectingRanker
+from rankrls.models._selecting import SelectingRanker, options
 from rankrls.models._validation import TrainingData
 from rankrls.solvers.subset import Basis, SubsetProblem
 
@@ -42,7 +42,9 @@ class SparseRankRLSCV(BasisRanker, SelectingRanker):
     Notes
     -----
     O(m r^2 + r^3) for each kernel and graph, and about as much again for leave-query-out of all alphas together. The
-    basis is chosen once, from all rows: held-out queries lend it items, but not their labels.
+    basis is chosen once, from all rows: held-out queries lend it items, but not their labels. ``basis="pursuit"``
+    looks at the labels of all queries, and the measure of a choice is then a little too good; it is chosen for each
+    kernel, on the first of ``ties`` and of ``balance``.
 
     Examples
     --------
@@ -97,14 +99,24 @@ class SparseRankRLSCV(BasisRanker, SelectingRanker):
         self._check_basis()
 
     def _begin_search(self, X: Any, kept: NDArray[np.bool_] | None) -> Any:
-        """The basis items, the same for every kernel."""
-        return self._choose_items(X, self._some_kernel(), kept)
+        """The basis items, the same for every kernel, unless a pursuit chooses them by the kernel."""
+        if self.basis == "pursuit" and self.basis_indices is None:
+            return None
+        return self._choose_items(X, Kernel(self._some_kernel()), kept, None)
 
     def _share(self, search: Any, kernel: Kernel, data: TrainingData) -> Basis:
+        if search is None:
+            learn = self._learn(data, options(self.ties)[0], options(self.balance)[0])
+            search = self._choose_items(data.X, kernel, data.kept, learn)
         return self._basis_of(data.X, kernel, *search)
 
     def _candidate(self, shared: Basis, kernel: Kernel, ties: Any, balance: Any, data: TrainingData) -> BasisCandidate:
         return BasisCandidate(kernel, ties, balance, float(self.regression_weight), "direct", shared)
 
     def _pair_problem(self, search: Any, kernel: Kernel, X: Any, graph: PairGraph) -> SubsetProblem:
-        return SubsetProblem(X, self._basis_of(X, kernel, *search), graph, graph.target[:, None])
+        basis = (
+            self._build_basis(X, kernel, None, learn_pairs(graph))
+            if search is None
+            else self._basis_of(X, kernel, *search)
+        )
+        return SubsetProblem(X, basis, graph, graph.target[:, None])
