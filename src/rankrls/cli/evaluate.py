@@ -173,13 +173,13 @@ def _from_file(files: list[Path], scores: Path, queries: Any, report: Report) ->
     if len(files) != 1:
         raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
     table = read(files[0], report, queries=queries)
-    values = _read_scores(scores)
+    values = read_scores(scores)
     if len(values) != table.n_rows:
         raise ValueError(f"{scores} has {len(values)} scores, but {files[0]} has {table.n_rows} rows.")
     return table, values, False
 
 
-def _read_scores(path: Path) -> Any:
+def read_scores(path: Path) -> Any:
     import numpy as np
 
     if str(path) == "-":

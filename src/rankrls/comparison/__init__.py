@@ -1,6 +1,7 @@
 """Comparing rankings: is one better than another over queries, or was it luck?"""
 
 from rankrls.comparison.per_query import Comparison, PairComparison, compare_per_query
+from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
 from rankrls.comparison.significance import (
     Interval,
     PairedTest,
@@ -11,12 +12,16 @@ from rankrls.comparison.significance import (
 )
 
 __all__ = [
+    "ChangedQuery",
     "Comparison",
     "Interval",
+    "MeasureReport",
     "PairComparison",
     "PairedTest",
+    "RankingReport",
     "bootstrap_interval",
     "compare_per_query",
+    "compare_rankings",
     "holm",
     "paired_randomization",
     "paired_wilcoxon",

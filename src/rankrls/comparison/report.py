@@ -1,0 +1,305 @@
+"""Several rankings of the same items, judged and compared: tables, JSON, and a page to read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankrls._queries import query_layout
+from rankrls.comparison.per_query import Comparison, compare_per_query
+from rankrls.comparison.significance import Interval, bootstrap_interval
+from rankrls.io import atomic_write
+from rankrls.metrics import evaluate, resolve_measure
+
+__all__ = ["ChangedQuery", "MeasureReport", "RankingReport", "compare_rankings"]
+
+DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
+
+
+@dataclass(frozen=True)
+class ChangedQuery:
+    """A query that two rankings treat differently; ``difference`` is first minus second."""
+
+    qid: Any
+    n_items: int
+    first: float
+    second: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class MeasureReport:
+    """One measure of all rankings.
+
+    Attributes
+    ----------
+    name : str
+    greater_is_better : bool
+    per_query : dict of str to ndarray of shape (q,)
+        NaN is a query that the measure does not judge.
+    intervals : dict of str to Interval
+        Mean over queries and its bootstrap interval, of each ranking.
+    randomization, wilcoxon : Comparison
+        Every pair of rankings (or each with the baseline) by either test, p values adjusted by Holm.
+    """
+
+    name: str
+    greater_is_better: bool
+    per_query: dict[str, NDArray[np.float64]]
+    intervals: dict[str, Interval]
+    randomization: Comparison
+    wilcoxon: Comparison
+
+    @property
+    def best(self) -> str:
+        """The ranking with the best mean; the first of equals."""
+        sign = 1.0 if self.greater_is_better else -1.0
+        return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
+
+
+@dataclass(frozen=True)
+class RankingReport:
+    """What :func:`compare_rankings` found. Prints as tables.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The rankings.
+    measures : tuple of MeasureReport
+        In the order asked for; the first is the main one.
+    qid : tuple
+        Ids of the queries, in the order of each measure's ``per_query``.
+    items : ndarray of shape (q,)
+        Items of each query.
+    convention : str
+        Of the measures given by name.
+    confidence : float
+        Level of the intervals.
+    """
+
+    names: tuple[str, ...]
+    measures: tuple[MeasureReport, ...]
+    qid: tuple[Any, ...]
+    items: NDArray[np.intp]
+    convention: str
+    confidence: float
+
+    def changed(self, measure: str, first: str, second: str, *, top: int = 10) -> list[ChangedQuery]:
+        """The queries whose value differs most between two rankings, the largest difference first.
+
+        Parameters
+        ----------
+        measure, first, second : str
+            Names from the report.
+        top : int, default=10
+            At most so many; queries without a difference are left out.
+        """
+        found = next((m for m in self.measures if m.name == measure), None)
+        if found is None:
+            raise ValueError(
+                f"No measure {measure!r} in this report; it has {', '.join(m.name for m in self.measures)}."
+            )
+        for name in (first, second):
+            if name not in self.names:
+                raise ValueError(f"No ranking {name!r} in this report; it has {', '.join(self.names)}.")
+        a, b = found.per_query[first], found.per_query[second]
+        gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
+        order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
+        return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
+
+    def __str__(self) -> str:
+        width = max(len(m.name) for m in self.measures)
+        columns = [max(len(name), 24) for name in self.names]
+        lines = [" " * width + "  " + "  ".join(n.rjust(w) for n, w in zip(self.names, columns, strict=True))]
+        for m in self.measures:
+            cells = [_interval_text(m.intervals[n]).rjust(w) for n, w in zip(self.names, columns, strict=True)]
+            lines.append(m.name.ljust(width) + "  " + "  ".join(cells))
+        for m in self.measures:
+            lines += ["", f"{m.name} (paired randomisation test over queries)", str(m.randomization)]
+        return "\n".join(lines)
+
+    def as_dict(self, *, top: int = 10) -> dict[str, Any]:
+        """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
+        out: dict[str, Any] = {
+            "rankings": list(self.names),
+            "n_queries": len(self.qid),
+            "convention": self.convention,
+            "confidence": self.confidence,
+            "measures": {},
+        }
+        for m in self.measures:
+            out["measures"][m.name] = {
+                "greater_is_better": m.greater_is_better,
+                "values": {
+                    name: {
+                        "value": i.estimate,
+                        "low": i.low,
+                        "high": i.high,
+                        "queries": int((~np.isnan(m.per_query[name])).sum()),
+                    }
+                    for name, i in m.intervals.items()
+                },
+                "pairs": [
+                    {
+                        "first": r.first,
+                        "second": r.second,
+                        "difference": r.difference,
+                        "low": r.low,
+                        "high": r.high,
+                        "wins": r.wins,
+                        "ties": r.ties,
+                        "losses": r.losses,
+                        "queries": r.n_queries,
+                        "p_randomization": r.p_value,
+                        "p_randomization_holm": r.p_holm,
+                        "p_wilcoxon": w.p_value,
+                        "p_wilcoxon_holm": w.p_holm,
+                        "changed_most": [
+                            {
+                                "qid": _plain(c.qid),
+                                "items": c.n_items,
+                                "first": c.first,
+                                "second": c.second,
+                                "difference": c.difference,
+                            }
+                            for c in self.changed(m.name, r.first, r.second, top=top)
+                        ],
+                    }
+                    for r, w in zip(m.randomization, m.wilcoxon, strict=True)
+                ],
+            }
+        return out
+
+    def to_html(self, *, title: str = "Comparison of rankings", top: int = 10) -> str:
+        """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
+
+        Parameters
+        ----------
+        title : str
+        top : int, default=10
+            Most changed queries shown of each pair.
+        """
+        from rankrls.comparison._page import page
+
+        return page(self, title, top)
+
+    def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write :meth:`to_html` to a file, whole or not at all."""
+        with atomic_write(path, "w") as file:
+            file.write(self.to_html(**options))
+
+
+def compare_rankings(
+    y_true: ArrayLike,
+    scores: Mapping[str, ArrayLike],
+    *,
+    qid: Any = None,
+    measures: Sequence[Any] = DEFAULT_MEASURES,
+    convention: str | None = None,
+    baseline: str | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    random_state: Any = 0,
+) -> RankingReport:
+    """Judge several rankings of the same items and compare them query by query.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,)
+        Labels.
+    scores : mapping from a name to an array-like of shape (m,)
+        Two rankings or more.
+    qid : array-like of shape (m,)
+        One query id per row. Tests are over queries, so there have to be two at least.
+    measures : sequence of str, Measure or callable
+        What :func:`rankrls.metrics.resolve_measure` understands. One that judges fewer than two queries here is an
+        error.
+    convention : str, optional
+        Of the measures given by name; "letor" by default.
+    baseline : str, optional
+        Compare every other ranking with this one only; all pairs by default. Holm's adjustment is over the pairs of
+        one measure.
+    confidence : float, default=0.95
+        Level of the bootstrap intervals over queries.
+    n_resamples : int, default=10000
+        Of the bootstrap and the randomisation test.
+    random_state : int, Generator or None, default=0
+        The same number gives the same report.
+
+    Returns
+    -------
+    RankingReport
+
+    Raises
+    ------
+    ValueError
+        For a single query, scores of another length, unknown names or measures, and measures that judge nothing.
+
+    Notes
+    -----
+    O(m log m) a measure and ranking, O(q n_resamples) a pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls.comparison import compare_rankings
+    >>> rng = np.random.default_rng(0)
+    >>> y, qid = rng.integers(0, 3, size=200), np.repeat(np.arange(20), 10)
+    >>> scores = {"good": y + rng.normal(size=200), "poor": y + 4 * rng.normal(size=200)}
+    >>> report = compare_rankings(y, scores, qid=qid, measures=["map", "ndcg@5"])
+    >>> line = report.measures[0].randomization.pairs[0]
+    >>> line.first, line.second, line.p_holm < 0.01
+    ('good', 'poor', True)
+    >>> [c.qid for c in report.changed("map", "good", "poor", top=1)]
+    [3]
+    """
+    names = tuple(str(name) for name in scores)
+    if isinstance(measures, str) or not isinstance(measures, Sequence):
+        measures = [measures]
+    if not measures:
+        raise ValueError("measures is empty: there is nothing to compare by.")
+    columns = {str(name): np.asarray(values) for name, values in scores.items()}
+    layout = query_layout(qid, len(np.asarray(y_true)))
+    if layout.n_queries < 2:
+        raise ValueError("Rankings are compared over queries, and there is only one here; pass qid, one id per row.")
+    found = []
+    for given in measures:
+        measure = resolve_measure(given, convention)
+        name = given if isinstance(given, str) else str(measure)
+        values = {
+            who: next(iter(evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()))
+            for who, column in columns.items()
+        }
+        rng = np.random.default_rng(random_state)
+        options: dict[str, Any] = {
+            "baseline": baseline,
+            "greater_is_better": measure.greater_is_better,
+            "confidence": confidence,
+            "n_resamples": n_resamples,
+        }
+        try:
+            intervals = {
+                who: bootstrap_interval(v, confidence=confidence, n_resamples=n_resamples, random_state=rng)
+                for who, v in values.items()
+            }
+            by_chance = compare_per_query(values, random_state=rng, **options)
+            by_rank = compare_per_query(values, test="wilcoxon", random_state=rng, **options)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        found.append(MeasureReport(name, measure.greater_is_better, values, intervals, by_chance, by_rank))
+    return RankingReport(
+        names, tuple(found), tuple(layout.ids.tolist()), layout.counts, convention or "letor", confidence
+    )
+
+
+def _interval_text(interval: Interval) -> str:
+    return f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | str) else str(value)
