@@ -1,8 +1,9 @@
-"""RankRLS and RLS on the LETOR collections, beside the published figures.
+"""RankRLS, RLS and their rivals on the LETOR collections, beside the published figures.
 
 Reproduces section 3.1 of Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to Rank with Pairwise Regularized
 Least-Squares (SIGIR 2007 workshop on learning to rank for information retrieval): features scaled to 0..1 inside each
-query, the five official folds, regularization and the treatment of ties chosen by the MAP of the validation queries.
+query, the five official folds, everything chosen by the MAP of the validation queries. Methods that came later stand
+beside the paper's, and every pair is tested over the test queries.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from _letor_data import COLLECTIONS, Collection, load_fold
 from _letor_data import find_collections as find
-from _letor_protocol import COLUMNS, MEASURES, Outcome, run_fold, wider_range
+from _letor_methods import FAMILIES, published
+from _letor_protocol import Outcome, run_fold
 from _letor_report import Result, as_json, as_text
 
 _DATA_HELP = """\
@@ -30,32 +32,32 @@ where the data come from:
 examples:
   python experiments/letor.py --data ~/letor
   python experiments/letor.py --data ~/letor/OHSUMED/Data/All --dataset ohsumed --folds 1,2 --json
+
+the benchmark's own predictions:
+  Where a collection's folder holds official_results/RankSVM or RankBoost, with files 1_Prediction... to 5_Prediction...
+  of one score a line, they are judged beside ours.
 """
 
 
-def run(collection: Collection, numbers: tuple[int, ...]) -> Result:
-    """Every column of the table on the given folds."""
-    outcomes: dict[str, list[Outcome]] = {column.name: [] for column in COLUMNS}
-    ranges: dict[str, list[dict[str, tuple[float, float]]]] = {c.name: [] for c in COLUMNS if c.paper}
+def run(collection: Collection, numbers: tuple[int, ...], families: tuple[str, ...]) -> Result:
+    """Every method of the families on the given folds."""
+    notes, methods = [], []
+    for family in (FAMILIES[name] for name in families):
+        reason = family.missing()
+        if reason is None:
+            methods += family.methods
+        notes.append(family.note if reason is None else f"Not run, since {reason}: {family.name}.")
+    methods += published(collection)
+    outcomes: dict[str, list[Outcome]] = {method.name: [] for method in methods}
     documents = queries = features = 0
     for number in numbers:
         fold = load_fold(collection, number)
         documents += len(fold.test.y)
         queries += len(np.unique(fold.test.qid))
         features = fold.test.X.shape[1]
-        for column in COLUMNS:
-            outcome, model = run_fold(column, fold)
-            outcomes[column.name].append(outcome)
-            if column.paper:
-                ranges[column.name].append(wider_range(column, fold, model))
-    mean_ranges = {
-        name: {
-            m: (float(np.mean([fold[m][0] for fold in per_fold])), float(np.mean([fold[m][1] for fold in per_fold])))
-            for m in MEASURES
-        }
-        for name, per_fold in ranges.items()
-    }
-    return Result(collection, (documents, queries, features), outcomes, mean_ranges)
+        for method in methods:
+            outcomes[method.name].append(run_fold(method, fold))
+    return Result(collection, (documents, queries, features), tuple(methods), outcomes, tuple(notes))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,14 +72,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--dataset", choices=("auto", *COLLECTIONS), default="auto", help="default: all that are there")
     parser.add_argument("--folds", help="folds to run, such as 1,2 (default: all)")
+    parser.add_argument("--methods", help=f"some of {','.join(FAMILIES)}, with commas (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the tables")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("give the folder of the data: --data DIR, or set RANKRLS_DATA.")
     try:
+        families = _families(options.methods)
         results = []
         for collection in find(Path(options.data).expanduser(), options.dataset):
-            result = run(collection, _folds(options.folds, collection))
+            result = run(collection, _folds(options.folds, collection), families)
             results.append(result)
             if not options.json:
                 print(as_text(result), flush=True)
@@ -87,6 +91,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"letor.py: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _families(text: str | None) -> tuple[str, ...]:
+    names = tuple(FAMILIES) if text is None else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in names:
+        if name not in FAMILIES:
+            raise ValueError(f"--methods must be some of {', '.join(FAMILIES)}, with commas; got {name!r}.")
+    return names
 
 
 def _folds(text: str | None, collection: Collection) -> tuple[int, ...]:

@@ -93,9 +93,9 @@ def plain_protocol(seed, alphas, ties_to_try, L_of):
 
 
 def test_same_figures_as_a_plain_computation(letor, data, capsys):
-    from _letor_protocol import ALPHAS
+    from _letor_rankrls import ALPHAS
 
-    assert letor.main(["--data", str(data), "--dataset", "ohsumed", "--json"]) == 0
+    assert letor.main(["--data", str(data), "--dataset", "ohsumed", "--methods", "rankrls", "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)
     assert result["collection"] == "ohsumed"
     assert (result["documents"], result["queries"], result["features"]) == (144, 16, 3)
@@ -116,7 +116,7 @@ def test_same_figures_as_a_plain_computation(letor, data, capsys):
 
 
 def test_finds_every_collection_and_either_set_of_file_names(letor, data, capsys):
-    assert letor.main(["--data", str(data), "--folds", "1"]) == 0
+    assert letor.main(["--data", str(data), "--folds", "1", "--methods", "rankrls"]) == 0
     text = capsys.readouterr().out
     assert "LETOR 1.0 OHSUMED: 72 documents" in text
     assert "LETOR 4.0 MQ2008: 72 documents" in text
@@ -129,7 +129,7 @@ def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
     folder = str(tmp_path / "files")
     assert letor.main(["--data", folder]) == 2
     assert "No LETOR collection found" in capsys.readouterr().err
-    assert letor.main(["--data", folder, "--dataset", "trec2004"]) == 0
+    assert letor.main(["--data", folder, "--dataset", "trec2004", "--methods", "rankrls"]) == 0
     assert "LETOR 1.0 TREC2004: 72 documents" in capsys.readouterr().out
 
 
@@ -140,6 +140,7 @@ def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
         (["--data", "{data}", "--dataset", "trec2003"], "No LETOR 1.0 TREC2003 found"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "7"], "not [7]"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "one"], "must be numbers"),
+        (["--data", "{data}", "--methods", "rankrls,magic"], "must be some of rankrls, rankboost"),
     ],
 )
 def test_one_clear_line_on_bad_input(letor, data, capsys, options, message):
@@ -163,10 +164,65 @@ def test_tables_of_the_paper_are_complete(letor):
                 assert table["p@1"][method] == table["ndcg@1"][method]
 
 
+def test_rankboost_is_judged_at_the_rounds_that_validation_chose(letor, data, capsys):
+    from rankrls import RankBoost
+
+    assert letor.main(["--data", str(data), "--dataset", "ohsumed", "--methods", "rankboost", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    for fold in result["folds"]["RankBoost"]:
+        (Xt, yt, qt), (Xv, yv, qv), (Xs, ys, qs) = [
+            (scaled(np.round(X, 6), q), y, q) for X, y, q in parts_of(fold["fold"])
+        ]
+        model = RankBoost(500, balance="pairs", max_bins=None).fit(Xt, yt, qid=qt)
+        values = [mean_average_precision(yv, s, qv) for s in model.staged_predict(Xv)]
+        best = int(np.argmax(np.round(values, 12)))
+        assert fold["rounds"] == best + 1
+        assert fold["selection_map"] == pytest.approx(values[best])
+        expected = mean_average_precision(ys, list(model.staged_predict(Xs))[best], qs)
+        assert fold["map"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_published_predictions_are_judged_beside_ours(letor, data, capsys):
+    rng = np.random.default_rng(0)
+    folder = data / "Some-ohsumed" / "Data" / "official_results" / "RankSVM"
+    folder.mkdir(parents=True)
+    maps = []
+    for fold in (1, 2):
+        _, _, (_, y, qid) = parts_of(fold)
+        scores = rng.normal(size=len(y)).round(4)
+        (folder / f"{fold}_Prediction_0.1").write_text("".join(f"{s}\n" for s in scores))
+        maps.append(mean_average_precision(y, scores, qid))
+    options = ["--data", str(data), "--dataset", "ohsumed", "--methods", "rankrls"]
+    assert letor.main([*options, "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["mean"]["LETOR RankSVM"]["map"] == pytest.approx(np.mean(maps))
+    compared = {(pair["first"], pair["second"]) for pair in result["wilcoxon"]["map"]}
+    assert compared == {("RankRLS", "RLS"), ("RankRLS", "LETOR RankSVM"), ("RLS", "LETOR RankSVM")}
+    (folder / "2_Prediction_0.1").write_text("0.5\n0.25\n")
+    assert letor.main(options) == 2
+    assert "has 2 scores; fold 2 has 72 documents" in capsys.readouterr().err
+
+
+def test_a_method_whose_package_is_missing_says_so(letor, data, capsys, monkeypatch):
+    import _letor_trees
+
+    monkeypatch.setattr(_letor_trees, "find_spec", lambda name: None)
+    options = ["--data", str(data), "--folds", "1", "--dataset", "ohsumed", "--methods", "rankrls,lightgbm,catboost"]
+    assert letor.main(options) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for package in ("lightgbm", "catboost"):
+        assert f"Not run, since {package} is not installed (pip install 'rankrls[bench]'): {package}." in text
+    assert "LambdaMART" not in text
+
+
 @pytest.mark.shared_data
 def test_map_of_the_paper_is_reached(letor, data_dir, capsys):
-    assert letor.main(["--data", str(data_dir), "--dataset", "ohsumed", "--json"]) == 0
+    options = ["--data", str(data_dir), "--dataset", "ohsumed", "--methods", "rankrls,rankboost", "--json"]
+    assert letor.main(options) == 0
     (result,) = json.loads(capsys.readouterr().out)
+    assert abs(result["mean"]["RankBoost"]["map"] - result["paper"]["map"]["RankBoost"]) < 0.015
+    for name in ("RankSVM", "RankBoost"):
+        assert result["mean"][f"LETOR {name}"]["map"] == pytest.approx(result["paper"]["map"][name], abs=0.0006)
     assert (result["documents"], result["queries"], result["features"]) == (16140, 106, 25)
     for column, method in (("RankRLS", "RankRLS"), ("RLS", "RLS"), ("RLS + b", "RLS")):
         assert abs(result["mean"][column]["map"] - result["paper"]["map"][method]) < 0.005
