@@ -131,7 +131,22 @@ def _rankboost(learning: Learning, given: dict[str, Any]) -> Any:
     return RankBoost(balance=learning.parsed_one("balance"), scoring=learning.measure(), **given)
 
 
+def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import RankSVMCV
+
+    return RankSVMCV(
+        _options.parse_alphas(given.pop("Cs", "auto"), "--Cs"),
+        cv=learning.folds,
+        scoring=learning.measure(),
+        rule=learning.parsed("rule"),
+        **{name: learning.parsed(name) for name in ("kernel", "gamma", "degree", "coef0", "balance")},
+        **given,
+    )
+
+
 _GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
+
+_N_BASIS = MethodOption("n_basis", int, "R", "items in the basis; by default 500, for ranksvm all.", least=1)
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -149,7 +164,7 @@ METHODS: dict[str, Method] = {
             _sparse,
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
             (
-                MethodOption("n_basis", int, "R", "items in the basis; 500 by default.", least=1),
+                _N_BASIS,
                 MethodOption(
                     "basis",
                     str,
@@ -159,6 +174,21 @@ METHODS: dict[str, Method] = {
                 ),
                 MethodOption("random_state", int, "SEED", "for choosing the basis; 0 by default.", least=0),
             ),
+            learns_pairs=True,
+        ),
+        Method(
+            "ranksvm",
+            "pairwise hinge losses, C chosen by refits",
+            _ranksvm,
+            ("balance", "kernel", "gamma", "degree", "coef0", "rule", "folds"),
+            (
+                MethodOption("Cs", str, "LIST", "weights of the loss to choose from: auto, a,b,c or lo:hi:n."),
+                MethodOption(
+                    "loss", str, "NAME", "squared_hinge (default) or hinge.", choices=("squared_hinge", "hinge")
+                ),
+                _N_BASIS,
+            ),
+            reports=("C_", "n_support_"),
             learns_pairs=True,
         ),
         Method(

@@ -183,28 +183,28 @@ def parse_numbers(option: str, text: str, kind: type[float] | type[int] = float)
     )
 
 
-def parse_alphas(text: str) -> Any:
+def parse_alphas(text: str, flag: str = "--alphas") -> Any:
     """``auto``, ``a,b,c`` or ``lo:hi:n``."""
     text = text.strip()
     if text == "auto":
         return "auto"
     if ":" in text:
-        return _geometric(text)
-    values = tuple(_number("--alphas", word, float) for word in parse_names("--alphas", text))
+        return _geometric(text, flag)
+    values = tuple(_number(flag, word, float) for word in parse_names(flag, text))
     for value in values:
         if value < 0:
-            raise ValueError(f"--alphas must not be negative; got {value:g}.")
+            raise ValueError(f"{flag} must not be negative; got {value:g}.")
     return values
 
 
-def _geometric(text: str) -> tuple[float, ...]:
+def _geometric(text: str, flag: str) -> tuple[float, ...]:
     parts = text.split(":")
     if len(parts) != 3:
-        raise ValueError(f"--alphas must be auto, a list a,b,c or lo:hi:n; got {text!r}.")
-    low, high = (_number("--alphas", part, float) for part in parts[:2])
-    steps = _number("--alphas", parts[2], int)
+        raise ValueError(f"{flag} must be auto, a list a,b,c or lo:hi:n; got {text!r}.")
+    low, high = (_number(flag, part, float) for part in parts[:2])
+    steps = _number(flag, parts[2], int)
     if not 0 < low < high or steps < 2:
-        raise ValueError(f"--alphas lo:hi:n needs 0 < lo < hi and at least 2 steps; got {text!r}.")
+        raise ValueError(f"{flag} lo:hi:n needs 0 < lo < hi and at least 2 steps; got {text!r}.")
     ratio = math.log(high / low)
     return (low, *(low * math.exp(ratio * k / (steps - 1)) for k in range(1, steps - 1)), high)
 
