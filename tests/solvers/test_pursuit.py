@@ -17,6 +17,8 @@ from rankrls.solvers.dictionaries import (
     HeldDictionary,
     feature_dictionary,
     kernel_dictionary,
+    pays_to_reduce,
+    reduced_features,
 )
 from rankrls.solvers.pursuit import OrthonormalColumns, first_of_best, pursue
 from rankrls.solvers.rows import factor_rows
@@ -95,6 +97,27 @@ def test_features_are_a_dictionary_however_they_are_stored(make, form, graph):
     assert_path(path, greedy_by_refit(X, laplacian(y, qid, None, graph), y, 5))
 
 
+@pytest.mark.parametrize("backfit", [True, False])
+@pytest.mark.parametrize("graph", GRAPHS[::3], ids=graph_id)
+def test_the_triangle_of_the_gram_matrix_stands_for_all_rows(graph, backfit):
+    X, y, qid = ranking_data(5, queries=12, n=6)
+    X = np.column_stack((X, X[:, 0] - X[:, 3], qid, X[:, 1] * 1e-5, np.ones(len(y))))
+    X[:, 2] *= 1e4
+    if graph["regression_weight"] == 0.0:
+        X[:, 4] += 1e4
+    g = scored(y, qid, **graph)
+    dictionary, t, rest = reduced_features(X, g, g.F @ y)
+    path = pursue(dictionary, t, 5, backfit=backfit)
+    direct = pursue(feature_dictionary(X, g), g.F @ y, 5, backfit=backfit)
+    assert path.indices.tolist() == direct.indices.tolist()
+    np.testing.assert_allclose(path.losses + rest, direct.losses, rtol=1e-9)
+    np.testing.assert_allclose(path.coefficients, direct.coefficients, rtol=1e-6)
+    assert pursue(dictionary, t, 50).n_stages <= 8
+    assert pays_to_reduce(X[:, :2], g, 5)
+    assert not pays_to_reduce(sparse.csr_array(X[:, :2]), g, 5)
+    assert not pays_to_reduce(X.T, g, 5)
+
+
 @pytest.mark.parametrize("cache", [0, 1600, 10**9])
 @pytest.mark.parametrize("n_pairs", [20, 90])
 def test_preferences_held_or_computed(cache, n_pairs):
@@ -112,6 +135,8 @@ def test_sparse_features_of_preferences():
     X = np.random.default_rng(4).integers(0, 2, (20, 8)).astype(float)
     g = pairs(20, n_pairs=30)
     one, other = (pursue(feature_dictionary(A, g), g.target, 4) for A in (X, sparse.csr_array(X)))
+    reduced, t, _ = reduced_features(X, g, g.target)
+    assert pursue(reduced, t, 4).indices.tolist() == one.indices.tolist()
     assert one.indices.tolist() == other.indices.tolist()
     np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-12)
 

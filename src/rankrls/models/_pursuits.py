@@ -24,7 +24,13 @@ from rankrls.models._validation import (
     check_finite_features,
     take_rows,
 )
-from rankrls.solvers.dictionaries import Dictionary, feature_dictionary, kernel_dictionary
+from rankrls.solvers.dictionaries import (
+    Dictionary,
+    feature_dictionary,
+    kernel_dictionary,
+    pays_to_reduce,
+    reduced_features,
+)
 from rankrls.solvers.pursuit import PursuitPath, pursue
 from rankrls.solvers.rows import row_products, row_slices
 
@@ -51,13 +57,18 @@ class Pursuit:
     backfit: bool
     cache_bytes: float
 
-    def dictionary(self, X: Any, graph: ScoredGraph | PairGraph) -> Dictionary:
-        if self.kernel is None:
-            return feature_dictionary(X, graph, cache_bytes=self.cache_bytes)
-        return kernel_dictionary(self.kernel, X, self.centres, graph, cache_bytes=self.cache_bytes)
-
     def path(self, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64], n_basis: int) -> PursuitPath:
-        return pursue(self.dictionary(X, graph), target, n_basis, backfit=self.backfit)
+        """The pursuit of ``target`` on the items X."""
+        dictionary: Dictionary
+        if self.kernel is not None:
+            dictionary = kernel_dictionary(self.kernel, X, self.centres, graph, cache_bytes=self.cache_bytes)
+        elif pays_to_reduce(X, graph, n_basis):
+            dictionary, reduced, rest = reduced_features(X, graph, target)
+            path = pursue(dictionary, reduced, n_basis, backfit=self.backfit)
+            return replace(path, losses=path.losses + rest)
+        else:
+            dictionary = feature_dictionary(X, graph, cache_bytes=self.cache_bytes)
+        return pursue(dictionary, target, n_basis, backfit=self.backfit)
 
     def stage_scores(self, X: Any, X_train: Any, path: PursuitPath) -> NDArray[np.float64]:
         """Scores of rows X after every stage, (rows, stages)."""
