@@ -22,6 +22,7 @@ import rankrls
 from rankrls import (
     CoRankingPursuit,
     RankingPursuit,
+    RankingPursuitCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -92,6 +93,7 @@ def assert_equal(x, y, name):
         RankRLS(kernel="rbf", gamma=0.3, regression_weight=0.2),
         RankingPursuit(5, gamma=0.3, ties="exclude"),
         RankingPursuit(3, dictionary="features", backfit=False),
+        RankingPursuitCV(4, gamma=(0.1, 1.0), cv=3),
         CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
         RankRLS(kernel="poly", degree=2, coef0=0.5),
         RankRLS(kernel="laplacian"),

@@ -3,6 +3,7 @@
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit
+from rankrls.models.ranking_pursuit_cv import RankingPursuitCV
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.rankrls_cv import RankRLSCV
 from rankrls.models.ranksvm import RankSVM
@@ -19,6 +20,7 @@ __all__ = [
     "RankSVM",
     "RankSVMCV",
     "RankingPursuit",
+    "RankingPursuitCV",
     "SparseRankRLS",
     "SparseRankRLSCV",
     "TransductiveRankRLS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "BasisCandidate",
     "Candidate",
     "FittedProblem",
+    "SelfScoring",
     "feature_weights",
     "is_primal",
     "make_problem",
@@ -32,6 +34,14 @@ __all__ = [
 ]
 
 Problem = PrimalProblem | DualProblem | ReducedProblem
+
+
+class SelfScoring(ABC):
+    """A problem whose solutions score items in their own way, for every value of its parameter."""
+
+    @abstractmethod
+    def scores(self, X: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of rows X, (rows, values)."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
-from rankrls.models._base import KernelRanker, linear_scores, resolve_kernel
+from rankrls.models._base import KernelRanker, expansion_scores, linear_scores
 from rankrls.models._validation import (
     TrainingData,
     check_choice,
@@ -32,13 +32,11 @@ from rankrls.solvers.dictionaries import (
     reduced_features,
 )
 from rankrls.solvers.pursuit import PursuitPath, pursue
-from rankrls.solvers.rows import row_products, row_slices
 
 __all__ = ["DICTIONARIES", "PathRanker", "Pursuit", "check_one_target"]
 
 DICTIONARIES = ("kernel", "features")
 _MIB = float(1 << 20)
-_PREDICT_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,12 @@ def expanded(
     kernel: Kernel | None, X: Any, basis: Any, taken: NDArray[np.intp], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """``Phi(X) weights`` for the columns that were taken; weights (taken,) or (taken, columns)."""
-    if kernel is None or kernel.name == "precomputed":
+    if kernel is None:
         columns = X[:, taken]
         return linear_scores(columns if sparse.issparse(columns) else np.ascontiguousarray(columns), weights)
     if not len(taken):
-        return np.zeros((_length(X), *weights.shape[1:]))
-    if callable(kernel.name):
-        return row_products(kernel(X, basis), weights)
-    out = np.empty((X.shape[0], *weights.shape[1:]))
-    for rows in row_slices(0, X.shape[0], _PREDICT_ROWS):
-        out[rows] = row_products(kernel(X[rows], basis), weights)
-    return out
+        return np.zeros((len(X) if isinstance(X, list) else X.shape[0], *weights.shape[1:]))
+    return expansion_scores(X, kernel.columns(taken if kernel.name == "precomputed" else basis), weights)
 
 
 def check_one_target(estimator: Any, data: TrainingData) -> None:
@@ -151,13 +144,12 @@ class PathRanker(KernelRanker):
         """What X means: objects for a function, a kernel matrix, or features."""
         return "linear" if self.dictionary == "features" else self.kernel
 
-    def _pursuit(self, X: Any, name: Any, gamma: Any, degree: Any, coef0: Any) -> Pursuit:
-        kernel = None
-        if self.dictionary == "kernel":
-            if isinstance(name, str) and name == "precomputed" and X.shape[0] != X.shape[1]:
-                raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.")
-            kernel = resolve_kernel(X, name, gamma, degree, coef0, self.kernel_params)
-        centres = self._checked_centers(X, name)
+    def _pursuit(self, X: Any) -> Pursuit:
+        """The pursuit of an estimator whose parameters are single values."""
+        kernel = None if self.dictionary == "features" else self._resolved_kernel(X)
+        return self._pursuit_with(kernel, self._checked_centers(X, self.kernel))
+
+    def _pursuit_with(self, kernel: Kernel | None, centres: Any) -> Pursuit:
         return Pursuit(kernel, centres, bool(self.backfit), _MIB * float(self.cache_size))
 
     def _checked_centers(self, X: Any, kernel: Any) -> Any:
@@ -213,7 +205,3 @@ class PathRanker(KernelRanker):
         tags.input_tags.pairwise = tags.input_tags.pairwise and self.dictionary == "kernel"
         tags.target_tags.multi_output = False
         return tags
-
-
-def _length(items: Any) -> int:
-    return len(items) if isinstance(items, list) else int(items.shape[0])

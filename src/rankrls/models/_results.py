@@ -19,6 +19,7 @@ class Results:
 
     greater_is_better: bool
     rule: str
+    parameter: str = "alpha"
     rows: list[tuple[dict[str, Any], float, float, float]] = field(default_factory=list)
     best_index: int = -1
     best_alpha: float = np.nan
@@ -32,7 +33,10 @@ class Results:
     _top: float = -np.inf
 
     def add(self, params: dict[str, Any], alphas: NDArray[np.float64], curve: Curve, state: Any) -> None:
-        """Take the curve of one combination. ``alphas`` descend, so that the first of equals is the largest."""
+        """Take the curve of one combination: the values of ``parameter``, the simplest model first among equals.
+
+        ``alphas`` descend, so that the first of equals is the largest; numbers of terms ascend.
+        """
         first = len(self.rows)
         entries = zip(alphas.tolist(), curve.mean.tolist(), curve.error.tolist(), strict=True)
         self.rows.extend((params, alpha, mean, error) for alpha, mean, error in entries)
@@ -65,5 +69,5 @@ class Results:
             column[:] = [params.get(name) for params, *_ in self.rows]
             columns[name] = column
         numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).reshape(-1, 3)
-        columns["alpha"], columns["mean_score"], columns["standard_error"] = numbers.T.copy()
+        columns[self.parameter], columns["mean_score"], columns["standard_error"] = numbers.T.copy()
         return columns

@@ -44,6 +44,7 @@ class SelectingRanker(KernelRanker):
     ties: Any
     balance: Any
     regression_weight: Any
+    _parameter = "alpha"
 
     def _training_data(self, X: Any, y: Any, qid: Any, sample_weight: Any, kernel: Any) -> TrainingData:
         data = training_data(self, X, y, qid, sample_weight, kernel=kernel)
@@ -65,7 +66,7 @@ class SelectingRanker(KernelRanker):
     def _problems(self, shared: Any, candidate: Candidate, data: TrainingData) -> list[FittedProblem]:
         return candidate.problems(data)
 
-    def _pair_problem(self, search: Any, kernel: Kernel, X: Any, graph: Any) -> Any:
+    def _pair_problem(self, search: Any, kernel: Kernel, X: Any, graph: PairGraph) -> Any:
         raise NotImplementedError
 
     def _pair_folds(self, graph: PairGraph) -> Any:
@@ -109,7 +110,7 @@ class SelectingRanker(KernelRanker):
             plan: Plan = validation_set(self, measure, data, X_val, y_val, qid_val, kernel=self._some_kernel())
         else:
             plan = self._cv_plan(measure, data)
-        results = Results(measure.greater_is_better, self.rule)
+        results = Results(measure.greater_is_better, self.rule, self._parameter)
         search = self._begin_search(data.X, data.kept)
         for kernel, choices in self._kernels(data.X):
             shared = self._share(search, kernel, data)
@@ -162,7 +163,7 @@ class SelectingRanker(KernelRanker):
             )
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self._some_kernel(), groups=groups)
         blocks, description = pair_blocks(graph, self._pair_folds(graph), groups is not None)
-        results = Results(measure.greater_is_better, self.rule)
+        results = Results(measure.greater_is_better, self.rule, self._parameter)
         search = self._begin_search(X, None)
         for kernel, choices in self._kernels(X):
             problem = self._pair_problem(search, kernel, X, graph)
@@ -177,6 +178,12 @@ class SelectingRanker(KernelRanker):
         return self
 
     def _check_grid(self) -> NDArray[np.float64] | None:
+        self._check_choices()
+        if isinstance(self.alphas, str) and self.alphas == "auto":
+            return None
+        return np.sort(check_alphas(self.alphas))[::-1]
+
+    def _check_choices(self) -> None:
         self._check_form()
         check_choice("rule", self.rule, ("best", "one_se"))
         check_fraction("regression_weight", self.regression_weight)
@@ -185,9 +192,6 @@ class SelectingRanker(KernelRanker):
         for balance in options(self.balance):
             check_choice("balance", balance, ("pairs", "examples", "queries"))
         self._check_kernels()
-        if isinstance(self.alphas, str) and self.alphas == "auto":
-            return None
-        return np.sort(check_alphas(self.alphas))[::-1]
 
     def _check_kernels(self) -> None:
         for kernel, gamma, degree, coef0 in product(*(options(getattr(self, name)) for name in _CHOOSABLE[:4])):
@@ -234,13 +238,11 @@ class SelectingRanker(KernelRanker):
         )
 
     def _publish(self, results: Results, description: str, data: TrainingData | None) -> None:
-        self.alpha_ = results.best_alpha
+        self._publish_choice(results)
         self.best_index_ = results.best_index
-        self.best_params_ = {**results.best_params, "alpha": results.best_alpha}
         self.best_score_ = results.best_score
         self.best_score_error_ = results.best_error
         self.cv_results_ = results.table()
-        self.alpha_at_edge_ = results.at_edge
         self.selection_ = description
         self.query_scores_ = results.best_values
         scores = results.best_scores
@@ -251,6 +253,11 @@ class SelectingRanker(KernelRanker):
                 full[data.kept] = scores
                 scores = full
             self.held_out_scores_ = scores[:, 0] if data.one_target else scores
+
+    def _publish_choice(self, results: Results) -> None:
+        self.alpha_ = results.best_alpha
+        self.best_params_ = {**results.best_params, "alpha": results.best_alpha}
+        self.alpha_at_edge_ = results.at_edge
 
 
 def options(value: Any) -> tuple[Any, ...]:

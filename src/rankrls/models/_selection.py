@@ -17,7 +17,7 @@ from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.models._base import expansion_scores, linear_scores
-from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem, feature_weights
+from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem, SelfScoring, feature_weights
 from rankrls.models._validation import (
     TrainingData,
     check_features,
@@ -42,6 +42,7 @@ __all__ = [
     "path_scores",
     "plan_selection",
     "query_blocks",
+    "refitted",
     "validation_set",
 ]
 
@@ -200,6 +201,9 @@ def path_scores(
     parts = []
     K = None
     for fitted in problems:
+        if isinstance(fitted.problem, SelfScoring):
+            parts.append(fitted.problem.scores(X, alphas)[:, :, None])
+            continue
         path = fitted.problem.path(alphas)  # (alphas, coefficients, targets)
         flat = path.transpose(1, 0, 2).reshape(path.shape[1], -1)
         if isinstance(fitted.problem, (SubsetProblem, HingeProblem)) and fitted.problem.basis is not None:
@@ -313,6 +317,14 @@ def plan_selection(
     if reason is None:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {data.layout.n_rows} items")
     return _folds(min(GLOBAL_FOLDS, data.layout.n_rows), measure, data)
+
+
+def refitted(plan: Plan, data: TrainingData) -> Plan:
+    """The same folds by refits, for problems that have no exact hold-out."""
+    if not isinstance(plan, ExactHoldout):
+        return plan
+    rows = np.arange(data.layout.n_rows)
+    return Refits(plan.measure, [(np.delete(rows, block), rows[block]) for block in plan.blocks], plan.description)
 
 
 def _is_concordance(measure: RankingMeasure) -> bool:

@@ -147,7 +147,7 @@ class RankingPursuit(PathRanker):
         data = training_data(self, X, y, qid, sample_weight, kernel=self._data_kernel())
         check_one_target(self, data)
         check_comparable(data, float(self.regression_weight))
-        pursuit = self._pursuit(data.X, self.kernel, self.gamma, self.degree, self.coef0)
+        pursuit = self._pursuit(data.X)
         [(graph, _)] = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
         path = pursuit.path(data.X, graph, graph.F @ data.Y[:, 0], n_basis)
         self._take_path(data.X, pursuit, path, data.kept)
@@ -168,7 +168,7 @@ class RankingPursuit(PathRanker):
         """
         n_basis = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self._data_kernel())
-        pursuit = self._pursuit(X, self.kernel, self.gamma, self.degree, self.coef0)
+        pursuit = self._pursuit(X)
         path = pursuit.path(X, graph, graph.target, n_basis)
         self._take_path(X, pursuit, path, None)
         self._fitted_with_qid = False

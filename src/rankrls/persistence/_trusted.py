@@ -21,6 +21,7 @@ ESTIMATORS = (
     "rankrls.models.ranking_pursuit.RankingPursuit",
     "rankrls.models.ranksvm.RankSVM",
     "rankrls.models.ranksvm_cv.RankSVMCV",
+    "rankrls.models.ranking_pursuit_cv.RankingPursuitCV",
     "rankrls.models.sparse_rankrls.SparseRankRLS",
     "rankrls.models.co_ranking_pursuit.CoRankingPursuit",
     "rankrls.models.sparse_rankrls_cv.SparseRankRLSCV",
