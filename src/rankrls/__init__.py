@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _HOMES = {
+    "CGRankRLS": "rankrls.models",
     "RankBoost": "rankrls.models",
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
@@ -30,6 +31,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CGRankRLS",
     "CoRankingPursuit",
     "RankBoost",
     "RankRLS",
@@ -47,6 +49,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rankrls.models import (
+        CGRankRLS,
         CoRankingPursuit,
         RankBoost,
         RankingPursuit,

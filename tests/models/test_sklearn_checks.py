@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankrls import (
+    CGRankRLS,
     CoRankingPursuit,
     RankBoost,
     RankingPursuit,
@@ -45,6 +46,9 @@ ESTIMATORS = [
     CoRankingPursuit(),
     CoRankingPursuit(3, views=("rbf", "linear", "poly"), agreement="increments", backfit=False),
     SparseRankRLSCV(gamma=(0.1, 1.0)),
+    CGRankRLS(),
+    CGRankRLS((0.1, 10.0), selection="tikhonov", cv=2, ties="exclude"),
+    CGRankRLS(selection="early_stopping", regression_weight=0.5),
 ]
 
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures
 
 import rankrls
 from rankrls import (
+    CGRankRLS,
     CoRankingPursuit,
     RankingPursuit,
     RankingPursuitCV,
@@ -107,6 +108,8 @@ def assert_equal(x, y, name):
         RankSVM(),
         RankSVMCV((0.1, 1.0), kernel=("linear", "rbf"), cv=3),
         RankSVM(loss="hinge", kernel="rbf", n_basis=20),
+        CGRankRLS(random_state=0),
+        CGRankRLS((0.1, 1.0), selection="tikhonov", cv=3, scoring="tau"),
         RankRLSCV(),
         RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
         RankRLSCV((0.1, 1.0), scoring="ndcg@3", rule="one_se", cv=3),

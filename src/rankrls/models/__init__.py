@@ -1,5 +1,6 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit
@@ -13,6 +14,7 @@ from rankrls.models.sparse_rankrls_cv import SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
 
 __all__ = [
+    "CGRankRLS",
     "CoRankingPursuit",
     "RankBoost",
     "RankRLS",

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
 from rankrls._preferences import check_preferences
 from rankrls.graph import PairGraph
-from rankrls.models._validation import check_matrix, holds_objects
+from rankrls.models._validation import check_matrix, check_operator, holds_objects
 
 __all__ = ["pair_graph"]
 
@@ -33,7 +34,8 @@ def pair_graph(
         X = list(X)
         m = len(X)
     else:
-        X = check_matrix(estimator, X, reset=True)
+        is_operator = isinstance(X, LinearOperator)
+        X = check_operator(estimator, X, reset=True) if is_operator else check_matrix(estimator, X, reset=True)
         m = X.shape[0]
     given = check_preferences(winners, losers, m, strength, weight)
     if not len(given.winners):

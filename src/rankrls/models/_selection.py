@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 from sklearn.model_selection import KFold
 
 from rankrls._queries import QueryLayout, query_layout
@@ -445,7 +446,9 @@ def validation_set(
         raise ValueError(f"X_val has {rows} rows but y_val has {len(Y)} labels.")
     if Y.shape[1] != data.Y.shape[1]:
         raise ValueError(f"y_val has {Y.shape[1]} targets but y has {data.Y.shape[1]}.")
-    if kernel == "precomputed" and data.kept is not None:
+    if kernel == "precomputed" and data.kept is not None and not isinstance(data.X, LinearOperator):
+        if isinstance(X, LinearOperator):
+            raise ValueError("With rows of weight zero, X and X_val must both be matrices, or both LinearOperators.")
         X = X[:, data.kept]
     layout = query_layout(qid_val, rows)
     values = measure.per_query(Y[:, 0], np.zeros(rows), layout)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.validation import validate_data
 
 from rankrls._queries import QueryLayout, query_layout
@@ -30,6 +31,7 @@ __all__ = [
     "check_labels",
     "check_matrix",
     "check_no_extra_qid",
+    "check_operator",
     "check_weights",
     "holds_objects",
     "split_labels",
@@ -96,6 +98,12 @@ def training_data(
             raise ValueError("X is empty: there is nothing to learn from.")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} items but y has {len(y)} labels; it needs one label per item.")
+    elif isinstance(X, LinearOperator):
+        X = check_operator(estimator, X, reset=reset)
+        if y is None:
+            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        if len(np.atleast_1d(np.asarray(y))) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} items but y has {len(y)} labels; it needs one label per item.")
     else:
         if y is not None and not sparse.issparse(y):
             check_labels(y)  # before scikit-learn, whose message names no row
@@ -117,9 +125,12 @@ def training_data(
         return data
     kept = weights > 0.0
     rows = np.flatnonzero(kept)
-    left = data.rows(rows)
-    if kernel == "precomputed":
-        left = replace(left, X=left.X[:, rows])
+    if isinstance(X, LinearOperator):  # it cannot be cut: who multiplies by it has to mind ``kept``
+        left = replace(replace(data, X=np.empty((len(Y), 0))).rows(rows), X=X)
+    else:
+        left = data.rows(rows)
+        if kernel == "precomputed":
+            left = replace(left, X=left.X[:, rows])
     return replace(left, layout=query_layout(np.asarray(_row_ids(layout))[rows], len(rows)), kept=kept)
 
 
@@ -131,7 +142,28 @@ def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
     """Check what ``predict`` was given against what ``fit`` saw."""
     if holds_objects(X, kernel):
         return list(X)
-    return check_matrix(estimator, X, reset=False)
+    return (
+        check_operator(estimator, X, reset=False)
+        if isinstance(X, LinearOperator)
+        else check_matrix(estimator, X, reset=False)
+    )
+
+
+def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearOperator:
+    """A kernel that is known by its products, for estimators that take one."""
+    name = type(estimator).__name__
+    if not getattr(estimator, "_accepts_operators", False):
+        raise ValueError(f"{name} needs a matrix; CGRankRLS takes a LinearOperator.")
+    if estimator.kernel != "precomputed":
+        raise ValueError(f"A LinearOperator is a kernel: {name} takes it with kernel='precomputed'.")
+    if reset:
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed kernel must be square to fit; got shape {X.shape}.")
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} features.")
+    return X
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["ESTIMATORS", "TRUSTED", "Finding", "audit"]
 
 ESTIMATORS = (
+    "rankrls.models.cg_rankrls.CGRankRLS",
     "rankrls.models.rankboost.RankBoost",
     "rankrls.models.rankrls.RankRLS",
     "rankrls.models.rankrls_cv.RankRLSCV",

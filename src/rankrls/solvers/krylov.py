@@ -49,8 +49,15 @@ class Status(StrEnum):
 class System(Protocol):
     """A symmetric positive semidefinite matrix A, known by its products, and what is watched while it is solved."""
 
-    size: int
-    n_watched: int
+    @property
+    def size(self) -> int:
+        """Rows of A."""
+        ...
+
+    @property
+    def n_watched(self) -> int:
+        """Items that are watched."""
+        ...
 
     def apply(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """``A p``, and the scores of the watched items that the coefficients p give, (n_watched,) or None."""
@@ -191,9 +198,13 @@ class KrylovRun:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Scores of the watched items under each alpha's iterate, (n_watched, alphas)."""
+        return self.scores_of(np.arange(len(self.order)))
+
+    def scores_of(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
         if self.watched is None:
-            return np.zeros((0, len(self.order)))
-        return self.watched.current()[:, self._place]
+            return np.zeros((0, len(which)))
+        return self.watched.current()[:, self._place[which]]
 
     def mark(self, k: int) -> None:
         """Remember the present iterate of alpha number k, in place of the last one marked."""

@@ -1,0 +1,432 @@
+"""Conjugate gradients as an estimator: against dense solves, separate runs, and the three readings by hand."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from rankrls import CGRankRLS, RankRLS
+from rankrls.metrics import disagreement_error, ndcg, preference_accuracy
+from tests.models.oracles import GRAPHS, dense_scores, graph_id, ranking_data
+
+GRID = tuple(2.0**k for k in range(-10, 11))
+RNG = np.random.default_rng(60)
+X, Y, QID = ranking_data(61, queries=30, longest=9, n=6)
+X_VAL, Y_VAL, QID_VAL = ranking_data(62, queries=20, longest=9, n=6)
+VALIDATION = {"X_val": X_VAL, "y_val": Y_VAL, "qid_val": QID_VAL}
+EXACT = {"selection": "tikhonov", "tol": 1e-12}
+
+
+def noisy(seed, m=120, n=40):
+    """More noise than signal, so that stopping early pays."""
+    rng = np.random.default_rng(seed)
+    features = np.where(rng.random((m, n)) < 0.4, rng.normal(size=(m, n)), 0.0)
+    return features, features @ rng.normal(size=n) * 0.2 + rng.normal(size=m)
+
+
+def by_hand(features, y, qid, alphas, iterations, validation, **graph):
+    """The surface, from separate short runs of one alpha."""
+    out = np.full((len(alphas), iterations), np.nan)
+    for k, alpha in enumerate(alphas):
+        for t in range(iterations):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model = CGRankRLS((alpha,), selection="tikhonov", max_iter=t + 1, tol=1e-9, **graph)
+                model.fit(features, y, qid=qid)
+            Z, labels, groups = validation
+            out[k, t] = disagreement_error(labels, model.predict(Z), qid=groups)
+    return out
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+def test_one_alpha_equals_a_dense_solve(graph):
+    w = RNG.random(len(Y)) + 0.5
+    for alpha in (1e-3, 1.0, 100.0):
+        expected = dense_scores(X_VAL @ X.T, X @ X.T, Y, QID, w, graph, alpha)
+        for form in (X, sparse.csr_array(X)):
+            model = CGRankRLS((alpha,), **EXACT, **graph).fit(form, Y, qid=QID, sample_weight=w)
+            np.testing.assert_allclose(model.predict(X_VAL), expected, atol=1e-8)
+            assert model.selection_ == "nothing held out"
+            assert model.validation_surface_.shape == (1, 0)
+            assert model.status_ == ["converged"]
+        dual = CGRankRLS((alpha,), kernel="precomputed", selection="tikhonov", tol=1e-9, **graph)
+        dual.fit(X @ X.T, Y, qid=QID, sample_weight=w)
+        np.testing.assert_allclose(dual.predict(X_VAL @ X.T), expected, atol=1e-5)
+
+
+def test_the_surface_holds_what_separate_runs_find():
+    features, y = noisy(1)
+    Z, labels = noisy(2)
+    Z, labels = Z[:60], Z[:60] @ np.linalg.lstsq(features, y, rcond=None)[0] + RNG.normal(size=60)
+    alphas = (0.0, 1.0, 64.0)
+    model = CGRankRLS(alphas, max_iter=14, patience=40, tol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(features, y, X_val=Z, y_val=labels)
+    expected = by_hand(features, y, None, alphas, 14, (Z, labels, None))
+    np.testing.assert_allclose(model.validation_surface_, expected, atol=1e-12)
+    k = max(np.flatnonzero((expected == expected.min()).any(axis=1)))  # equal measures: the largest alpha,
+    assert (model.alpha_, model.n_iter_) == (alphas[k], np.argmin(expected[k]) + 1)  # then the fewest iterations
+    assert model.best_score_ == expected.min()
+    np.testing.assert_array_equal(model.cv_results_["mean_score"], expected.min(axis=1))
+    np.testing.assert_array_equal(model.cv_results_["n_iter"], expected.argmin(axis=1) + 1)
+    assert disagreement_error(labels, model.predict(Z)) == pytest.approx(model.best_score_)
+
+
+def test_the_three_readings_of_one_surface():
+    features, y = noisy(3)
+    Z, labels = noisy(4)
+    labels = labels + Z @ np.linalg.lstsq(features, y, rcond=None)[0]
+    given = {"X_val": Z, "y_val": labels}
+    tikhonov = CGRankRLS(selection="tikhonov").fit(features, y, **given)
+    last = tikhonov.validation_surface_[:, -1]
+    k = np.flatnonzero(last == last.min()).max()  # equal measures: the largest alpha
+    assert tikhonov.alpha_ == GRID[k]
+    assert tikhonov.n_iter_ == tikhonov.iterations_[k]
+    np.testing.assert_allclose(tikhonov.coef_, RankRLS(GRID[k]).fit(features, y).coef_, rtol=1e-2, atol=1e-4)
+    assert tikhonov.status_ == ["converged"] * 21
+    hybrid = CGRankRLS(patience=5).fit(features, y, **given)
+    width = hybrid.validation_surface_.shape[1]
+    assert width < tikhonov.validation_surface_.shape[1]
+    np.testing.assert_array_equal(hybrid.validation_surface_, tikhonov.validation_surface_[:, :width])
+    assert hybrid.best_score_ == hybrid.validation_surface_.min() <= tikhonov.best_score_
+    # The iterations end once every alpha has converged or waited for five.
+    for k in range(21):
+        waited = width - 1 - int(np.argmin(hybrid.validation_surface_[k]))
+        assert waited >= 5 or hybrid.status_[k] == "converged"
+    early = CGRankRLS(selection="early_stopping", patience=5).fit(features, y, **given)
+    assert early.alphas_.tolist() == [0.0]
+    curve = early.validation_surface_[0]
+    assert early.n_iter_ == np.argmin(curve) + 1
+    assert len(curve) == early.n_iter_ + 5 or early.status_ == ["converged"]
+    assert disagreement_error(labels, early.predict(Z)) == pytest.approx(curve.min())
+
+
+@pytest.mark.parametrize("selection", ["hybrid", "tikhonov"])
+def test_folds_are_separate_fits_and_the_model_is_one_of_all_rows(selection):
+    folds = list(GroupKFold(3).split(X, Y, QID))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = CGRankRLS((0.1, 10.0), selection=selection, cv=folds, max_iter=6, patience=9, tol=1e-9)
+        model.fit(sparse.csr_array(X), Y, qid=QID)
+        own = [
+            CGRankRLS((0.1, 10.0), max_iter=6, patience=9, tol=1e-9).fit(
+                X[train], Y[train], qid=QID[train], X_val=X[test], y_val=Y[test], qid_val=QID[test]
+            )
+            for train, test in folds
+        ]
+        # Queries count the same, whichever fold they are in.
+        counts = [sum(len(set(Y[test][QID[test] == q])) > 1 for q in set(QID[test].tolist())) for _, test in folds]
+        expected = np.average([m.validation_surface_ for m in own], axis=0, weights=counts)
+        np.testing.assert_allclose(model.validation_surface_, expected, atol=1e-12)
+        again = CGRankRLS((model.alpha_,), selection="tikhonov", max_iter=model.n_iter_, tol=1e-9).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-10)
+    assert model.selection_ == "3 folds of whole queries (given folds)"
+
+
+def test_what_is_held_out_by_default():
+    model = CGRankRLS(random_state=1).fit(X, Y, qid=QID)
+    assert model.selection_ == "5 of 30 queries held out"
+    again = CGRankRLS(random_state=1).fit(X, Y, qid=QID)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+    features, y = noisy(5)
+    assert CGRankRLS(random_state=0).fit(features, y).selection_ == "24 of 120 rows held out"
+    assert CGRankRLS(cv=4).fit(features, y).selection_ == "4 folds of 120 rows"
+    assert CGRankRLS(cv=4).fit(X, Y, qid=QID).selection_ == "4 folds of 30 queries"
+    rare = np.zeros(120)
+    rare[:10] = 1.0  # a fifth drawn blindly could miss all ten
+    assert CGRankRLS(random_state=0).fit(features, rare).selection_ == "24 of 120 rows held out"
+
+
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+def test_several_targets(ties):
+    two = np.column_stack((Y, RNG.permutation(Y)))
+    model = CGRankRLS((0.5,), ties=ties, **EXACT).fit(X, two, qid=QID)
+    for t in range(2):
+        one = CGRankRLS((0.5,), ties=ties, **EXACT).fit(X, two[:, t], qid=QID)
+        np.testing.assert_allclose(model.coef_[t], one.coef_, atol=1e-12)
+    chosen = CGRankRLS(ties=ties).fit(X, two, qid=QID, **{**VALIDATION, "y_val": np.column_stack((Y_VAL, Y_VAL))})
+    assert chosen.predict(X_VAL).shape == (len(Y_VAL), 2)
+    errors = [disagreement_error(Y_VAL, chosen.predict(X_VAL)[:, t], qid=QID_VAL) for t in range(2)]
+    assert chosen.best_score_ == pytest.approx(np.mean(errors))
+
+
+def test_other_measures():
+    model = CGRankRLS(scoring="ndcg@5").fit(X, Y, qid=QID, **VALIDATION)
+    assert model.best_score_ == model.validation_surface_.max()
+    assert model.best_score_ == pytest.approx(ndcg(Y_VAL, model.predict(X_VAL), qid=QID_VAL, k=5))
+
+
+def test_kernels_by_matrix_and_by_their_products():
+    K, K_val = (X @ X.T + 1.0) ** 2, (X_VAL @ X.T + 1.0) ** 2
+    w = RNG.random(len(Y))
+    w[::7] = 0.0
+    expected = RankRLS(2.0, kernel="precomputed").fit(K, Y, qid=QID, sample_weight=w).predict(K_val)
+    product = LinearOperator(K.shape, matvec=lambda v: K @ v, dtype=float)
+    for kernel in (K, sparse.csr_array(K), aslinearoperator(K), product):
+        model = CGRankRLS((2.0,), kernel="precomputed", max_iter=3000, **EXACT).fit(kernel, Y, qid=QID, sample_weight=w)
+        np.testing.assert_allclose(model.predict(K_val), expected, atol=1e-6 * np.abs(expected).max())
+        assert model.dual_coef_.shape == (len(Y),)
+        np.testing.assert_allclose(model.predict(aslinearoperator(K_val)), model.predict(K_val), atol=1e-9)
+    a, b = (
+        CGRankRLS(kernel="precomputed").fit(k, Y, qid=QID, X_val=v, y_val=Y_VAL, qid_val=QID_VAL)
+        for k, v in ((K, K_val), (aslinearoperator(K), aslinearoperator(K_val)))
+    )
+    np.testing.assert_allclose(a.validation_surface_, b.validation_surface_, atol=1e-12)
+    # Held-out items of the same matrix, against folds of features.
+    folds = list(GroupKFold(3).split(X, Y, QID))
+    c = CGRankRLS((1.0, 30.0), kernel="precomputed", cv=folds, tol=1e-8).fit(aslinearoperator(X @ X.T), Y, qid=QID)
+    d = CGRankRLS((1.0, 30.0), cv=folds, tol=1e-8).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(
+        c.cv_results_["mean_score"], d.cv_results_["mean_score"], atol=0.02
+    )  # other iterates, the same solutions
+    with pytest.raises(ValueError, match="kernel='precomputed'"):
+        CGRankRLS().fit(product, Y)
+    with pytest.raises(ValueError, match="CGRankRLS takes a LinearOperator"):
+        RankRLS(kernel="precomputed").fit(product, Y)
+    with pytest.raises(ValueError, match="must be square"):
+        CGRankRLS(kernel="precomputed").fit(aslinearoperator(K_val), Y_VAL)
+    with pytest.raises(ValueError, match="one label per item"):
+        CGRankRLS(kernel="precomputed").fit(product, Y[:-1])
+    with pytest.raises(ValueError, match="is expecting"):
+        model.predict(aslinearoperator(K_val[:, :-1]))
+
+
+def all_pairs(y, qid):
+    i, j = np.triu_indices(len(y), 1)
+    keep = qid[i] == qid[j]
+    return i[keep], j[keep]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_all_pairs_with_label_differences_equal_the_scored_data(form):
+    i, j = all_pairs(Y, QID)
+    scored = CGRankRLS((0.3, 5.0), balance="pairs", tol=1e-12).fit(form(X), Y, qid=QID, **VALIDATION)
+    pairs = CGRankRLS((0.3, 5.0), tol=1e-12).fit_pairs(form(X), i, j, strength=Y[i] - Y[j], **VALIDATION)
+    np.testing.assert_allclose(pairs.validation_surface_, scored.validation_surface_, atol=1e-12)
+    np.testing.assert_allclose(pairs.coef_, scored.coef_, atol=1e-9)
+
+
+def test_pairs_are_judged_by_pairs():
+    i, j = RNG.integers(0, 60, 300), RNG.integers(60, len(Y), 300)
+    s, c = RNG.normal(size=300), RNG.integers(0, 3, 300).astype(float)
+    a, b = RNG.integers(0, 40, 50), RNG.integers(40, 80, 50)
+    t = np.where(np.arange(50) % 7, 1.0, 0.0)
+    v = RNG.random(50)
+    pairs = {"strength": s, "weight": c}
+    model = CGRankRLS((0.1, 10.0), scoring="pair_accuracy").fit_pairs(
+        sparse.csr_array(X), i, j, **pairs, X_val=X_VAL, winners_val=a, losers_val=b, strength_val=t, weight_val=v
+    )
+    expected = preference_accuracy(model.predict(X_VAL), a, b, strength=t, weight=v)
+    assert model.best_score_ == pytest.approx(expected) == model.validation_surface_.max()
+    assert model.selection_ == "validation data with 50 preferences"
+    same = CGRankRLS((0.1, 10.0)).fit_pairs(X, i, j, **pairs, winners_val=a, losers_val=b)
+    assert same.best_score_ == pytest.approx(1 - preference_accuracy(same.predict(X), a, b))
+    right = (same.predict(X)[a] > same.predict(X)[b]).astype(float)
+    assert same.best_score_error_ == pytest.approx(np.sqrt(((right - right.mean()) ** 2).sum()) / 50)
+    dense = CGRankRLS((2.0,), **EXACT).fit_pairs(X, i, j, **pairs)
+    np.testing.assert_allclose(dense.coef_, RankRLS(2.0).fit_pairs(X, i, j, **pairs).coef_, atol=1e-9)
+    K = X @ X.T
+    dual = CGRankRLS((2.0,), kernel="precomputed", **EXACT).fit_pairs(aslinearoperator(K), i, j, **pairs)
+    np.testing.assert_allclose(dual.predict(K), X @ dense.coef_, atol=1e-7)
+    kept = int((c > 0).sum())
+    held = CGRankRLS(random_state=0).fit_pairs(X, i, j, **pairs)
+    assert held.selection_ == f"{kept // 5} of {kept} preferences held out"
+    grouped = CGRankRLS(random_state=0).fit_pairs(X, i, j, groups=i % 10)
+    assert grouped.selection_ == "2 of 10 groups of preferences held out"
+    folded = CGRankRLS((1.0, 9.0), cv=3).fit_pairs(X, i, j, groups=i % 10)
+    assert folded.selection_ == "3 folds of 10 groups of preferences"
+    assert folded.validation_surface_.shape[0] == 2
+
+
+def test_an_interrupt_keeps_the_best_model_so_far():
+    features, y = noisy(6)
+    Z, labels = noisy(7)
+    for selection in ("hybrid", "tikhonov"):
+        seen = []
+
+        def stop(progress, seen=seen):
+            seen.append(progress)
+            if progress.iteration == 7:
+                raise KeyboardInterrupt
+
+        model = CGRankRLS(selection=selection, verbose=stop, patience=30)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(features, y, X_val=Z, y_val=labels)
+        assert model.interrupted_
+        assert model.validation_surface_.shape == (21, 7)
+        assert disagreement_error(labels, model.predict(Z)) == pytest.approx(model.best_score_)
+        assert [p.iteration for p in seen] == list(range(1, 8))
+        assert seen[-1].score == model.best_score_
+        # In the middle of an iteration, too.
+        model = CGRankRLS(selection=selection, kernel="precomputed", patience=30)
+        calls = []
+
+        def product(v, calls=calls):
+            calls.append(1)
+            if len(calls) == 6:
+                raise KeyboardInterrupt
+            return features @ (features.T @ v)
+
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(LinearOperator((120, 120), matvec=product, dtype=float), y, X_val=Z @ features.T, y_val=labels)
+        assert model.interrupted_
+        assert model.validation_surface_.shape == (21, 5)
+        assert disagreement_error(labels, model.predict(Z @ features.T)) == pytest.approx(model.best_score_)
+    # Before the first iteration there is nothing to keep, nor is an older model.
+    fitted = CGRankRLS(kernel="precomputed", random_state=0).fit(features @ features.T, y)
+
+    def interrupt(v):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(LinearOperator((120, 120), matvec=interrupt, dtype=float), y)
+    assert not hasattr(fitted, "interrupted_")
+    assert not hasattr(fitted, "dual_coef_")
+
+
+def test_warnings_where_the_model_is_not_what_was_asked_for():
+    features, y = noisy(8)
+    with pytest.warns(ConvergenceWarning, match=r"alpha=0\.001 has not converged after max_iter=2 iterations"):
+        model = CGRankRLS((1e-3,), selection="tikhonov", max_iter=2).fit(features, y)
+    assert model.status_ == ["max_iter"]
+    assert model.n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="still getting better after max_iter=1"):
+        CGRankRLS((1e-3,), max_iter=1, random_state=0).fit(features, y)
+    K = features @ features.T - 50.0 * np.eye(120)
+    with pytest.warns(ConvergenceWarning, match="not positive semidefinite"):
+        model = CGRankRLS((1e-3,), selection="tikhonov", kernel="precomputed").fit(K, y)
+    assert model.status_ == ["breakdown"]
+    coarse = LinearOperator(
+        (120, 120),
+        matvec=lambda v: ((features @ features.T).astype(np.float32) @ v.astype(np.float32)).astype(float),
+        dtype=float,
+    )
+    with pytest.warns(ConvergenceWarning, match="cannot reach tol=1e-11: rounding"):
+        model = CGRankRLS((1.0,), selection="tikhonov", kernel="precomputed", tol=1e-11).fit(coarse, y)
+    assert model.status_ == ["stagnated"]
+
+
+def test_sparse_matrices_as_they_come():
+    messy = sparse.csr_array(X)
+    rows = np.repeat(np.arange(len(Y)), np.diff(messy.indptr))
+    twice = sparse.coo_array(
+        (
+            np.concatenate((messy.data * 0.5, messy.data * 0.5, np.zeros(5))),
+            (
+                np.concatenate((rows, rows, np.arange(5))),
+                np.concatenate((messy.indices, messy.indices, np.zeros(5, int))),
+            ),
+        ),
+        shape=X.shape,
+    )
+    order = np.argsort(twice.row, kind="stable")[::1]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(twice.row, minlength=len(Y)))))
+    raw = sparse.csr_array((twice.data[order], twice.col[order].astype(np.int64), starts), shape=X.shape)
+    before = raw.data.copy(), raw.indices.copy()
+    plain = CGRankRLS((0.1, 1.0)).fit(X, Y, qid=QID, **VALIDATION)
+    for form in (raw, sparse.csr_matrix(raw), sparse.csc_array(X)):
+        model = CGRankRLS((0.1, 1.0)).fit(form, Y, qid=QID, **{**VALIDATION, "X_val": sparse.csr_array(X_VAL)})
+        np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-9)
+    np.testing.assert_array_equal(raw.data, before[0])
+    np.testing.assert_array_equal(raw.indices, before[1])
+    hidden = sparse.csr_array(X)
+    hidden.data[7] = np.nan
+    with pytest.raises(ValueError, match=r"Input X contains NaN: row 1, column 1"):
+        CGRankRLS().fit(hidden, Y, qid=QID)
+    single = X.astype(np.float32)
+    a, b = (CGRankRLS((0.1, 1.0)).fit(form, Y, qid=QID, **VALIDATION) for form in (single, sparse.csr_array(single)))
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
+
+
+def test_threads_do_not_matter(monkeypatch):
+    fits = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("RANKRLS_NUM_THREADS", threads)
+        fits.append(CGRankRLS((0.1, 1.0), tol=1e-10).fit(sparse.csr_array(X), Y, qid=QID, **VALIDATION))
+    for model in fits[1:]:
+        np.testing.assert_allclose(model.coef_, fits[0].coef_, atol=1e-10)
+
+
+def test_in_a_pipeline_validation_data_are_scaled_too():
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = CGRankRLS((0.1, 1.0)).set_fit_request(qid=True, X_val=True, y_val=True, qid_val=True)
+        pipeline = make_pipeline(MaxAbsScaler(), inner)
+        pipeline.set_params(transform_input=["X_val"])
+        pipeline.fit(X, Y, qid=QID, **VALIDATION)
+    scaler = MaxAbsScaler().fit(X)
+    own = CGRankRLS((0.1, 1.0)).fit(scaler.transform(X), Y, qid=QID, **{**VALIDATION, "X_val": scaler.transform(X_VAL)})
+    np.testing.assert_allclose(pipeline[-1].coef_, own.coef_)
+
+
+def test_progress_is_written_on_standard_error(capsys, monkeypatch):
+    from rankrls.models import _krylov_selection
+
+    monkeypatch.setattr(_krylov_selection, "_SECONDS_BETWEEN_LINES", 0.0)
+    CGRankRLS((1.0, 2.0), verbose=1).fit(X, Y, qid=QID, **VALIDATION)
+    out, err = capsys.readouterr()
+    assert not out
+    assert "CGRankRLS: iteration 2 of at most 500" in err
+    assert "best 0." in err
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"patience": 0}, "patience must be"),
+        ({"tol": -1.0}, "tol must be a number"),
+        ({"tol": "small"}, "tol must be a number"),
+        ({"selection": "best"}, "selection must be one of"),
+        ({"kernel": "rbf"}, "kernel must be one of 'linear', 'precomputed'"),
+        ({"alphas": ()}, "alphas is empty"),
+        ({"alphas": (-1.0,)}, "alpha must be finite and not negative"),
+        ({"selection": "early_stopping", "alphas": (0.0, 1.0)}, "takes one alpha"),
+        ({"cv": 1}, "at least 2 folds"),
+    ],
+)
+def test_parameters_that_cannot_be(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CGRankRLS(**parameters).fit(X, Y, qid=QID)
+
+
+def test_data_that_cannot_be_judged():
+    flat = np.zeros(len(Y_VAL))
+    with pytest.raises(ValueError, match="no query that the measure can judge"):
+        CGRankRLS().fit(X, Y, qid=QID, **{**VALIDATION, "y_val": flat})
+    with pytest.raises(ValueError, match="need both X_val and y_val"):
+        CGRankRLS().fit(X, Y, qid=QID, y_val=Y_VAL)
+    with pytest.raises(ValueError, match="either cv or validation data"):
+        CGRankRLS(cv=3).fit(X, Y, qid=QID, **VALIDATION)
+    with pytest.raises(ValueError, match="only 1 of 2 does"):
+        CGRankRLS().fit(X[:6], [0, 1, 2, 3, 3, 3], qid=[1, 1, 1, 2, 2, 2])
+    with pytest.raises(ValueError, match="Too few rows to hold out"):
+        CGRankRLS().fit(X[:4], [0, 1, 2, 3])
+    i, j = [0, 1, 2], [3, 4, 5]
+    with pytest.raises(ValueError, match="all have strength 0 or weight 0"):
+        CGRankRLS().fit_pairs(X, i, j, winners_val=[0], losers_val=[5], weight_val=[0.0])
+    with pytest.raises(ValueError, match=r"Validation preferences: winners\[0\] is 900"):
+        CGRankRLS().fit_pairs(X, i, j, winners_val=[900], losers_val=[5])
+    with pytest.raises(ValueError, match="need both winners_val and losers_val"):
+        CGRankRLS().fit_pairs(X, i, j, winners_val=[0])
+    with pytest.raises(ValueError, match="not both"):
+        CGRankRLS().fit_pairs(X, i, j, winners_val=[0], losers_val=[1], X_val=X_VAL, y_val=Y_VAL)
+    with pytest.raises(ValueError, match="which needs labels"):
+        CGRankRLS(scoring="ndcg@5").fit_pairs(X, i, j)
+    with pytest.raises(ValueError, match="no query that the measure can judge"):
+        CGRankRLS().fit_pairs(X, i, j, X_val=X_VAL, y_val=flat)
+    with pytest.raises(ValueError, match="All preferences have weight zero"):
+        CGRankRLS().fit_pairs(X, i, j, weight=[0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="needs at least two"):
+        CGRankRLS().fit_pairs(X, [0], [1])
+    assert CGRankRLS((1.0,), selection="tikhonov").fit_pairs(X, [0], [1]).selection_ == "nothing held out"
