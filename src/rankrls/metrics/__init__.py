@@ -13,14 +13,17 @@ from rankrls.metrics._functions import (
 from rankrls.metrics._measure import Measure, RankingMeasure
 from rankrls.metrics._preferences import preference_accuracy
 from rankrls.metrics._resolve import resolve_measure
+from rankrls.metrics._scorer import RankingScorer, make_ranking_scorer
 
 __all__ = [
     "Measure",
     "RankingMeasure",
+    "RankingScorer",
     "average_precision",
     "disagreement_error",
     "evaluate",
     "kendall_tau",
+    "make_ranking_scorer",
     "ndcg",
     "pair_accuracy",
     "precision",

@@ -1,0 +1,114 @@
+"""A ranking measure as a scikit-learn scorer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from rankrls._queries import query_layout
+from rankrls.metrics._checks import check_labels, check_scores, check_weights
+from rankrls.metrics._evaluate import value_of
+from rankrls.metrics._measure import RankingMeasure
+from rankrls.metrics._resolve import resolve_measure
+
+__all__ = ["RankingScorer", "make_ranking_scorer"]
+
+
+class RankingScorer:
+    """Judges an estimator's ranking, query by query; what :func:`make_ranking_scorer` gives.
+
+    A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
+    enabled it asks for ``qid``, and for ``sample_weight`` where the measure uses it.
+    """
+
+    def __init__(self, measure: RankingMeasure) -> None:
+        self.measure = measure
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """The measure's average over queries; the negative of an error.
+
+        Raises
+        ------
+        ValueError
+            Where the estimator was fitted with qid and the scorer did not get it, for the measure would then be that
+            of one big query.
+        """
+        final = estimator
+        while isinstance(final, Pipeline) or hasattr(final, "best_estimator_"):
+            final = final.steps[-1][1] if isinstance(final, Pipeline) else final.best_estimator_
+        if qid is None and getattr(final, "_fitted_with_qid", False):
+            raise ValueError(
+                f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata routing: "
+                "call sklearn.set_config(enable_metadata_routing=True) first, and pass params={'qid': qid} to "
+                "cross_validate, or qid=qid to the fit of a search."
+            )
+        labels = check_labels(y)
+        predicted = np.asarray(estimator.predict(X) if qid is None else _predict(estimator, X, qid))
+        scores = check_scores(predicted, len(labels))
+        weights = check_weights(sample_weight, len(labels)) if self.measure.uses_sample_weight else None
+        layout = query_layout(qid, len(labels))
+        value = float(value_of(self.measure, labels, scores, layout, weights, None, False))
+        return value if self.measure.greater_is_better else -value
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Qid is always asked for, sample_weight by measures that use it."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="qid", alias=True)
+        request.score.add_request(param="sample_weight", alias=self.measure.uses_sample_weight)
+        return request
+
+    def __repr__(self) -> str:
+        return f"make_ranking_scorer({str(self.measure)!r})"
+
+
+def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> RankingScorer:
+    """A ranking measure as a scorer for ``GridSearchCV``, ``cross_validate`` and the like.
+
+    Parameters
+    ----------
+    measure : str, Measure or callable
+        What :func:`resolve_measure` understands.
+    convention : str, optional
+        The convention of a measure given by name; "letor" by default.
+
+    Returns
+    -------
+    RankingScorer
+        Greater is better: errors are negated.
+
+    Examples
+    --------
+    >>> import numpy as np, sklearn
+    >>> from sklearn.model_selection import GroupKFold, cross_validate
+    >>> from rankrls import RankRLS
+    >>> from rankrls.metrics import make_ranking_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(60, 3)), np.repeat(np.arange(6), 10)
+    >>> y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     found = cross_validate(
+    ...         RankRLS(),
+    ...         X,
+    ...         y,
+    ...         cv=GroupKFold(3),
+    ...         params={"qid": qid, "groups": qid},
+    ...         scoring={"map": make_ranking_scorer("map"), "ndcg": make_ranking_scorer("ndcg@5")},
+    ...     )
+    >>> found["test_map"].shape, bool((found["test_map"] > 0.8).all())
+    ((3,), True)
+    """
+    return RankingScorer(resolve_measure(measure, convention))
+
+
+def _predict(estimator: Any, X: Any, qid: Any) -> Any:
+    """``predict``, with qid where a step of a pipeline scales by query and asks for it."""
+    if not isinstance(estimator, Pipeline):
+        return estimator.predict(X)
+    for _, step in estimator.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        X = step.transform(X, qid=qid) if getattr(step, "fitted_with_qid_", False) else step.transform(X)
+    return estimator.steps[-1][1].predict(X)
