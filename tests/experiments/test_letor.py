@@ -140,7 +140,7 @@ def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
         (["--data", "{data}", "--dataset", "trec2003"], "No LETOR 1.0 TREC2003 found"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "7"], "not [7]"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "one"], "must be numbers"),
-        (["--data", "{data}", "--methods", "rankrls,magic"], "must be some of rankrls, rankboost"),
+        (["--data", "{data}", "--methods", "rankrls,magic"], "must be some of rankrls, ranksvm"),
     ],
 )
 def test_one_clear_line_on_bad_input(letor, data, capsys, options, message):
@@ -182,6 +182,25 @@ def test_rankboost_is_judged_at_the_rounds_that_validation_chose(letor, data, ca
         assert fold["map"] == pytest.approx(expected, abs=1e-9)
 
 
+def test_ranksvm_is_judged_at_the_c_that_validation_chose(letor, data, capsys):
+    from rankrls import RankSVM
+
+    options = ["--data", str(data), "--dataset", "ohsumed", "--folds", "1", "--methods", "ranksvm", "--json"]
+    assert letor.main(options) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    (Xt, yt, qt), (Xv, yv, qv), (Xs, ys, qs) = [(scaled(np.round(X, 6), q), y, q) for X, y, q in parts_of(1)]
+    for name, parameters in {
+        "RankSVM": {"loss": "hinge", "balance": "pairs"},
+        "queries": {"loss": "hinge", "balance": "queries"},
+    }.items():
+        (fold,) = result["folds"][name]
+        model = RankSVM(fold["C"], tol=1e-7, **parameters).fit(Xt, yt, qid=qt)
+        assert fold["selection_map"] == pytest.approx(mean_average_precision(yv, model.predict(Xv), qv), abs=0.02)
+        assert fold["map"] == pytest.approx(mean_average_precision(ys, model.predict(Xs), qs), abs=0.02)
+        low, high = result["range_of_equal_choices"][name]["map"]
+        assert low - 1e-12 <= fold["map"] <= high + 1e-12
+
+
 def test_published_predictions_are_judged_beside_ours(letor, data, capsys):
     rng = np.random.default_rng(0)
     folder = data / "Some-ohsumed" / "Data" / "official_results" / "RankSVM"
@@ -217,10 +236,12 @@ def test_a_method_whose_package_is_missing_says_so(letor, data, capsys, monkeypa
 
 @pytest.mark.shared_data
 def test_map_of_the_paper_is_reached(letor, data_dir, capsys):
-    options = ["--data", str(data_dir), "--dataset", "ohsumed", "--methods", "rankrls,rankboost", "--json"]
+    options = ["--data", str(data_dir), "--dataset", "ohsumed", "--methods", "rankrls,ranksvm,rankboost", "--json"]
     assert letor.main(options) == 0
     (result,) = json.loads(capsys.readouterr().out)
     assert abs(result["mean"]["RankBoost"]["map"] - result["paper"]["map"]["RankBoost"]) < 0.015
+    for name in ("RankSVM", "squared", "queries"):
+        assert abs(result["mean"][name]["map"] - result["mean"]["LETOR RankSVM"]["map"]) < 0.005
     for name in ("RankSVM", "RankBoost"):
         assert result["mean"][f"LETOR {name}"]["map"] == pytest.approx(result["paper"]["map"][name], abs=0.0006)
     assert (result["documents"], result["queries"], result["features"]) == (16140, 106, 25)
