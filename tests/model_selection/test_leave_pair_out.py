@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.metrics import disagreement_error
 from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
 from rankrls.model_selection._interval import concordance_interval, disjoint_pairs
@@ -90,6 +90,27 @@ def test_the_choice_of_rankrlscv_is_the_same_curve():
     chosen = RankRLSCV(tuple(ALPHAS)).fit(X, Y)
     result = leave_pair_out(RankRLS(), X, Y, alphas=chosen.cv_results_["alpha"])
     np.testing.assert_allclose(1.0 - result.score, chosen.cv_results_["mean_score"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_an_automatic_grid_is_that_of_rankrlscv(kind):
+    chosen = RankRLSCV(**kind).fit(X, Y)
+    result = leave_pair_out(RankRLS(**kind), X, Y, alphas="auto")
+    np.testing.assert_allclose(result.alpha, chosen.cv_results_["alpha"])
+    np.testing.assert_allclose(1.0 - result.score, chosen.cv_results_["mean_score"])
+    assert leave_pair_out(RankRLS(), X, Y, alphas=ALPHAS).alpha.tolist() == ALPHAS
+
+
+@pytest.mark.parametrize("options", [{}, {"regression_weight": 0.4, "balance": "pairs"}], ids=str)
+def test_the_sparse_learner_equals_refits(options):
+    make = lambda: SparseRankRLS(0.6, kernel="rbf", gamma=0.3, basis_indices=[0, 3, 4, 9], **options)
+    result = leave_pair_out(make(), X, Y, pairs=pairs_of(Y))
+    basis = X[[0, 3, 4, 9]]
+    K = np.exp(-0.3 * ((X[:, None] - basis) ** 2).sum(axis=2))
+    whitening = np.linalg.inv(np.linalg.cholesky(K[[0, 3, 4, 9]])).T
+    plain = leave_pair_out(RankRLS(0.6, **options), K @ whitening, Y, pairs=pairs_of(Y))
+    np.testing.assert_allclose(result.differences, plain.differences, atol=1e-9)
+    assert result.score == plain.score
 
 
 def test_rows_of_weight_zero_play_no_part():

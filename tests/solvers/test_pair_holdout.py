@@ -64,7 +64,8 @@ def problems(X, y, qid, w, graph):
     beta, balance = graph.get("beta", 0.0), graph["balance"]
     built = ScoredGraph.build(y, query_layout(qid, M), weights=w, balance=balance, regression_weight=beta)
     assert refuses_pair_holdout(built, balance=balance, regression_weight=beta, weighted=w is not None) is None
-    on, ridge = pair_setting(built, ALPHAS, balance=balance, regression_weight=beta)
+    on, factor = pair_setting(built, balance=balance, regression_weight=beta)
+    ridge = ALPHAS * factor
     target = (on.F @ y)[:, None]
     K, G = X @ X.T, gaussian(X, X, 0.3)
     yield K, PrimalProblem(X, on, target), ridge

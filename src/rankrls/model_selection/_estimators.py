@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankrls.models import RankRLS
 from rankrls.models._validation import TrainingData, check_alphas, training_data
 
 __all__ = ["checked_model", "in_given_rows", "labelled_data"]
 
 
-def checked_model(estimator: Any, alphas: Any, what: str, hook: str) -> tuple[Any, NDArray[np.float64]]:
-    """A clone with checked parameters, and the grid of alphas; ``hook`` is the method that the estimator needs."""
-    if not hasattr(type(estimator), hook):
+def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[np.float64]]:
+    """A clone with checked parameters, and the grid of alphas."""
+    if not hasattr(type(estimator), "_holdout_candidate"):
         name = type(estimator).__name__
         if hasattr(estimator, "alphas"):
             how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
@@ -32,7 +31,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, hook: str) -> tuple[An
     return model, grid
 
 
-def labelled_data(model: RankRLS, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingData:
+def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingData:
     """Checked data with one target."""
     data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
     if data.Y.shape[1] != 1:

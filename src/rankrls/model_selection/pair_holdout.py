@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from rankrls.graph.scored import label_varies
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
-from rankrls.models import RankRLS
 from rankrls.models._problems import scored_graphs
 from rankrls.models._validation import TrainingData, check_comparable
+from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
+from rankrls.solvers.spectrum import auto_alphas
 
 __all__ = ["PairHoldout", "leave_pair_out"]
 
@@ -26,6 +27,8 @@ class PairHoldout:
 
     Attributes
     ----------
+    alpha : float or ndarray of shape (alphas,)
+        Regularization values.
     score : float or ndarray of shape (alphas,)
         The concordance index of the held-out pairs; with a binary label the AUC.
     standard_error : float or ndarray of shape (alphas,)
@@ -41,6 +44,7 @@ class PairHoldout:
     interval_method : str
     """
 
+    alpha: Any
     score: Any
     standard_error: Any
     interval: tuple[Any, Any]
@@ -51,7 +55,7 @@ class PairHoldout:
 
 
 def leave_pair_out(
-    estimator: RankRLS,
+    estimator: Any,
     X: Any,
     y: Any,
     *,
@@ -69,15 +73,16 @@ def leave_pair_out(
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or SparseRankRLS
         Its parameters are used; it need not be fitted and is not changed. ``ties="include"``.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
         y of one target; a pair weighs the product of its rows' weights.
     pairs : array-like of shape (p, 2), optional
         Row numbers of the pairs to hold out. By default all pairs with different labels, which are streamed and not
         kept.
-    alphas : sequence of float, optional
-        Positive regularization values; the estimator's own alpha by default.
+    alphas : "auto" or sequence of float, optional
+        Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`RankRLSCV`. The
+        estimator's own alpha by default.
     qid : array-like of shape (m,), optional
         Pairs inside queries only, all counting the same; needs ``balance="examples"``. By default all rows are one
         ranking.
@@ -135,7 +140,8 @@ def leave_pair_out(
     >>> leave_pair_out(RankRLS(), X, y, alphas=[1.0, 100.0], pairs=[(0, 3), (1, 4)]).differences.shape
     (2, 2)
     """
-    model, grid = checked_model(estimator, alphas, "leave_pair_out", "_pair_candidate")
+    auto = isinstance(alphas, str) and alphas == "auto"
+    model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
     level = _check_confidence(confidence)
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
@@ -145,7 +151,10 @@ def leave_pair_out(
         _check_something_is_left(data)
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    ((problem, ridge, _),) = model._pair_candidate(data.X).pair_problems(data, grid)
+    ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
+    if auto:
+        grid = auto_alphas(problem.extreme_values() if isinstance(problem, DualProblem) else problem.values)
+    ridge = grid * factor
     differences = None
     if chosen is None:
         result = leave_pair_out_concordance(problem, labels, ridge)
@@ -160,12 +169,13 @@ def leave_pair_out(
         n_pairs, disjoint = len(i), _greedy_matching(i, j)
     low, high = concordance_interval(score, error, disjoint, level)
     if alphas is not None:
-        return PairHoldout(score, error, (low, high), differences, n_pairs, level)
+        return PairHoldout(grid, score, error, (low, high), differences, n_pairs, level)
     one = None if differences is None else differences[:, 0]
-    return PairHoldout(float(score[0]), float(error[0]), (float(low[0]), float(high[0])), one, n_pairs, level)
+    ends = float(low[0]), float(high[0])
+    return PairHoldout(float(grid[0]), float(score[0]), float(error[0]), ends, one, n_pairs, level)
 
 
-def check_pairs_can_be_held_out(model: RankRLS, data: TrainingData, what: str) -> None:
+def check_pairs_can_be_held_out(model: Any, data: TrainingData, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
     beta = float(model.regression_weight)
     ((graph, _),) = scored_graphs(data, model.ties, model.balance, beta)

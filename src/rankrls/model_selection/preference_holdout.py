@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.model_selection._estimators import checked_model
-from rankrls.models import RankRLS
 from rankrls.models._pair_selection import pair_blocks
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import make_problem
 
 __all__ = ["leave_preference_out"]
 
 
 def leave_preference_out(
-    estimator: RankRLS,
+    estimator: Any,
     X: Any,
     winners: Any,
     losers: Any,
@@ -34,7 +32,7 @@ def leave_preference_out(
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or SparseRankRLS
         Its parameters are used; it need not be fitted and is not changed.
     X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
     groups : array-like of shape (p,), optional
@@ -75,14 +73,14 @@ def leave_preference_out(
     >>> (lead > 0).mean(axis=0).round(2)
     array([0.73, 0.72])
     """
-    model, grid = checked_model(estimator, alphas, "leave_preference_out", "_pair_candidate")
+    model, grid = checked_model(estimator, alphas, "leave_preference_out")
     X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel=model.kernel, groups=groups)
     blocks, _ = pair_blocks(graph, None, groups is not None)
     if sum(bool(graph.strength[block].any()) for block in blocks) < 2:
         raise ValueError(
             "Only one group of preferences has a strength other than 0: without it there is nothing to learn from."
         )
-    problem = make_problem(X, graph, graph.target[:, None], model._pair_candidate(X).kernel, model.solver)
+    problem = model._preference_problem(X, graph)
     lead = problem.holdout(blocks, grid)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0

@@ -86,7 +86,7 @@ def leave_query_out(
     >>> [round(float(e), 2) for e in disagreement_error(y, scores, qid=qid)]
     [0.11, 0.11, 0.1]
     """
-    model, grid = checked_model(estimator, alphas, "leave_query_out", "_holdout_problems")
+    model, grid = checked_model(estimator, alphas, "leave_query_out")
     if qid is None:
         raise ValueError("leave_query_out needs qid, one query id per row.")
     data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
@@ -100,7 +100,7 @@ def leave_query_out(
         blocks = group_blocks(data, groups)
     if beta == 0.0:
         _check_something_is_left(data, blocks)
-    scores = in_given_rows(data, held_out_scores(model._holdout_problems(data), blocks, grid))
+    scores = in_given_rows(data, held_out_scores(model._holdout_candidate(data).problems(data), blocks, grid))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores

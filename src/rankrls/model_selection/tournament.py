@@ -11,7 +11,6 @@ from sklearn.metrics import auc, roc_curve
 
 from rankrls.model_selection._estimators import checked_model, in_given_rows, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
-from rankrls.models import RankRLS
 from rankrls.models._validation import check_comparable
 from rankrls.solvers.pair_holdout import tournament_wins
 
@@ -41,7 +40,7 @@ class Tournament:
 
 
 def tournament_leave_pair_out(
-    estimator: RankRLS, X: Any, y: Any, *, alpha: float | None = None, sample_weight: Any = None
+    estimator: Any, X: Any, y: Any, *, alpha: float | None = None, sample_weight: Any = None
 ) -> Tournament:
     r"""ROC curve by tournament leave-pair-out cross-validation.
 
@@ -51,7 +50,7 @@ def tournament_leave_pair_out(
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or SparseRankRLS
         Its parameters are used; it need not be fitted and is not changed. ``ties="include"``.
     X, sample_weight : as in :meth:`RankRLS.fit`
     y : array-like of shape (m,)
@@ -92,9 +91,7 @@ def tournament_leave_pair_out(
     >>> round(result.auc, 3), float(result.scores.sum())
     (0.807, 780.0)
     """
-    model, grid = checked_model(
-        estimator, None if alpha is None else [alpha], "tournament_leave_pair_out", "_pair_candidate"
-    )
+    model, grid = checked_model(estimator, None if alpha is None else [alpha], "tournament_leave_pair_out")
     data = labelled_data(model, X, y, None, sample_weight)
     check_comparable(data, 0.0)
     labels = data.Y[:, 0]
@@ -106,7 +103,7 @@ def tournament_leave_pair_out(
             f"Only one row has label {values[np.argmin(counts)]:g}: without it there is nothing to learn from."
         )
     check_pairs_can_be_held_out(model, data, "tournament_leave_pair_out")
-    ((problem, ridge, _),) = model._pair_candidate(data.X).pair_problems(data, grid)
-    scores = tournament_wins(problem, labels, ridge)[:, 0]
+    ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
+    scores = tournament_wins(problem, labels, grid * factor)[:, 0]
     fpr, tpr, thresholds = roc_curve(labels == values[1], scores, sample_weight=data.weights, drop_intermediate=False)
     return Tournament(in_given_rows(data, scores), fpr, tpr, thresholds, float(auc(fpr, tpr)))

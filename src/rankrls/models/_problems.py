@@ -115,21 +115,21 @@ class Candidate:
         return make_problem(X, graph, target, self.kernel, self.solver, K=K)
 
     def pair_problems(
-        self, data: TrainingData, alphas: NDArray[np.float64], fitted: list[FittedProblem] | None = None
-    ) -> list[tuple[PrimalProblem | DualProblem, NDArray[np.float64], slice]]:
-        """What leave-pair-out works on: problems, their ridge parameters and their targets.
+        self, data: TrainingData, fitted: list[FittedProblem] | None = None
+    ) -> list[tuple[PrimalProblem | DualProblem, float, slice]]:
+        """What leave-pair-out works on: problems, what alpha is multiplied by there, and their targets.
 
         The ``fitted`` ones are used again where there is no mixture.
         """
         out = []
         for k, (graph, part) in enumerate(scored_graphs(data, self.ties, self.balance, self.regression_weight)):
-            on, ridge = pair_setting(graph, alphas, balance=self.balance, regression_weight=self.regression_weight)
+            on, factor = pair_setting(graph, balance=self.balance, regression_weight=self.regression_weight)
             if fitted is not None and on is graph:
                 problem = fitted[k].problem
             else:
                 problem = self.problem(data.X, on, on.F @ data.Y[:, part])
             assert not isinstance(problem, ReducedProblem)
-            out.append((problem, ridge, part))
+            out.append((problem, factor, part))
         return out
 
 

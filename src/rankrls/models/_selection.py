@@ -131,11 +131,11 @@ class LeavePairOut(Plan):
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]
     ) -> Curve:
         results = []
-        for problem, ridge, targets in candidate.pair_problems(data, alphas, problems):
+        for problem, factor, targets in candidate.pair_problems(data, problems):
             for t in range(data.Y.shape[1])[targets]:
                 if (data.Y[:, t] == data.Y[0, t]).all():
                     continue  # no pair to judge by
-                results.append(leave_pair_out_concordance(problem, data.Y[:, t], ridge))
+                results.append(leave_pair_out_concordance(problem, data.Y[:, t], alphas * factor))
         mean = np.mean([r.score for r in results], axis=0)
         error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
         return Curve(mean if self.greater_is_better else 1.0 - mean, error)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from rankrls.graph import PairGraph
 from rankrls.models._base import SOLVERS
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import Candidate, FittedProblem, make_problem
+from rankrls.models._problems import Candidate, Problem, make_problem
 from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
     TrainingData,
@@ -148,7 +149,7 @@ class RankRLS(UpdatingRanker):
         alpha = self._check_parameters()
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
         check_comparable(data, float(self.regression_weight))
-        candidate = self._pair_candidate(data.X)
+        candidate = self._holdout_candidate(data)
         problems = candidate.problems(data)
         self._forget_fit()
         self._adopt(data, candidate.kernel, problems, [p.problem.solve(alpha) for p in problems])
@@ -182,10 +183,9 @@ class RankRLS(UpdatingRanker):
         """
         alpha = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        kernel = self._resolved_kernel(X)
-        problem = make_problem(X, graph, graph.target[:, None], kernel, self.solver)
+        problem = self._preference_problem(X, graph)
         self._forget_fit()
-        self._adopt_pairs(X, kernel, problem, graph, problem.solve(alpha))
+        self._adopt_pairs(X, self._resolved_kernel(X), problem, graph, problem.solve(alpha))
         self.alpha_ = alpha
         return self
 
@@ -195,13 +195,14 @@ class RankRLS(UpdatingRanker):
                 "Exact updates work on the weights of features: they need kernel='linear', not solver='dual'."
             )
 
-    def _pair_candidate(self, X: Any) -> Candidate:
-        kernel = self._resolved_kernel(X)
+    def _holdout_candidate(self, data: TrainingData) -> Candidate:
+        """What ``fit`` solves and held-out scores come from; see :mod:`rankrls.model_selection`."""
+        kernel = self._resolved_kernel(data.X)
         return Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver)
 
-    def _holdout_problems(self, data: TrainingData) -> list[FittedProblem]:
-        """What held-out scores come from; see :func:`rankrls.model_selection.leave_query_out`."""
-        return self._pair_candidate(data.X).problems(data)
+    def _preference_problem(self, X: Any, graph: PairGraph) -> Problem:
+        """What ``fit_pairs`` solves and held-out preferences come from."""
+        return make_problem(X, graph, graph.target[:, None], self._resolved_kernel(X), self.solver)
 
     def _check_parameters(self) -> float:
         check_choice("solver", self.solver, SOLVERS)

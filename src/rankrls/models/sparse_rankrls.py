@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.graph import ScoredGraph
+from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._pairs import pair_graph
 from rankrls.models._problems import BasisCandidate, FittedProblem
@@ -152,7 +152,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         alpha = self._check_parameters()
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
         check_comparable(data, float(self.regression_weight))
-        problems = self._holdout_problems(data)
+        problems = self._holdout_candidate(data).problems(data)
         self._forget_fit()
         self._adopt(data, self._resolved_kernel(data.X), problems, [p.problem.solve(alpha) for p in problems])
         self.alpha_ = alpha
@@ -176,18 +176,22 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         """
         alpha = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        basis = self._build_basis(X, self._resolved_kernel(X), None, learn_pairs(graph))
-        problem = SubsetProblem(X, basis, graph, graph.target[:, None])
+        problem = self._preference_problem(X, graph)
         self._forget_fit()
-        self._adopt_pairs(X, basis.kernel, problem, graph, problem.solve(alpha))
+        self._adopt_pairs(X, self._resolved_kernel(X), problem, graph, problem.solve(alpha))
         self.alpha_ = alpha
         return self
 
-    def _holdout_problems(self, data: TrainingData) -> list[FittedProblem]:
-        """The problems of checked data, one a graph: what ``fit`` solves and ``leave_query_out`` holds out from."""
+    def _holdout_candidate(self, data: TrainingData) -> BasisCandidate:
+        """What ``fit`` solves and held-out scores come from; see :mod:`rankrls.model_selection`."""
         basis = self._chosen_basis(data)
         beta = float(self.regression_weight)
-        return BasisCandidate(basis.kernel, self.ties, self.balance, beta, "direct", basis).problems(data)
+        return BasisCandidate(basis.kernel, self.ties, self.balance, beta, "direct", basis)
+
+    def _preference_problem(self, X: Any, graph: PairGraph) -> SubsetProblem:
+        """What ``fit_pairs`` solves and held-out preferences come from."""
+        basis = self._build_basis(X, self._resolved_kernel(X), None, learn_pairs(graph))
+        return SubsetProblem(X, basis, graph, graph.target[:, None])
 
     def _chosen_basis(self, data: TrainingData) -> Basis:
         learn = self._learn(data, self.ties, self.balance)

@@ -88,10 +88,8 @@ def refuses_pair_holdout(graph: ScoredGraph, *, balance: str, regression_weight:
     return None
 
 
-def pair_setting(
-    graph: ScoredGraph, alphas: NDArray[np.float64], *, balance: str, regression_weight: float
-) -> tuple[ScoredGraph, NDArray[np.float64]]:
-    """The graph to solve on, and the ridge parameters on it, for pairs held out of models of ``graph`` at ``alphas``.
+def pair_setting(graph: ScoredGraph, *, balance: str, regression_weight: float) -> tuple[ScoredGraph, float]:
+    """The graph to solve on for pairs held out of models of ``graph``, and what alpha is multiplied by there.
 
     The graph is ``graph`` itself without a mixture. Where :func:`refuses_pair_holdout` finds no fault.
     """
@@ -100,10 +98,10 @@ def pair_setting(
     scale = {"examples": 1.0, "pairs": m - 2.0, "queries": 2.0 / (m - 3.0) if m > 3 else 1.0}[balance]
     mixed = beta + (1.0 - beta) * scale
     if beta == 0.0:
-        return graph, alphas / mixed * float(graph.eigenvalues[0][0])
+        return graph, float(graph.eigenvalues[0][0]) / mixed
     # p / (m + p): what of the mean the intercept leaves
     rest = 1.0 if beta == 1.0 else (m - 2.0) * beta / (m * (1.0 - beta) * scale + (m - 2.0) * beta)
-    return replace(graph, eigenvalues=(np.ones(1), np.ones(1), np.full(1, rest))), alphas / mixed
+    return replace(graph, eigenvalues=(np.ones(1), np.ones(1), np.full(1, rest))), 1.0 / mixed
 
 
 @compiled
@@ -159,7 +157,7 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
         On the graph of :func:`pair_setting`. Several queries: pairs inside queries, all counting the same.
     y : ndarray of shape (m,)
     ridge : ndarray
-        Of :func:`pair_setting`; positive.
+        Alphas times the factor of :func:`pair_setting`; positive.
 
     Notes
     -----
