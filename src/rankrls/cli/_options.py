@@ -22,6 +22,7 @@ __all__ = [
     "Ids",
     "Json",
     "Kernel",
+    "LeavePairOut",
     "Measures",
     "Metric",
     "Pairs",
@@ -141,6 +142,13 @@ Rule = Annotated[
 ]
 Folds = Annotated[
     int | None, typer.Option("--cv", metavar="K", help="K folds of whole queries instead of leave-query-out.")
+]
+LeavePairOut = Annotated[
+    bool,
+    typer.Option(
+        "--leave-pair-out",
+        help="Leave out each pair of rows instead: the C-index (AUC) of every alpha, with intervals.",
+    ),
 ]
 Everything = Annotated[
     bool, typer.Option("--global", help="One ranking of all rows, whatever their qid; for files without qid.")

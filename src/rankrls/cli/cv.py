@@ -33,6 +33,7 @@ def command(
     convention: options.Convention = "letor",
     rule: options.Rule = "best",
     folds: options.Folds = None,
+    leave_pair_out: options.LeavePairOut = False,
     everything: options.Everything = False,
     features: options.Features = None,
     as_json: options.Json = False,
@@ -43,13 +44,19 @@ def command(
 ) -> None:
     """Judge every candidate model, save none.
 
-    By leaving out each query (or preference) in turn, exactly and without refitting, by --cv K folds of them, or by
-    --vali.
+    By leaving out each query (or preference) in turn, exactly and without refitting, by --cv K folds of them, by
+    --vali, or by --leave-pair-out: for a few precious rows with --global, or the pairs inside queries.
     """
     report = Report(as_json, verbose, quiet)
     from rankrls.cli import _data, _findings, _training
     from rankrls.cli._models import Learning
 
+    if leave_pair_out:
+        from rankrls.cli import _leave_pair_out
+
+        _leave_pair_out.check(
+            {"--vali": vali, "--cv": folds, "--pairs": pairs, "--metric": metric, "--metrics": metrics}
+        )
     metric = metric or ("disagreement" if pairs is None else "pair_accuracy")
     learning = Learning(
         *(kernel, gamma, degree, coef0, alphas, ties, balance, regression_weight, scale, metric, convention, rule),
@@ -61,6 +68,9 @@ def command(
         if plan.method.needs_vali and vali is None:
             raise ValueError(f"--method {method} chooses by validation data: give --vali FILE.")
         data = _training.read_data(report, {"train": train, "validation": vali}, plan, everything, features)
+        if leave_pair_out:
+            _leave_pair_out.run(learning, data, report)
+            return
         trained = _training.train(plan, data, report)
         if trained.interrupted:
             raise KeyboardInterrupt
