@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls import CoRankingPursuit, RankSVM
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
@@ -53,11 +54,16 @@ def split_views(n_scored: int, n_learn: int) -> list[NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the tables. ``after`` names a method that must choose first."""
+    """A row of the tables.
+
+    ``after`` names a method that must choose first; ``holdout`` is how many of the hold-out users choose, where not all
+    of them do.
+    """
 
     name: str
     what: str
     after: ClassVar[str | None] = None
+    holdout: ClassVar[int | None] = None
 
     def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
         """What to choose from, given what earlier methods chose."""
@@ -154,9 +160,74 @@ class Pursuit(Method):
         return out, used
 
 
+@dataclass(frozen=True)
+class CoPursuit(Method):
+    """Semi-supervised ranking pursuit of two views with a part of the rows each; one path for all numbers of stages."""
+
+    agreement: str = "functions"
+    backfits: tuple[bool, ...] = (True, False)
+    nus: tuple[float, ...] = (2.0**-8, 2.0**-4, 1.0, 2.0**4, 2.0**8)
+    most: int = 20
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [
+            {"n_stages": p, "nu": nu, "backfit": backfit}
+            for backfit in self.backfits
+            for nu in self.nus
+            for p in range(1, self.most + 1)
+        ]
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        n, learn = problem.n_scored, problem.n_learn
+        y = np.where(np.arange(learn) < n, problem.y[:learn], np.nan)
+        views = tuple({"kernel": "precomputed", "rows": rows} for rows in split_views(n, learn))
+        out = np.empty((len(problem.y) - learn, len(settings)))
+        used = np.empty(len(settings))
+        for nu, backfit in dict.fromkeys((setting["nu"], setting["backfit"]) for setting in settings):
+            columns = [k for k, s in enumerate(settings) if (s["nu"], s["backfit"]) == (nu, backfit)]
+            stages = np.array([settings[k]["n_stages"] for k in columns])
+            model = CoRankingPursuit(
+                int(stages.max()),
+                views=views,
+                nu=nu,
+                shared_basis=False,
+                agreement=self.agreement,
+                balance="pairs",
+                backfit=backfit,
+            ).fit(problem.K[:learn, :learn], y)
+            scores = np.column_stack(list(model.staged_predict(problem.K[learn:, :learn])))
+            taken = model.path_.indices
+            last = np.minimum(stages, len(taken)) - 1
+            out[:, columns] = scores[:, last]
+            used[columns] = [len(np.unique(taken[: stage + 1])) for stage in last]
+        return out, used
+
+
+@dataclass(frozen=True)
+class SupportVectors(Method):
+    """RankSVM. A fit costs ten times that of the others, and C has no path: fewer users choose."""
+
+    holdout = 60
+    C: tuple[float, ...] = (2.0**-12, 2.0**-9, 2.0**-6, 2.0**-3, 1.0, 2.0**3)
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [{"C": C} for C in self.C]
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        n = problem.n_scored
+        scores, used = [], []
+        for setting in settings:
+            model = RankSVM(setting["C"], kernel="precomputed", balance="pairs")
+            model.fit(problem.K[:n, :n], problem.y[:n])
+            scores.append(model.predict(problem.K[problem.n_learn :, :n]))
+            used.append(float(model.n_support_))
+        return np.column_stack(scores), np.array(used)
+
+
 _RLS = LeastSquares("RLS", "regularized least squares on the ratings, no intercept", 1.0)
 _MATCHING = Pursuit("Matching Pursuit", "kernel matching pursuit, which regresses", 1.0)
 _RANKING = (
+    SupportVectors("RankSVM", "squared hinge; chosen on the first 60 hold-out users; basis: support vectors"),
     LeastSquares("RankRLS", "every pair weighs the same"),
     Subset("Sparse RankRLS", "a random basis, its size chosen like the other parameters"),
     SameSize("Random Subset", "sparse RankRLS with a random basis of the size that ranking pursuit chose"),
@@ -164,6 +235,12 @@ _RANKING = (
 )
 METHODS: dict[str, tuple[Method, ...]] = {
     "full": (_RLS, _MATCHING, *_RANKING, Pursuit("CRRP", "combined ranking and regression pursuit, beta = 0.5", 0.5)),
-    "half": (_RLS, _MATCHING, *_RANKING),
+    "half": (
+        _RLS,
+        _MATCHING,
+        *_RANKING,
+        CoPursuit("SS Ranking Pursuit", "semi-supervised, the views' functions agree"),
+        CoPursuit("SS, increments", "the paper's form: the steps agree; no backfitting", "increments", (False,)),
+    ),
 }
 """The rows of the tables with all training ratings, and of that where half of them are unscored."""

@@ -197,9 +197,11 @@ def run_part(methods: Sequence[Method], group: Group, *, half: bool, measures: S
     for waiting in (False, True):
         batch = [m for m in methods if (m.after is not None) is waiting]
         for measure in measures if waiting else measures[:1]:
-            jobs: list[Job] = [(m, [(w, m.settings(choices[measure])) for w in WIDTHS]) for m in batch]
-            if jobs:
-                values = _judged(jobs, *group.holdout, half, n_jobs)
+            for count in dict.fromkeys(m.holdout for m in batch):
+                several = [(m, m.settings(choices[measure])) for m in batch if m.holdout == count]
+                jobs: list[Job] = [(m, [(width, settings) for width in WIDTHS]) for m, settings in several]
+                features, tasks = group.holdout
+                values = _judged(jobs, features, tasks[:count], half, n_jobs)
                 for by in [measure] if waiting else measures:
                     _choose(jobs, values, by, choices[by])
     figures: dict[tuple[str, str], dict[str, list[NDArray[np.float64]]]] = {
@@ -258,11 +260,18 @@ def _judge_chunk(
         squared = task.squared_distances(features)
         problems: dict[float, Problem] = {}  # the methods share the kernel matrices of a user
         for k, (method, grid) in enumerate(jobs):
-            rows = []
+            rows: list[NDArray[np.float64]] = []
+            last: tuple[Problem, list[Setting]] | None = None
             for width, settings in grid:
                 if width not in problems:
                     problems[width] = task.problem(squared, width, half)
-                rows.append(_judge(method, problems[width], settings))
+                problem = problems[width]
+                # Below some width every kernel matrix is the same to the last bit: so is what is learnt from it.
+                if last and last[1] is settings and np.array_equal(last[0].K, problem.K):
+                    rows.append(rows[-1])
+                else:
+                    rows.append(_judge(method, problem, settings))
+                last = problem, settings
             out[k].append(np.concatenate(rows))
     return [np.stack(rows) for rows in out]
 
