@@ -79,7 +79,7 @@ class BasisRanker(KernelRanker):
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
             rng = _generator(self.random_state)
-            size = int(self.n_basis)
+            size = m if self.n_basis is None else int(self.n_basis)
             if size >= m:
                 numbers = np.arange(m, dtype=np.intp)
             elif self.basis == "kmeans":
