@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -216,7 +217,7 @@ def test_what_updates_refuse():
             changed.partial_fit(X, Y, qid=QID + 1000)
     assert not hasattr(SparseRankRLS(kernel="precomputed"), "partial_fit")
     pairs = SparseRankRLS(n_basis=8).fit_pairs(X, [0, 1], [2, 3])
-    with pytest.raises(ValueError, match="it was fitted from pairs. Start from a clone"):
+    with pytest.raises(ValueError, match="it was fitted from pairs or by conjugate gradients. Start from a clone"):
         pairs.partial_fit(X, Y, qid=QID)
 
 
@@ -258,6 +259,10 @@ def test_an_offset_of_the_columns_changes_nothing():
         ({"kernel": "gaussian"}, "The Gaussian kernel is 'rbf'"),
         ({"kernel": "sigmoid", "gamma": 3.0, "coef0": -1.0}, "not positive semidefinite"),
         ({"kernel": "precomputed"}, "must be square"),
+        ({"solver": "primal"}, "solver must be one of 'auto', 'direct', 'cg'"),
+        ({"solver": "cg", "alpha": 0.0}, "solver='cg' needs alpha > 0"),
+        ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
         ({"alpha": -1.0}, "alpha must be finite and not negative"),
     ],
 )
@@ -318,3 +323,68 @@ def test_a_pursuit_by_preferences():
     other = SparseRankRLS(0.3, n_basis=5, gamma=0.2).fit_pairs(X, i, j)
     gaps = [m.predict(X)[i] - m.predict(X)[j] for m in (model, other)]
     assert np.sum((1 - gaps[0]) ** 2) < np.sum((1 - gaps[1]) ** 2)
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+@pytest.mark.usefixtures("_blocks")
+def test_conjugate_gradients_come_to_the_same(graph):
+    targets = np.column_stack((Y, X[:, 1]))
+    for basis in ({"basis_indices": np.arange(9)}, {"basis_indices": [0, 1, 2, 3, 4, 1, 0]}, {"n_basis": 1000}):
+        for alpha in (1e-2, 1.0):
+            options = {"gamma": 0.2, "tol": 1e-11, **basis, **graph}
+            direct = SparseRankRLS(alpha, solver="direct", **options).fit(X, targets, qid=QID, sample_weight=W)
+            model = SparseRankRLS(alpha, solver="cg", **options).fit(X, targets, qid=QID, sample_weight=W)
+            np.testing.assert_allclose(model.predict(X_NEW), direct.predict(X_NEW), atol=1e-6)
+            assert 1 <= model.n_iter_ <= 60
+            assert direct.n_iter_ == 1
+    assert not hasattr(SparseRankRLS(solver="cg"), "partial_fit")
+
+
+def test_conjugate_gradients_by_a_sample():
+    """Of many rows a sample preconditions: few iterations, also for one ranking larger than a block."""
+    rng = np.random.default_rng(77)
+    Z, qid = rng.normal(size=(6000, 3)), np.repeat(np.arange(600), 10)
+    y = np.sin(2 * Z[:, 0]) + 0.3 * rng.normal(size=6000)
+    for q in (qid, None):
+        for graph in ({}, {"ties": "exclude"}):
+            options = {"n_basis": 60, "gamma": 1.0, **graph}
+            labels = np.round(2 * y) if graph else y
+            direct = SparseRankRLS(0.1, **options).fit(Z, labels, qid=q)
+            model = SparseRankRLS(0.1, solver="cg", **options).fit(Z, labels, qid=q)
+            np.testing.assert_allclose(model.predict(Z[:50]), direct.predict(Z[:50]), atol=1e-5)
+            assert 5 < model.n_iter_ < 60
+            plain = SparseRankRLS(1e6, solver="cg", **options).fit(Z, labels, qid=q)
+            assert plain.n_iter_ < 4
+
+
+def test_conjugate_gradients_on_preferences():
+    rng = np.random.default_rng(78)
+    i = rng.integers(0, len(Y), 300)
+    j = (i + rng.integers(1, len(Y), 300)) % len(Y)
+    options = {"n_basis": 8, "gamma": 0.2}
+    direct = SparseRankRLS(0.3, **options).fit_pairs(X, i, j, strength=rng.random(300))
+    rng = np.random.default_rng(78)
+    i = rng.integers(0, len(Y), 300)
+    j = (i + rng.integers(1, len(Y), 300)) % len(Y)
+    model = SparseRankRLS(0.3, solver="cg", **options).fit_pairs(X, i, j, strength=rng.random(300))
+    np.testing.assert_allclose(model.predict(X_NEW), direct.predict(X_NEW), atol=1e-6)
+    assert model.n_iter_ > 1
+
+
+def test_conjugate_gradients_say_where_they_stop():
+    rng = np.random.default_rng(79)
+    Z, y = rng.normal(size=(3000, 3)), rng.normal(size=3000)
+    with pytest.warns(ConvergenceWarning, match=r"ended before tol=1e-08 after 2 iterations \(max_iter\)"):
+        SparseRankRLS(1e-3, n_basis=40, gamma=1.0, solver="cg", max_iter=2).fit(Z, y)
+
+
+def test_auto_takes_conjugate_gradients_for_very_large_bases(monkeypatch):
+    from rankrls.models import sparse_rankrls
+
+    monkeypatch.setattr(sparse_rankrls, "_MOST_DIRECT", 10)
+    assert SparseRankRLS(n_basis=10).fit(X, Y, qid=QID).n_iter_ == 1
+    model = SparseRankRLS(n_basis=20).fit(X, Y, qid=QID)
+    assert not hasattr(model, "_equations")
+    with pytest.raises(ValueError, match="from pairs or by conjugate gradients"):
+        model.partial_fit(X, Y, qid=QID + 1000)
+    assert SparseRankRLS(0.0, n_basis=20).fit(X, Y, qid=QID).n_iter_ == 1

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import BasisCandidate, FittedProblem
+from rankrls.models._problems import BasisCandidate, FittedProblem, scored_graphs
 from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
     TrainingData,
     check_alpha,
     check_choice,
     check_comparable,
+    check_count,
     check_fraction,
     check_kernel,
     training_data,
 )
+from rankrls.solvers.krylov import Status
 from rankrls.solvers.normal_equations import NormalEquations, normal_equations
 from rankrls.solvers.rows import rows_for
 from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.solvers.subset_cg import SubsetCG, solve_subset_by_cg
 
 __all__ = ["SparseRankRLS"]
+
+_MOST_DIRECT = 16384
+"""Basis items from which on an iteration's kernel values cost so little beside the product K_RM L K_MR that CG pays."""
 
 
 class SparseRankRLS(BasisRanker, UpdatingRanker):
@@ -57,6 +66,15 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         As in :class:`RankRLS`; it must be positive semidefinite on the basis.
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
         ``regression_weight=1.0`` is sparse regularized least squares.
+    solver : {"auto", "direct", "cg"}, default="auto"
+        "direct" is O(m r^2 + r^3). "cg" is preconditioned conjugate gradients, O(m r) an iteration and O(r^3) for the
+        preconditioner, to the same solution; only ``fit`` and ``fit_pairs`` use it, and it needs alpha > 0. It
+        evaluates the kernel anew in each iteration, so that it pays for very large bases only: "auto" takes it beyond
+        16384 items.
+    tol : float, default=1e-8
+        Of "cg": the relative norm of the preconditioned residual.
+    max_iter : int, default=200
+        Of "cg"; a warning tells where it was not enough.
     random_state : int, Generator or RandomState, default=0
         For choosing the basis.
 
@@ -71,6 +89,8 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
     coef_ : ndarray of shape (n,) or (targets, n)
         Weights of the features; linear kernel only.
     alpha_ : float
+    n_iter_ : int
+        Iterations of "cg", the most of any target; 1 if solved directly.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -101,7 +121,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
     ((100,), 0.95)
     """
 
-    _not_updatable = "it was fitted from pairs. Start from a clone."
+    _not_updatable = "it was fitted from pairs or by conjugate gradients. Start from a clone."
 
     def __init__(
         self,
@@ -118,6 +138,9 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 200,
         random_state: Any = 0,
     ) -> None:
         self.alpha = alpha
@@ -132,6 +155,9 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         self.ties = ties
         self.balance = balance
         self.regression_weight = regression_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
@@ -152,11 +178,23 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         alpha = self._check_parameters()
         data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
         check_comparable(data, float(self.regression_weight))
-        problems = self._holdout_candidate(data).problems(data)
-        self._forget_fit()
-        self._adopt(data, self._resolved_kernel(data.X), problems, [p.problem.solve(alpha) for p in problems])
+        basis = self._chosen_basis(data)
+        if self._iterates(basis):
+            graphs = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
+            runs = [self._iterate(data.X, basis, graph, graph.F @ data.Y[:, part], alpha) for graph, part in graphs]
+            self._forget_fit()
+            self._fitted_with_qid = data.has_qid
+            self.n_queries_ = data.layout.n_queries
+            self._adopt_basis(basis, data.kept)
+            self._set_expansion(np.column_stack([run.coefficients for run in runs]), data.one_target)
+            self.n_iter_ = int(max(run.iterations.max() for run in runs))
+        else:
+            problems = self._candidate_over(basis).problems(data)
+            self._forget_fit()
+            self._adopt(data, basis.kernel, problems, [p.problem.solve(alpha) for p in problems])
+            self.n_iter_ = 1
+            self._remember(data, problems)
         self.alpha_ = alpha
-        self._remember(data, problems)
         return self
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
@@ -176,15 +214,29 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         """
         alpha = self._check_parameters()
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        problem = self._preference_problem(X, graph)
-        self._forget_fit()
-        self._adopt_pairs(X, self._resolved_kernel(X), problem, graph, problem.solve(alpha))
+        basis = self._build_basis(X, self._resolved_kernel(X), None, learn_pairs(graph))
+        target = graph.target[:, None]
+        if self._iterates(basis):
+            run = self._iterate(X, basis, graph, target, alpha)
+            self._forget_fit()
+            self._fitted_with_qid = False
+            self.n_queries_ = 1
+            self._adopt_basis(basis, None)
+            self._set_expansion(run.coefficients, True)
+            self.n_iter_ = int(run.iterations[0])
+        else:
+            problem = SubsetProblem(X, basis, graph, target)
+            self._forget_fit()
+            self._adopt_pairs(X, basis.kernel, problem, graph, problem.solve(alpha))
+            self.n_iter_ = 1
         self.alpha_ = alpha
         return self
 
     def _holdout_candidate(self, data: TrainingData) -> BasisCandidate:
         """What ``fit`` solves and held-out scores come from; see :mod:`rankrls.model_selection`."""
-        basis = self._chosen_basis(data)
+        return self._candidate_over(self._chosen_basis(data))
+
+    def _candidate_over(self, basis: Basis) -> BasisCandidate:
         beta = float(self.regression_weight)
         return BasisCandidate(basis.kernel, self.ties, self.balance, beta, "direct", basis)
 
@@ -193,19 +245,47 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
         basis = self._build_basis(X, self._resolved_kernel(X), None, learn_pairs(graph))
         return SubsetProblem(X, basis, graph, graph.target[:, None])
 
+    def _iterates(self, basis: Basis) -> bool:
+        return self.solver == "cg" or (self.solver == "auto" and basis.size > _MOST_DIRECT and float(self.alpha) > 0.0)
+
+    def _iterate(
+        self, X: Any, basis: Basis, graph: ScoredGraph | PairGraph, target: NDArray[np.float64], alpha: float
+    ) -> SubsetCG:
+        """Conjugate gradients, with a warning where they have not converged."""
+        run = solve_subset_by_cg(X, basis, graph, target, alpha, tol=float(self.tol), max_iter=int(self.max_iter))
+        left = [k for k, status in enumerate(run.status) if status is not Status.CONVERGED]
+        if left:
+            warnings.warn(
+                f"Conjugate gradients ended before tol={self.tol:g} after {run.iterations[left[0]]} iterations "
+                f"({run.status[left[0]].value}); the relative residual is {run.residuals[left].max():.1e}. Raise "
+                "max_iter or alpha.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return run
+
     def _chosen_basis(self, data: TrainingData) -> Basis:
         learn = self._learn(data, self.ties, self.balance)
         return self._build_basis(data.X, self._resolved_kernel(data.X), data.kept, learn)
 
     def _check_parameters(self) -> float:
         self._check_basis()
+        check_choice("solver", self.solver, ("auto", "direct", "cg"))
+        if isinstance(self.tol, bool) or not isinstance(self.tol, Real) or not 0.0 < float(self.tol) < 1.0:
+            raise ValueError(f"tol must be a number between 0 and 1; got {self.tol!r}.")
+        check_count("max_iter", self.max_iter)
+        alpha = check_alpha(self.alpha)
+        if self.solver == "cg" and alpha == 0.0:
+            raise ValueError("solver='cg' needs alpha > 0; use solver='direct' for the limit alpha = 0.")
         check_choice("ties", self.ties, ("include", "exclude"))
         check_choice("balance", self.balance, ("pairs", "examples", "queries"))
         check_fraction("regression_weight", self.regression_weight)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return check_alpha(self.alpha)
+        return alpha
 
     def _check_updatable(self) -> None:
+        if self.solver == "cg":
+            raise AttributeError("Exact updates add up normal equations, which solver='cg' never forms.")
         if self.kernel == "precomputed":
             raise AttributeError("Exact updates evaluate the kernel between new items and the basis: give it by name.")
 

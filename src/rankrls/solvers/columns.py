@@ -163,6 +163,14 @@ class ColumnRows:
             return [slice(start + a, start + b) for a, b in cuts]
         return [graph.order[positions[a:b]] for a, b in cuts]
 
+    def sample(self, wanted: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Random rows that :meth:`pieces` can cut, about as many as wanted: queries, or groups of a large one."""
+        order = rng.permutation(self._unit[-1] + 1)
+        sizes = np.bincount(self._unit)[order]
+        enough = np.zeros(len(order), dtype=bool)
+        enough[order[: int(np.searchsorted(np.cumsum(sizes), wanted)) + 1]] = True
+        return np.sort(self.graph.order[enough[self._unit]])
+
     def gram_threads(self) -> int:
         return self.X.gram_threads()
 
