@@ -131,6 +131,20 @@ def _rankboost(learning: Learning, given: dict[str, Any]) -> Any:
     return RankBoost(balance=learning.parsed_one("balance"), scoring=learning.measure(), **given)
 
 
+def _cg(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import CGRankRLS
+
+    return CGRankRLS(
+        learning.parsed("alphas"),
+        cv=learning.folds,
+        scoring=learning.measure(),
+        ties=learning.parsed_one("ties"),
+        balance=learning.parsed_one("balance"),
+        regression_weight=learning.regression_weight,
+        **{"random_state": 0, **given},  # what is held out: the same command gives the same model
+    )
+
+
 def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
     from rankrls.models import RankSVMCV
 
@@ -145,6 +159,8 @@ def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
 
 
 _GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
+_SEED = MethodOption("random_state", int, "SEED", "of what is drawn at random; 0 by default.", least=0)
+_PATIENCE = MethodOption("patience", int, "N", "stop when nothing better was found for so many steps.", least=1)
 
 _N_BASIS = MethodOption("n_basis", int, "R", "items in the basis; by default 500, for ranksvm all.", least=1)
 
@@ -157,6 +173,30 @@ METHODS: dict[str, Method] = {
             _rankrls,
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
             learns_pairs=True,
+        ),
+        Method(
+            "cg",
+            "conjugate gradients, for large sparse data",
+            _cg,
+            _GRAPH,
+            (
+                MethodOption(
+                    "selection",
+                    str,
+                    "WORD",
+                    "tikhonov (alpha), early_stopping (iterations) or hybrid (both).",
+                    choices=("tikhonov", "early_stopping", "hybrid"),
+                ),
+                MethodOption("max_iter", int, "N", "iterations at most.", least=1),
+                MethodOption(
+                    "tol", float, "T", "an alpha is settled at this residual, relative to the first.", least=0
+                ),
+                _PATIENCE,
+                _SEED,
+            ),
+            reports=("alpha_", "n_iter_"),
+            learns_pairs=True,
+            validates_pairs=True,
         ),
         Method(
             "sparse",
@@ -172,7 +212,7 @@ METHODS: dict[str, Method] = {
                     "random rows, centres of k-means, or rows by pursuit.",
                     choices=("random", "kmeans", "pursuit"),
                 ),
-                MethodOption("random_state", int, "SEED", "for choosing the basis; 0 by default.", least=0),
+                _SEED,
             ),
             learns_pairs=True,
         ),
@@ -202,7 +242,7 @@ METHODS: dict[str, Method] = {
                 MethodOption(
                     "max_bins", int, "N", "distinct thresholds of a feature, at most; 256 by default.", least=2
                 ),
-                MethodOption("patience", int, "N", "stop when --vali has found nothing better for so long.", least=1),
+                _PATIENCE,
             ),
             reports=("n_estimators_", "stopped_"),
             learns_pairs=True,

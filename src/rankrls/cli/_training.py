@@ -201,8 +201,7 @@ def _progress(say: Callable[[str], None], metric: str) -> Callable[[Any], None]:
     """What a learner that goes step by step tells after each step."""
 
     def tell(step: Any) -> None:
-        best = step.best_score
-        found = "" if best is None or np.isnan(best) else f", {metric} so far {best:.4f}"
+        found = "" if np.isnan(step.score) else f", {metric} so far {step.score:.4f}"
         say(f"iteration {step.iteration}{found}")
 
     return tell

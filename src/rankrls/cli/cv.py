@@ -90,7 +90,8 @@ def _curve(estimator: Any) -> tuple[list[dict[str, Any]], int]:
     """One entry for every combination and alpha, and which one was chosen."""
     columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
     entries = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return entries, int(estimator.best_index_)
+    found = getattr(estimator, "best_index_", None)
+    return entries, columns["alpha"].index(estimator.alpha_) if found is None else int(found)
 
 
 def _print_curve(report: Report, plan: Any, estimator: Any, curve: list[dict[str, Any]], best: int) -> None:

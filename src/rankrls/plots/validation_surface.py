@@ -147,7 +147,7 @@ class ValidationSurfaceDisplay:
         if len(row) and self.n_iter and self.n_iter <= self.surface.shape[1]:
             value = self.surface[row[0], self.n_iter - 1]
             (self.chosen_,) = self.ax_.plot(
-                [self.n_iter], [value], "o", color="tab:red", label=f"chosen: alpha = {self.alpha:.3g}, {self.n_iter}"
+                [self.n_iter], [value], "o", color="tab:red", label=f"chosen: {self.alpha:.3g} after {self.n_iter}"
             )
         self.ax_.set(xscale="log", xlabel="iterations", ylabel=self.measure or "measure")
         return self

@@ -1,0 +1,54 @@
+"""
+Three ways to read one surface
+==============================
+
+Conjugate gradients carry the model of every regularization value through every iteration, at the price of one run. Here
+442 patients are ranked by how far their diabetes has progressed a year later, by all products of up to three of ten
+measurements: 285 features, with which 220 patients can be fitted far too well.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import PolynomialFeatures
+
+from rankrls import CGRankRLS
+from rankrls.metrics import disagreement_error
+from rankrls.plots import ValidationSurfaceDisplay
+
+X, y = load_diabetes(return_X_y=True)
+X = PolynomialFeatures(3, include_bias=False).fit_transform(X / X.std(axis=0))
+X /= X.std(axis=0)
+order = np.random.default_rng(0).permutation(len(y))
+train, validation, test = order[:220], order[220:331], order[331:]
+ALPHAS = (0.0, *2.0 ** np.arange(-6, 14, 2))
+
+
+def fitted(**options):
+    model = CGRankRLS(max_iter=300, **options)
+    return model.fit(X[train], y[train], X_val=X[validation], y_val=y[validation])
+
+
+# %%
+# Every curve is one alpha. The right end is Tikhonov regularization: too small an alpha ends in nonsense. The dashed
+# curve, alpha = 0, is best after a few iterations: early stopping. The best point of all curves is the hybrid of both.
+# In hindsight all three say the same of these patients: little can be told apart with 111 of them.
+
+tikhonov = fitted(alphas=ALPHAS, selection="tikhonov", tol=1e-3)
+early = fitted(selection="early_stopping")
+hybrid = fitted(alphas=ALPHAS)
+
+figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+ValidationSurfaceDisplay.from_estimator(tikhonov, ax=axes)
+for model, name, color in ((early, "early stopping", "black"), (hybrid, "hybrid", "tab:orange")):
+    axes.plot([model.n_iter_], [model.best_score_], "s", color=color, label=name)
+axes.set(ylabel="disagreement error on 111 patients", ylim=(0.2, 0.47))
+axes.legend(handles=[axes.lines[0], *axes.lines[-3:]])
+plt.show()
+
+# %%
+# On the patients that nobody has looked at yet:
+
+for name, model in (("Tikhonov", tikhonov), ("early stopping", early), ("hybrid", hybrid)):
+    error = disagreement_error(y[test], model.predict(X[test]))
+    print(f"{name:15} alpha {model.alpha_:<6g} iterations {model.n_iter_:<4d} test error {error:.3f}")

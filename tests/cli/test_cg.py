@@ -1,0 +1,200 @@
+"""``--method cg``: what it was told reaches the estimator, and an interrupted run leaves a whole model."""
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from rankrls import CGRankRLS, load
+from rankrls.io import load_letor
+from rankrls.persistence import read_info
+
+
+def same(result, expected, table):
+    assert result.status == 0, result.err
+    assert result.json["method"] == "cg"
+    assert result.json["chosen"]["alpha"] == pytest.approx(expected.alpha_, rel=1e-12)
+    assert result.json["chosen"]["n_iter"] == expected.n_iter_
+    assert result.json["selection"]["value"] == pytest.approx(expected.best_score_, rel=1e-9)
+    assert result.json["selection"]["how"] == expected.selection_
+    np.testing.assert_allclose(
+        load(result.json["model"]).predict(table.X), expected.predict(table.X), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_validation_data(files, rankrls):
+    train, vali, test = (load_letor(files / f"{name}.txt") for name in ("train", "vali", "test"))
+    result = rankrls(
+        *("fit", files / "train.txt", "--vali", files / "vali.txt", "--test", files / "test.txt", "--method", "cg"),
+        *("--selection", "tikhonov", "--alphas", "0.1:1000:9", "--ties", "exclude", "--balance", "pairs"),
+        *("--max-iter", 40, "--tol", "1e-9", "--patience", 3, "-m", files / "m.skops", "--json"),
+    )
+    expected = CGRankRLS(
+        tuple(np.geomspace(0.1, 1000, 9)), selection="tikhonov", ties="exclude", balance="pairs", max_iter=40, tol=1e-9
+    ).fit(train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid)
+    same(result, expected, test)
+    assert result.json["measures"]["validation"]["disagreement"]["value"] == pytest.approx(expected.best_score_)
+    assert result.json["measures"].keys() == {"validation", "test"}
+    shown = rankrls("info", files / "m.skops").out
+    assert "CGRankRLS" in shown
+
+
+@pytest.mark.parametrize("selection", ["early_stopping", "hybrid"])
+def test_a_part_held_out_and_folds(selection, files, rankrls):
+    train = load_letor(files / "train.txt")
+    for folds in (None, 3):
+        expected = CGRankRLS(selection=selection, cv=folds, scoring="map", random_state=0).fit(
+            train.X, train.y, qid=train.qid
+        )
+        options = () if folds is None else ("--cv", folds)
+        result = rankrls(
+            *("fit", files / "train.txt", "--method", "cg", "--selection", selection, "--metric", "map", *options),
+            *("-m", files / "m.skops", "--json"),
+        )
+        same(result, expected, train)
+    curve = rankrls("cv", files / "train.txt", "--method", "cg", "--alphas", "1,10,100", "--json")
+    assert [entry["alpha"] for entry in curve.json["curve"]] == [1.0, 10.0, 100.0]
+    assert "chosen" in rankrls("cv", files / "train.txt", "--method", "cg", "--alphas", "1,10,100").out
+
+
+def test_preferences(files, rows, letor, rankrls):
+    X, y, _ = rows(6, queries=6)
+    letor(files / "items.txt", X, y)
+    rng = np.random.default_rng(6)
+    sets = {}
+    for name, number in (("p", 120), ("v", 60)):
+        i = rng.integers(len(X), size=number)
+        j = (i + rng.integers(1, len(X), size=number)) % len(X)
+        first = X[i, 0] - X[j, 0] + 0.3 * rng.normal(size=number) > 0
+        winners, losers, s = np.where(first, i, j), np.where(first, j, i), rng.integers(0, 3, size=number)
+        sets[name] = (winners, losers, s)
+        lines = [f"{a},{b},{c}\n" for a, b, c in zip(winners, losers, s, strict=True)]
+        (files / f"{name}.csv").write_text("".join(lines))
+    (i, j, s), (iv, jv, sv) = sets["p"], sets["v"]
+    command = ("fit", files / "items.txt", "--pairs", files / "p.csv", "--method", "cg", "-m", files / "m.skops")
+    result = rankrls(*command, "--vali-pairs", files / "v.csv", "--json")
+    expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(
+        X, i, j, strength=s, winners_val=iv, losers_val=jv, strength_val=sv
+    )
+    table = load_letor(files / "items.txt")
+    same(result, expected, table)
+    lead = np.sign(expected.predict(X)[iv] - expected.predict(X)[jv])[sv > 0]
+    found = result.json["measures"]["validation"]["pair_accuracy"]
+    assert found["value"] == pytest.approx(((1 + lead) / 2).mean())
+    assert found["value"] == pytest.approx(expected.best_score_)
+    vali = load_letor(files / "vali.txt")
+    result = rankrls(*command, "--vali", files / "vali.txt", "--json")
+    expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(
+        X, i, j, strength=s, X_val=vali.X, y_val=vali.y, qid_val=vali.qid
+    )
+    same(result, expected, table)
+    (files / "across.csv").write_text("0,9\n10,1\n3,4\n")
+    result = rankrls(*command, "--vali", files / "vali.txt", "--vali-pairs", files / "across.csv", "--json")
+    expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(
+        X, i, j, strength=s, X_val=vali.X, winners_val=[0, 10, 3], losers_val=[9, 1, 4]
+    )
+    same(result, expected, table)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--method", "cg", "--kernel", "rbf"], "--kernel means nothing to --method cg"),
+        (["--method", "cg", "--rule", "one_se"], "--rule means nothing to --method cg"),
+        (["--method", "cg", "--ties", "both"], "--ties of --method cg is one value; got 'both'"),
+        (["--method", "cg", "--balance", "all"], "--balance of --method cg is one value"),
+        (["--method", "cg", "--max-iter", "0"], "--max-iter must be at least 1; got 0"),
+        (["--method", "cg", "--patience", "0"], "--patience must be at least 1"),
+        (["--method", "cg", "--tol", "-1"], "--tol must be at least 0"),
+        (["--method", "cg", "--tol", "nan"], "--tol needs a finite number"),
+        (["--method", "cg", "--selection", "grid"], "--selection must be one of tikhonov, early_stopping, hybrid"),
+        (["--max-iter", "5"], "--max-iter is an option of --method cg, not of rankrls"),
+        (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "p.csv", "--cv", "3"], "--vali-pairs and --cv exclude"),
+        (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "far.csv"], "far.csv:1: the loser '400' is no row"),
+        (["--method", "cg", "--vali", "flat.txt"], "flat.txt: no line has a qid"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_bad_input(options, match, files, refused, monkeypatch):
+    monkeypatch.chdir(files)
+    (files / "p.csv").write_text("0,1\n2,1\n")
+    (files / "far.csv").write_text("0,400\n")
+    (files / "flat.txt").write_text("1 1:1\n0 1:2\n")
+    refused("fit", "train.txt", "-m", "m.skops", *options, match=match)
+    assert not (files / "m.skops").exists()
+
+
+def test_progress(files, rankrls, capsys):
+    result = rankrls(
+        *("fit", files / "train.txt", "--method", "cg", "--vali", files / "vali.txt", "-m", files / "m.skops"),
+        "--verbose",
+    )
+    assert "choosing and fitting: iteration 1, disagreement so far 0." in result.err
+    assert read_info(files / "m.skops")["parameters"]["verbose"] == 0
+
+
+SLOW = """
+import sys, time
+from rankrls.cli import _training, main
+
+tell_of = _training._progress
+
+def slow(say, metric):
+    tell = tell_of(say, metric)
+    def tell_slowly(step):
+        tell(step)
+        if step.iteration == 3:
+            print("three", flush=True)
+        time.sleep(0.05 if step.iteration > 2 else 0)
+    return tell_slowly
+
+_training._progress = slow
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are a POSIX matter")
+@pytest.mark.parametrize("command", ["fit", "cv"])
+def test_an_interrupted_run_keeps_its_best_model(command, files, rows, letor):
+    """A real process and a real signal, between iterations that have been judged."""
+    X, y, qid = rows(7, queries=30, n=40)
+    letor(files / "long.txt", X, y, qid)
+    model = ("-m", files / "m.skops") if command == "fit" else ()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, command, files / "long.txt", "--method", "cg", "--vali", files / "long.txt"]
+        + [*model, "--tol", "0", "--patience", "10000", "--max-iter", "10000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout.readline() == "three\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert err.splitlines()[-1] == "rankrls: interrupted"
+    if command == "cv":
+        assert not (files / "m.skops").exists()
+        return
+    assert "interrupted: the best model found so far is kept, alpha" in err
+    assert f"Saved {files / 'm.skops'}" in out
+    kept = load(files / "m.skops")
+    assert kept.interrupted_
+    assert np.isfinite(kept.predict(X)).all()
+    table = load_letor(files / "long.txt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few iterations do not converge
+        expected = CGRankRLS(max_iter=kept.validation_surface_.shape[1], tol=0.0, patience=10_000).fit(
+            table.X, table.y, qid=table.qid, X_val=table.X, y_val=table.y, qid_val=table.qid
+        )
+    assert (expected.alpha_, expected.n_iter_) == (kept.alpha_, kept.n_iter_)
+    assert expected.best_score_ == pytest.approx(kept.best_score_, abs=1e-9)
+    assert read_info(files / "m.skops")["given"]["interrupted"] is True
