@@ -23,6 +23,7 @@ ESTIMATORS = [
     RankRLS(),
     RankRLS(solver="dual", ties="exclude", balance="pairs"),
     RankRLS(kernel="rbf"),
+    RankRLS(solver="cg"),
     RankRLS(regression_weight=1.0, balance="queries"),
     RankSVM(),
     RankSVMCV(),

@@ -15,9 +15,8 @@ from rankrls._queries import query_layout
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel, KernelColumns
 from rankrls.metrics import disagreement_error
-from rankrls.models._problems import FittedProblem, feature_weights
+from rankrls.models._problems import FittedProblem, feature_weights, is_in_features
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
-from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_products, row_slices
 
 __all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
@@ -176,7 +175,7 @@ class KernelRanker(Ranker):
         if kernel.is_linear:
             weights = [feature_weights(data.X, p.problem, s) for p, s in zip(problems, solutions, strict=True)]
             self._set_coefficients(weights, data.one_target)
-        if not isinstance(problems[0].problem, PrimalProblem):
+        if not is_in_features(problems[0].problem):
             a = np.column_stack(solutions)
             if kernel.name == "precomputed" and data.kept is not None:
                 # predict is given the kernel with all training items, also those of weight zero
@@ -195,7 +194,7 @@ class KernelRanker(Ranker):
         self.n_queries_ = 1
         if kernel.is_linear:
             self._set_coefficients([feature_weights(X, problem, solution)], True)
-        if not isinstance(problem, PrimalProblem):
+        if not is_in_features(problem):
             self.dual_coef_ = solution[:, 0]
             if kernel.name not in ("linear", "precomputed"):
                 self.X_fit_ = X

@@ -15,6 +15,7 @@ from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.models._validation import TrainingData
 from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.krylov_problem import KrylovProblem
 from rankrls.solvers.pair_holdout import pair_setting
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.ranksvm import HingeProblem
@@ -28,6 +29,7 @@ __all__ = [
     "FittedProblem",
     "SelfScoring",
     "feature_weights",
+    "is_in_features",
     "is_primal",
     "make_problem",
     "scored_graphs",
@@ -160,6 +162,11 @@ def make_problem(
     K: NDArray[np.float64] | None = None,
 ) -> Problem:
     """The solver for the shape of the data."""
+    if solver == "cg":  # RankRLS alone asks for it, and only to solve: no spectrum, nothing held out
+        if kernel.is_linear:
+            return KrylovProblem(X, graph, target, in_features=True)  # type: ignore[return-value]
+        matrix = kernel(X) if K is None else K
+        return KrylovProblem(matrix, graph, target, in_features=False)  # type: ignore[return-value]
     if is_primal(kernel, X, graph.n_rows, solver):
         return PrimalProblem(X, graph, target)
     many = graph.n_rows > graph.n_items
@@ -172,8 +179,13 @@ def make_problem(
     return ReducedProblem(matrix, graph, target) if many else DualProblem.from_kernel(matrix, graph, target)
 
 
+def is_in_features(problem: Any) -> bool:
+    """Whether a problem's coefficients are weights of features (or of a basis), not of the training items."""
+    return isinstance(problem, PrimalProblem) or (isinstance(problem, KrylovProblem) and problem.in_features)
+
+
 def feature_weights(X: Any, problem: Problem, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of the features, (n, targets), of a linear model's coefficients."""
-    if isinstance(problem, (PrimalProblem, HingeProblem)):
+    if isinstance(problem, HingeProblem) or is_in_features(problem):
         return coefficients
     return factor_rows(X, problem.graph).combine(coefficients)

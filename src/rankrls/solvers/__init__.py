@@ -10,7 +10,7 @@
 ``stumps``             features as bins; threshold stumps and their sums
 ``boosting``           RankBoost: pair weights that factorise, and the rounds
 ``laplacian_product``  ``X'L(Xp)`` in one pass over the rows of X, dense or CSR
-``krylov``             conjugate gradients for every regularization value at once
+``krylov``             conjugate gradients for every regularization value at once; ``krylov_problem``: for one
 ``ordered_loss``       sums over ordered pairs with slack, counted; ``edge_loss`` the same over listed preferences
 ``hinge``, ``newton``  hinge losses made of these sums, and their minimisation; ``ranksvm`` the whole problem
 =====================  ==========================================================================================
