@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.export import (
     positive_offset,
     to_elasticsearch,
@@ -190,6 +190,32 @@ def test_onnx_scores_are_the_models(kernel, parameters, scaled, targets):
     assert scores.shape == wanted.shape
     np.testing.assert_allclose(scores, wanted + 1.5, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
     assert [i.name for i in session.get_inputs()] == ["X"]
+
+
+@pytest.mark.parametrize(
+    "estimator", [RankBoost(n_estimators=40), SparseRankRLS(n_basis=15), RankingPursuit(), CGRankRLS()]
+)
+def test_onnx_of_the_other_families(estimator):
+    X, y, qid = data()
+    X = X.to_numpy(np.float32)
+    model = make_pipeline(StandardScaler(), estimator).fit(X, y, **{f"{type(estimator).__name__.lower()}__qid": qid})
+    (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": X})
+    Z = model[0].transform(X.astype(np.float64))
+    wanted = model[-1].predict(Z)
+    near = np.zeros(len(X), dtype=bool)
+    if hasattr(model[-1], "thresholds_"):  # the scaled value may round to the other side of a threshold it is equal to
+        near = (np.abs(Z[:, model[-1].features_] - model[-1].thresholds_) < 1e-6).any(axis=1)
+        assert near.mean() < 0.2
+    np.testing.assert_allclose(scores[~near], wanted[~near], rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_onnx_stumps_are_strict_at_their_threshold():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]], dtype=np.float32)
+    model = RankBoost(n_estimators=3).fit(X, [0, 0, 1, 1])
+    at = np.array(model.thresholds_, dtype=np.float32)[:, None]
+    points = np.vstack((at, np.nextafter(at, np.float32(9)), np.nextafter(at, np.float32(-9))))
+    (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": points})
+    np.testing.assert_allclose(scores, model.predict(points), rtol=1e-6)
 
 
 @pytest.mark.shared_data

@@ -1,4 +1,4 @@
-"""ONNX: any model whose kernel has a formula, with the scalers before it."""
+"""ONNX: any model whose kernel has a formula, and boosted stumps, with the scalers before them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Linear, rbf, laplacian, polynomial and sigmoid kernels. Scalers before it may be scikit-learn's
+        Linear, rbf, laplacian, polynomial and sigmoid kernels, and RankBoost. Scalers before it may be scikit-learn's
         StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
     name : str, default="rankrls"
         The graph's name.
@@ -126,6 +126,8 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
     if hasattr(final, "coef_"):
         coef = np.asarray(final.coef_, dtype=np.float64).T
         return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
+    if hasattr(final, "thresholds_"):
+        return _stumps(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
         raise ValueError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.")
@@ -137,6 +139,14 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
     K = _kernel(graph, kernel, x, items)
     coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
     return graph.add("MatMul", K, graph.constant(coefficients)), _targets(coefficients)
+
+
+def _stumps(graph: _Graph, final: Any, x: str) -> str:
+    """``sum_t weight_t [x_feature_t > threshold_t]``."""
+    values = graph.add("Gather", x, graph.constant(np.asarray(final.features_, dtype=np.int64)), axis=1)
+    above = graph.add("Greater", values, graph.constant(np.asarray(final.thresholds_, dtype=np.float64)))
+    steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
+    return graph.add("MatMul", steps, graph.constant(np.asarray(final.weights_, dtype=np.float64)))
 
 
 def _targets(coefficients: NDArray[np.float64]) -> int | None:
