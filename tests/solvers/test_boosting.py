@@ -213,8 +213,16 @@ def test_a_value_that_most_rows_have_does_not_cost_the_others_their_bins():
     assert counts[np.arange(len(counts)) != zero].max() <= 20
 
 
+def test_heavy_values_between_light_ones_keep_to_the_number_of_bins():
+    rng = np.random.default_rng(0)
+    x = np.concatenate((np.repeat(np.arange(10.0), 100), rng.uniform(-1.0, 10.0, 90)))
+    cuts = cut_points(x, None, 22)
+    assert len(cuts) < 22
+    assert len(np.unique(np.searchsorted(cuts, np.arange(10.0)))) == 10
+
+
 def test_neighbouring_numbers_are_told_apart():
-    for low in (0.0, 1.0, -1.0, 1e300, -1e308, 5e-324):
+    for low in (0.0, 1.0, np.nextafter(1.0, 2.0), -1.0, 1e300, -1e308, 5e-324):  # halfway rounds to either side
         high = np.nextafter(low, np.inf)
         (cut,) = cut_points(np.array([high, low]), None, None)
         assert high > cut
