@@ -45,3 +45,38 @@ def check_same(theirs: np.ndarray, our_errors: np.ndarray) -> None:
     worst = float(np.abs(1.0 - theirs - our_errors).max())
     if worst > 1e-3:
         raise RuntimeError(f"RLScore's cross-validated error differs from ours by {worst:.2g}: not the same job.")
+
+
+def cg(X: Any, y: np.ndarray, alpha: float, iterations: int) -> np.ndarray:
+    """Its coefficients after that many iterations of conjugate gradients; one ranking of all rows."""
+    from rlscore.learner import cg_rankrls
+
+    class Counter:
+        left = iterations
+
+        def callback(self, learner: Any) -> None:
+            self.left -= 1
+            if self.left <= 0:
+                raise cg_rankrls.Finished("enough")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner = cg_rankrls.CGRankRLS(X, y, regparam=alpha, callbackfun=Counter())
+    return np.asarray(learner.A).ravel()
+
+
+def pair_iteration(X: Any, winners: np.ndarray, losers: np.ndarray) -> Any:
+    """One product of its conjugate gradients for pairs, as ``PCGRankRLS`` writes it (it cannot be stopped early)."""
+    from scipy import sparse
+
+    p = len(winners)
+    XT = sparse.csc_matrix(X.T).tocsr()
+    ends = np.concatenate((winners, losers))
+    signs = np.repeat([1.0, -1.0], p)
+    M = sparse.coo_matrix((signs, (np.tile(np.arange(p), 2), ends)), shape=(p, X.shape[0]))
+    M_csr, M_csc = M.tocsr(), M.tocsc()
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return XT @ (M_csc.T @ (M_csr @ (X @ v)))
+
+    return product

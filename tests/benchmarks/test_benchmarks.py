@@ -118,3 +118,28 @@ def test_a_job_runs_apart_and_its_lines_are_kept(tmp_path):
     unknown = subprocess.run([sys.executable, "-m", "benchmarks", "nothing"], cwd=ROOT, capture_output=True, text=True)
     assert unknown.returncode == 2
     assert "unknown job nothing" in unknown.stderr
+
+
+def test_made_up_documents():
+    from benchmarks._text import documents
+
+    X, y = documents(3000, 2000, seed=1)
+    assert X.shape == (3000, 2000)
+    assert X.has_sorted_indices
+    assert X.has_canonical_format
+    assert (X.indices.dtype, X.data.dtype) == (np.int32, np.float64)
+    np.testing.assert_allclose(np.sqrt(X.power(2).sum(axis=1)), 1.0)
+    assert set(y) == {0.0, 1.0}
+    assert 0.4 < y.mean() < 0.6
+    assert 55 < X.nnz / 3000 < 80
+    again, labels = documents(3000, 2000, seed=1, dtype="float32")
+    assert again.dtype == np.float32
+    np.testing.assert_array_equal(again.indices, X.indices)
+    np.testing.assert_allclose(again.data, X.data, rtol=1e-5)
+    np.testing.assert_array_equal(labels, y)
+    # another sample of the same language: what separates the labels here separates them there
+    other, truth = documents(3000, 2000, seed=2)
+    w = X.T @ (y - y.mean())
+    scores = other @ (w / np.linalg.norm(w))
+    lead = scores[truth == 1][:, None] - scores[truth == 0][None, :]
+    assert (lead > 0).mean() > 0.7
