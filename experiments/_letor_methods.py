@@ -11,11 +11,12 @@ from _letor_data import Collection, Fold
 from _letor_protocol import Fitted, Method
 from _letor_rankrls import FAMILY as RANKRLS
 from _letor_ranksvm import FAMILY as RANKSVM
+from _letor_sparse import FAMILY as SPARSE
 from _letor_trees import FAMILIES as TREES
 
 __all__ = ["FAMILIES", "published"]
 
-FAMILIES = {family.name: family for family in (RANKRLS, RANKSVM, RANKBOOST, *TREES)}
+FAMILIES = {family.name: family for family in (RANKRLS, SPARSE, RANKSVM, RANKBOOST, *TREES)}
 
 
 @dataclass(frozen=True)

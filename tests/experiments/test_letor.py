@@ -140,7 +140,7 @@ def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
         (["--data", "{data}", "--dataset", "trec2003"], "No LETOR 1.0 TREC2003 found"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "7"], "not [7]"),
         (["--data", "{data}", "--dataset", "ohsumed", "--folds", "one"], "must be numbers"),
-        (["--data", "{data}", "--methods", "rankrls,magic"], "must be some of rankrls, ranksvm"),
+        (["--data", "{data}", "--methods", "rankrls,magic"], "must be some of rankrls, sparse, ranksvm"),
     ],
 )
 def test_one_clear_line_on_bad_input(letor, data, capsys, options, message):
@@ -199,6 +199,49 @@ def test_ranksvm_is_judged_at_the_c_that_validation_chose(letor, data, capsys):
         assert fold["map"] == pytest.approx(mean_average_precision(ys, model.predict(Xs), qs), abs=0.02)
         low, high = result["range_of_equal_choices"][name]["map"]
         assert low - 1e-12 <= fold["map"] <= high + 1e-12
+
+
+def test_gaussian_is_chosen_by_leave_query_out_on_training_and_validation_queries(letor, data, capsys, monkeypatch):
+    import _letor_sparse
+
+    monkeypatch.setattr(_letor_sparse, "GAMMAS", (0.25, 4.0))
+    monkeypatch.setattr(_letor_sparse, "ALPHAS", (0.01, 1.0, 100.0))
+    options = ["--data", str(data), "--dataset", "ohsumed", "--folds", "2", "--methods", "sparse", "--json"]
+    assert letor.main(options) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    (fold,) = result["folds"]["Gaussian"]
+    (Xt, yt, qt), (Xv, yv, qv), (Xs, ys, qs) = [(scaled(np.round(X, 6), q), y, q) for X, y, q in parts_of(2)]
+    X, y, qid = np.vstack((Xt, Xv)), np.concatenate((yt, yv)), np.concatenate((qt, qv))
+    gaussian = lambda A, B, gamma: np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    def scores(gamma, alpha, balance, ties, rows, X_new):
+        """Of a dense solution on some rows; all of them are in the basis."""
+        L = laplacian(y[rows], qid[rows], ties)
+        for q in np.unique(qid[rows]):
+            own = qid[rows] == q
+            pairs = np.trace(L[np.ix_(own, own)]) / 2
+            rho = {"pairs": 1.0, "examples": 1.0 / own.sum(), "queries": 1.0 / max(pairs, 1.0)}[balance]
+            L[np.ix_(own, own)] *= rho
+        K = gaussian(X[rows], X, gamma)
+        a = np.linalg.lstsq(K.T @ L @ K + alpha * gaussian(X, X, gamma), K.T @ L @ y[rows], rcond=1e-13)[0]
+        return gaussian(X_new, X, gamma) @ a
+
+    def held_out(*setting):
+        out = np.zeros(len(y))
+        for q in np.unique(qid):
+            out[qid == q] = scores(*setting, np.flatnonzero(qid != q), X[qid == q])
+        return mean_average_precision(y, out, qid)
+
+    chosen = tuple(fold[name] for name in ("gamma", "alpha", "balance", "ties"))
+    assert fold["selection_map"] == pytest.approx(held_out(*chosen), abs=1e-6)
+    everything = np.arange(len(y))
+    assert fold["map"] == pytest.approx(mean_average_precision(ys, scores(*chosen, everything, Xs), qs), abs=1e-6)
+    for other in (
+        (0.25, 1.0, "pairs", "include"),
+        (4.0, 100.0, "queries", "exclude"),
+        (0.25, 0.01, "examples", "include"),
+    ):
+        assert held_out(*other) <= fold["selection_map"] + 1e-9
 
 
 def test_published_predictions_are_judged_beside_ours(letor, data, capsys):
