@@ -145,6 +145,15 @@ def _cg(learning: Learning, given: dict[str, Any]) -> Any:
     )
 
 
+def _pursuit(learning: Learning, given: dict[str, Any]) -> Any:
+    from rankrls.models import RankingPursuitCV
+
+    searched = _searched(learning)
+    del searched["alphas"]
+    dictionary = "features" if searched["kernel"] == "linear" else "kernel"
+    return RankingPursuitCV(dictionary=dictionary, **searched, **given)
+
+
 def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
     from rankrls.models import RankSVMCV
 
@@ -214,6 +223,15 @@ METHODS: dict[str, Method] = {
                 ),
                 _SEED,
             ),
+            learns_pairs=True,
+        ),
+        Method(
+            "pursuit",
+            "few features, or with --kernel few items, taken greedily",
+            _pursuit,
+            ("ties", "balance", "regression_weight", "folds", "kernel", "gamma", "degree", "coef0", "rule"),
+            (MethodOption("max_basis", int, "P", "terms at most, 50 by default; fewer are chosen.", least=1),),
+            reports=(),
             learns_pairs=True,
         ),
         Method(
