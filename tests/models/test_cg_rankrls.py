@@ -347,6 +347,21 @@ def test_sparse_matrices_as_they_come():
     np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
 
 
+@pytest.mark.parametrize("selection", ["hybrid", "tikhonov"])
+def test_features_that_tell_nothing_apart(selection):
+    flat = {"X_val": np.eye(2), "y_val": [0, 1]}
+    for model in (
+        CGRankRLS(selection=selection).fit(np.ones((4, 2)), [0, 1, 2, 3], **flat),
+        CGRankRLS(selection=selection).fit_pairs(sparse.csr_array(np.ones((4, 2))), [0, 1], [2, 3], **flat),
+    ):
+        assert not model.coef_.any()
+        assert model.validation_surface_.tolist() == [[0.5]] * 21
+        assert (model.alpha_, model.n_iter_, model.best_score_) == (1024.0, 0, 0.5)
+    model = CGRankRLS((1.0,), selection="tikhonov").fit(np.ones((4, 2)), [0, 1, 2, 3])
+    assert not model.coef_.any()
+    assert model.status_ == ["converged"]
+
+
 def test_threads_do_not_matter(monkeypatch):
     fits = []
     for threads in ("1", "2", "5"):

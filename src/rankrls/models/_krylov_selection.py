@@ -117,7 +117,7 @@ class Part:
 
     def look(self, moved: NDArray[np.bool_]) -> None:
         """Judge anew the alphas that have moved."""
-        which = np.flatnonzero(moved)
+        which = np.flatnonzero(moved | (self.values is None))  # the first look is at all, moved or not
         if not len(which):
             return
         curve = self.judge.curve(np.stack([run.scores_of(which) for run in self.runs], axis=2))
@@ -255,11 +255,11 @@ class Surface:
     def _finished(self) -> bool:
         if self.iteration >= self.cg.max_iter:
             return True
+        if not self.iteration:
+            return False  # what has nothing to learn from is judged once, too
         moving = self._moving()
         if not self.reading.every_iteration:
             return not moving.any()
-        if not self.iteration:
-            return False  # an empty right side is judged once, too
         impatient = self.iteration - self._improved < self.reading.patience
         return not (moving & impatient).any()
 
