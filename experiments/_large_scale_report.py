@@ -148,9 +148,10 @@ def notes(part: Part) -> list[str]:
             + f"; {o.selection_seconds / o.same_seconds:.2f} of a run with one alpha and as many iterations."
         )
         if ratio > _GOAL and o.selection_iterations > o.n_iter:
+            until = "the smallest alpha has converged" if o is tikhonov else "no alpha has got better for a while"
             text += (
-                f" It runs on until the slowest alpha is settled ({o.selection_iterations} iterations); "
-                f"training with the chosen one alone stops after {o.n_iter}."
+                f" It runs on until {until} ({o.selection_iterations} iterations); training with the chosen one alone "
+                f"stops after {o.n_iter}."
             )
         if o.separate_seconds is not None:
             text += (

@@ -132,6 +132,9 @@ def test_made_up_documents():
     assert set(y) == {0.0, 1.0}
     assert 0.4 < y.mean() < 0.6
     assert 55 < X.nnz / 3000 < 80
+    by_word = X.tocsc()
+    common, rare = (by_word[:, words].data for words in (slice(0, 5), slice(1000, 1500)))
+    assert 3 * common.mean() < rare.mean()  # a word that most documents have says little
     again, labels = documents(3000, 2000, seed=1, dtype="float32")
     assert again.dtype == np.float32
     np.testing.assert_array_equal(again.indices, X.indices)
