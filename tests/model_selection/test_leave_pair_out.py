@@ -120,6 +120,11 @@ def test_rows_of_weight_zero_play_no_part():
     a = leave_pair_out(RankRLS(), X, BINARY, sample_weight=w)
     b = leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept])
     assert (a.score, a.n_pairs) == (b.score, b.n_pairs)
+    number = np.cumsum(kept) - 1
+    far = [(i, j) for i, j in pairs_of(BINARY) if kept[[i, j]].all()]
+    a = leave_pair_out(RankRLS(), X, BINARY, sample_weight=w, pairs=far)
+    b = leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept], pairs=number[np.array(far)])
+    np.testing.assert_allclose(a.differences, b.differences)
     scores = tournament_leave_pair_out(RankRLS(), X, BINARY, sample_weight=w).scores
     np.testing.assert_allclose(
         scores[kept], tournament_leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept]).scores

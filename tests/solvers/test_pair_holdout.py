@@ -168,3 +168,24 @@ def test_equal_labels_are_an_error():
     graph = ScoredGraph.build(y, query_layout(None, 5))
     with pytest.raises(ValueError, match="All labels are equal"):
         leave_pair_out_concordance(PrimalProblem(X, graph, (graph.F @ y)[:, None]), y, np.ones(1))
+
+
+@pytest.mark.parametrize("relative", [1e-4, 1e-7, 1e-10])
+def test_equal_items_of_contradictory_labels_tie_at_any_alpha(relative):
+    """There rounding exceeds every tolerance: the features decide."""
+    rng = np.random.default_rng(11)
+    X = np.repeat(1e3 * rng.normal(size=(12, 40)), 2, axis=0)
+    y = rng.normal(size=24)
+    graph = ScoredGraph.build(y, query_layout(None, 24))
+    target = (graph.F @ y)[:, None]
+    i = np.arange(0, 24, 2)
+    for problem in (
+        PrimalProblem(X, graph, target),
+        DualProblem.from_features(X, graph, target),
+        DualProblem.from_kernel(X @ X.T, graph, target),
+    ):
+        ridge = np.array([relative * problem.spectrum_bound()])
+        np.testing.assert_array_equal(held_out_differences(problem, y, ridge, i, i + 1), 0.0)
+        wins = tournament_wins(problem, y, ridge)[:, 0]
+        np.testing.assert_allclose(wins * 2, np.round(wins * 2), atol=1e-9)
+        assert (wins[i] % 1.0 == 0.5).all()  # an odd number of halves: the one against the equal item

@@ -136,3 +136,19 @@ def test_a_tiny_alpha_counts_as_the_smallest_that_rounding_resolves():
     a, b = (transduce(problem, hidden, folds, alpha, 1.0).labels for alpha in (1e-30, 1e-12))
     np.testing.assert_array_equal(a, b)
     assert np.abs(a).max() < 10.0
+
+
+def test_items_with_equal_features_get_equal_labels():
+    rng = np.random.default_rng(7)
+    qid = np.repeat(np.arange(8), 12)
+    X, y = rng.integers(0, 2, size=(96, 3)).astype(float), rng.normal(size=96)
+    hidden = np.flatnonzero(qid < 4)
+    y[hidden] = 0.0
+    graph = ScoredGraph.build(y, query_layout(qid, 96))
+    folds = [np.flatnonzero(qid == q) for q in range(8)]
+    target = (graph.F @ y)[:, None]
+    for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
+        labels = transduce(problem, hidden, folds, 1.0, 0.1).labels[:, 0]
+        for q in range(4):
+            own = qid[hidden] == q
+            assert len(np.unique(labels[own])) == len(np.unique(X[hidden][own], axis=0))

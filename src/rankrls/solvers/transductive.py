@@ -32,7 +32,7 @@ from scipy.linalg.blas import dsyrk
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import ScoredGraph
 from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.dual_holdout import BlockScores, blind_items, solve_positive
+from rankrls.solvers.dual_holdout import BlockScores, blind_items, merge_rounding, solve_positive
 from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_numbers
@@ -122,7 +122,7 @@ def _dual(
     R_V, known = R[:, : len(hidden)], R[:, len(hidden) :]
     A = np.asarray(dsyrk(1.0, R_V.T, lower=1))
     A[np.diag_indices_from(A)] += penalty
-    labels = solve_positive(A, penalty * supervised - R_V.T @ known)
+    labels = _with_ties(solve_positive(A, penalty * supervised - R_V.T @ known), inside)
     c += columns @ (inside.F @ labels)
     return Transduction(labels, supervised, np.asarray(graph.F.T @ c))
 
@@ -167,9 +167,16 @@ def _primal(
             U[own, :n], U[own, n:] = part.F.T @ Z[fold][mine], part.F.T @ Q(QZ)[mine]
             blocks.append((own, (part.F.T @ Q.columns(np.flatnonzero(mine)).T).T))
     right = penalty * supervised - inside.F.T @ (error[hidden] - Z[hidden] @ (Z.T @ error))
-    labels = _solve_updated(_Foldwise(blocks, penalty), U, W, right)
+    labels = _with_ties(_solve_updated(_Foldwise(blocks, penalty), U, W, right), inside)
     w = vectors @ (Z.T @ target + Z[hidden].T @ (inside.F @ labels))
     return Transduction(labels, supervised, w)
+
+
+def _with_ties(labels: NDArray[np.float64], graph: ScoredGraph) -> NDArray[np.float64]:
+    """Labels of which rounding orders none: items with equal features have equal labels."""
+    codes = graph.layout.codes
+    means = graph.query_means(graph.group_means(labels))[codes]
+    return merge_rounding(labels - means, codes, np.zeros(labels.shape[1])) + means
 
 
 class _Foldwise:
