@@ -107,8 +107,9 @@ def leave_pair_out(
     it is that of DeLong et al. (1988) with n in the place of n - 1. The interval is normal on the logit scale (Pepe
     2003). Where all pairs come out alike there is no standard error, and the interval is that of Clopper
     and Pearson (1934) over as many trials as pairs without a common item can be formed. Both treat the scoring of each
-    pair as given: how much the score would vary over other training samples they do not tell. For given ``pairs`` that
-    share few items they are too wide.
+    pair as given: how much the score would vary over other training samples they do not tell. On labels without any
+    relation to the features, 20 to 100 items, the 95 % interval held 0.5 in 80 to 86 % of the samples
+    (``experiments/holdout.py``). For given ``pairs`` that share few items they are too wide instead.
 
     An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
 
