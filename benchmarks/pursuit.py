@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import problem
-from benchmarks._harness import alternate, at_most, context, exponent, one_thread, timed
+from benchmarks._harness import alternate, at_most, context, exponent, one_thread, peak_above, timed
 from rankrls import CoRankingPursuit, RankingPursuit
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
@@ -24,7 +24,26 @@ from rankrls.solvers.pursuit import pursue
 
 
 def jobs(quick: bool = False) -> list[dict[str, Any]]:
-    return [*kernel_path(quick), *feature_path(quick), *growth(quick), *unscored_rows(quick)]
+    return [*kernel_path(quick), memory(quick), *feature_path(quick), *growth(quick), *unscored_rows(quick)]
+
+
+def memory(quick: bool) -> dict[str, Any]:
+    rows = 800 if quick else 5000
+    peak = peak_above(__name__, "load", "fit", (rows,)) / 2**20
+    job = f"memory of ranking pursuit above the data, m = {rows}"
+    return at_most(job, peak, "K", 8.0 * rows**2 / 2**20, 1.4, "MiB")
+
+
+def load(rows: int) -> Any:
+    return problem(rows, 20, rows // 100, even=True, hard=False)
+
+
+def fit(p: Any) -> None:
+    RankingPursuit(100, gamma=0.05).fit(p.X, p.y, qid=p.qid)
+
+
+def warm_up() -> None:
+    fit(load(300))
 
 
 def kernel_path(quick: bool) -> list[dict[str, Any]]:

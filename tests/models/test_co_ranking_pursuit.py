@@ -158,6 +158,19 @@ def test_rows_of_weight_zero_are_gone():
     assert not np.isnan(labels[model.path_.indices[:, 1]]).any()
 
 
+def test_integer_weights_are_repetition():
+    X, y, qid, Xu, qu, X_new = partly(3)
+    labels, queries, rows = np.r_[y, np.full(len(qu), np.nan)], np.r_[qid, qu + 1000], np.vstack((X, Xu))
+    w = np.random.default_rng(1).integers(1, 4, len(labels))
+    for balance in ("pairs", "examples"):
+        base = CoRankingPursuit(4, nu=0.7, gamma=0.2, balance=balance, regression_weight=0.2)
+        weighted = base.fit(rows, labels, qid=queries, sample_weight=w)
+        scores, losses = weighted.predict(X_new), weighted.path_.losses
+        repeated = base.fit(np.repeat(rows, w, axis=0), np.repeat(labels, w), qid=np.repeat(queries, w))
+        np.testing.assert_allclose(repeated.path_.losses, losses, rtol=1e-9)
+        np.testing.assert_allclose(repeated.predict(X_new), scores, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_views_of_some_rows(shared):
     """Each view is fitted on its scored rows, takes columns from all its rows, and agrees everywhere."""

@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 
 from rankrls import RankingPursuit, RankRLS
+from rankrls.solvers.dictionaries import pays_to_reduce
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
-from tests.solvers.test_pursuit import greedy_by_refit
+from tests.solvers.test_pursuit import greedy_by_refit, scored
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])
@@ -48,6 +49,17 @@ def test_the_features_as_dictionary():
     for p, scores in enumerate(model.staged_predict(sparse.csr_array(X))):
         np.testing.assert_allclose(scores, X[:, taken[: p + 1]] @ coefficients[p])
     np.testing.assert_allclose(model.predict(X), X @ model.coef_)
+
+
+def test_more_rows_than_features():
+    """Many rows are first reduced to as many coordinates as there are features."""
+    X, y, qid = ranking_data(4, queries=14)
+    assert pays_to_reduce(X, scored(y, qid), 3)
+    model = RankingPursuit(3, dictionary="features").fit(X, y, qid=qid)
+    taken, coefficients, losses = greedy_by_refit(X, laplacian(y, qid, None, GRAPHS[3]), y, 3)
+    assert model.basis_indices_.tolist() == taken
+    np.testing.assert_allclose(model.coef_[taken], coefficients[-1])
+    np.testing.assert_allclose(model.path_.losses, losses)
 
 
 def test_all_features_are_least_squares():
