@@ -42,10 +42,9 @@ def sparse_add(data, indices, indptr, rows, first, last, a, out):  # type: ignor
     one = np.uint64(1)
     for r in range(np.uint64(first), np.uint64(last)):
         value = a[r - np.uint64(first)]
-        if value != 0.0:
-            i = np.uint64(rows[r])
-            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
-                out[np.uint64(indices[k])] += value * data[k]
+        i = np.uint64(rows[r])
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
+            out[np.uint64(indices[k])] += value * data[k]
 
 
 class SparseRows:

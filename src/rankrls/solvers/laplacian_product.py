@@ -164,9 +164,12 @@ class ScoredProduct:
         sizes = source.sizes(rows)
         total = int(sizes.sum())
         large = max(_CACHE_ENTRIES, min(4 * self.n_features, total // 16))
+        plan = _plan(graph, rows, sizes, large)
         # Rows of a query that lie far apart come from memory one by one: two passes in their own order are faster.
-        self._in_order = total > _SCATTERED_ENTRIES and _scattered(rows[graph.order])
-        self._plan = plan = _plan(graph, rows, sizes, np.iinfo(np.int64).max if self._in_order else large)
+        self._in_order = total > _SCATTERED_ENTRIES and _scattered(rows[plan.order])
+        if self._in_order:
+            plan = _plan(graph, rows, sizes, np.iinfo(np.int64).max)
+        self._plan = plan
         self._item_rows = rows
         self._rows = np.ascontiguousarray(rows[plan.order])
         self._weights = np.ascontiguousarray(graph.weights[plan.order])
@@ -397,7 +400,7 @@ def _scattered(rows: NDArray[np.intp]) -> bool:
 class PairProduct:
     """``X'LX`` of preferences; see :func:`laplacian_product`.
 
-    Repeated preferences are added up once, and items in no preference are never looked at.
+    Repeated preferences are added up once, and items in no preference are not looked at where they are many.
     """
 
     def __init__(self, source: FeatureRows, graph: PairGraph, rows: NDArray[np.intp]) -> None:
@@ -405,6 +408,8 @@ class PairProduct:
         self.n_features = source.n_features
         compared = np.zeros(graph.n_items, dtype=bool)
         compared[graph.winners] = compared[graph.losers] = True
+        if 2 * int(compared.sum()) > graph.n_items:
+            compared[:] = True  # gaps between rows that are read one after the other cost more than they save
         items = np.flatnonzero(compared)
         number = np.cumsum(compared) - 1
         i, j = number[graph.winners], number[graph.losers]
