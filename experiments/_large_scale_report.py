@@ -237,7 +237,8 @@ def draw(part: Part, folder: Path) -> Path:
         known = ~np.isnan(errors)
         iterations = np.arange(1, len(errors) + 1)[known]
         axes.plot(iterations, errors[known], label=f"alpha = {_power(alpha)}")
-    axes.set(xscale="log", xlabel="iterations", ylabel="ranking error on validation data")
+    scale = "log" if np.nanmin(surface) > 0.0 else "linear"
+    axes.set(xscale="log", yscale=scale, xlabel="iterations", ylabel="ranking error on validation data")
     axes.set_title(f"{part.task.title}, {'labels' if part.pairs is None else 'pairs'}")
     axes.legend()
     path = folder / f"{part.task.name}-{part.kind}.png"
