@@ -277,6 +277,7 @@ def test_a_method_whose_package_is_missing_says_so(letor, data, capsys, monkeypa
     assert "LambdaMART" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_map_of_the_paper_is_reached(letor, data_dir, capsys):
     options = ["--data", str(data_dir), "--dataset", "ohsumed", "--methods", "rankrls,ranksvm,rankboost", "--json"]
