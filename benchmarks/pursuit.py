@@ -75,6 +75,8 @@ def feature_path(quick: bool) -> list[dict[str, Any]]:
 
     rows, columns, stages = (4000, 200, 50) if quick else (100_000, 2000, 500)
     p = problem(rows, columns, rows // 100, even=True, hard=False)
+    small = problem(2000, 20, 20, even=True, hard=False)
+    RankingPursuit(20, dictionary="features").fit(small.X, small.y, qid=small.qid)  # loads what is compiled
     seconds, model = timed(lambda: RankingPursuit(stages, dictionary="features").fit(p.X, p.y, qid=p.qid))
     few, _ = timed(lambda: RankingPursuit(20, dictionary="features").fit(p.X, p.y, qid=p.qid))
     p.X.reshape(-1, 100, columns)[:] -= p.X.reshape(-1, 100, columns).mean(axis=1)[:, None]
