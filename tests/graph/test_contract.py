@@ -201,3 +201,20 @@ def test_wrong_number_of_rows_is_an_error():
 def test_unknown_options_are_named(option, value):
     with pytest.raises(ValueError, match=f"{option} must be .* got '{value}'"):
         ScoredGraph.build(np.arange(3.0), query_layout(None, 3), **{option: value})
+
+
+def test_a_graph_from_labels():
+    y, qid = [2, 0, 1, 1], ["b", "a", "b", "b"]
+    w = [1.0, 2.0, 0.5, 3.0]
+    graph = ScoredGraph.from_labels(y, qid, weights=w, ties="exclude", balance="queries", regression_weight=0.2)
+    expected = explicit_laplacian(np.array(y), qid, np.array(w), ties="exclude", balance="queries", beta=0.2)
+    np.testing.assert_allclose(graph.L @ np.eye(4), expected, atol=1e-12)
+    assert ScoredGraph.from_labels(y).n_blocks == 1
+    for bad, message in (
+        ({"y": [1.0, np.nan]}, "finite labels"),
+        ({"y": [1.0, 2.0], "weights": [1.0, 0.0]}, "weights must be positive"),
+        ({"y": [1.0, 2.0], "weights": [1.0]}, "weights must be positive"),
+        ({"y": [1.0, 2.0], "qid": [1]}, "qid has 1 entries"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ScoredGraph.from_labels(**bad)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._queries import QueryLayout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 
 __all__ = ["Balance", "ScoredGraph", "Ties", "label_classes", "label_varies"]
@@ -43,8 +43,8 @@ Levels = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 class ScoredGraph(Graph):
     """Pairwise comparisons of labelled items inside their queries.
 
-    Built by :meth:`build`. Groups are the label classes inside queries where tied pairs are excluded, and the queries
-    themselves where they are included.
+    Built by :meth:`from_labels` or :meth:`build`. Groups are the label classes inside queries where tied pairs are
+    excluded, and the queries themselves where they are included.
 
     Attributes
     ----------
@@ -146,6 +146,57 @@ class ScoredGraph(Graph):
         e2 = beta + (1.0 - beta) * rho * query_weight
         e3 = np.full(layout.n_queries, beta)
         return cls(layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels)
+
+    @classmethod
+    def from_labels(
+        cls,
+        y: Any,
+        qid: Any = None,
+        *,
+        weights: Any = None,
+        ties: Ties = "include",
+        balance: Balance = "examples",
+        regression_weight: float = 0.0,
+    ) -> ScoredGraph:
+        """The graph of labels as a user has them; see :meth:`build`.
+
+        Parameters
+        ----------
+        y : array-like of shape (m,) or (m, targets)
+        qid : array-like of shape (m,), optional
+            One query id per row. None is one query of all rows.
+        weights : array-like of shape (m,), optional
+        ties, balance, regression_weight : as for :meth:`build`
+
+        Raises
+        ------
+        ValueError
+            For labels that are not finite, weights that are not positive, and lengths that differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankrls.graph import ScoredGraph
+        >>> graph = ScoredGraph.from_labels([2, 1, 1], balance="pairs", ties="exclude")
+        >>> graph.L @ np.eye(3)
+        array([[ 2., -1., -1.],
+               [-1.,  1.,  0.],
+               [-1.,  0.,  1.]])
+        """
+        labels = np.asarray(y, dtype=np.float64)
+        if labels.ndim not in (1, 2) or not np.isfinite(labels).all():
+            raise ValueError("y must hold finite labels, of shape (m,) or (m, targets).")
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if w is not None and (w.shape != labels.shape[:1] or not (np.isfinite(w) & (w > 0.0)).all()):
+            raise ValueError("weights must be positive, one a label.")
+        return cls.build(
+            labels,
+            query_layout(qid, len(labels)),
+            weights=w,
+            ties=ties,
+            balance=balance,
+            regression_weight=regression_weight,
+        )
 
     @property
     def n_items(self) -> int:  # type: ignore[override]
