@@ -57,10 +57,10 @@ class RankingPursuit(PathRanker):
         ``indices``, ``coefficients`` and ``losses`` of every stage; see :meth:`staged_predict`. Indices are numbered as
         in ``basis_indices_``.
     n_basis_ : int
-        Distinct columns taken.
-    basis_indices_ : ndarray of shape (n_basis_,), intp
+        Distinct columns taken, r below.
+    basis_indices_ : ndarray of shape (r,), intp
         Their numbers in the order of choice: rows of X, of ``centers``, or features.
-    dual_coef_ : ndarray of shape (n_basis_,)
+    dual_coef_ : ndarray of shape (r,)
         Coefficients of the kernel functions; (m,), mostly zeros, where the kernel is precomputed.
     X_fit_ : ndarray, sparse array or list
         The centres that were taken; kernels other than precomputed.
