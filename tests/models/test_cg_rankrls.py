@@ -110,6 +110,18 @@ def test_the_three_readings_of_one_surface():
     assert disagreement_error(labels, early.predict(Z)) == pytest.approx(curve.min())
 
 
+def test_of_equal_measures_the_largest_alpha_counts_whenever_it_got_there():
+    rng = np.random.default_rng(6)
+    features = rng.normal(size=(60, 8)) * np.arange(1, 9) ** 1.5
+    y = np.round(features @ rng.normal(size=8) / 40)  # coarse labels: several alphas order them without an error
+    model = CGRankRLS(patience=30).fit(features, y, X_val=features[::9], y_val=y[::9])
+    best = model.validation_surface_ == model.validation_surface_.min()
+    k = int(np.flatnonzero(best.any(axis=1)).max())
+    first = np.argmax(best, axis=1)[best.any(axis=1)]
+    assert first[-1] > first.min()  # it was not the first to get there
+    assert (model.alpha_, model.n_iter_) == (model.alphas_[k], np.argmax(best[k]) + 1)
+
+
 @pytest.mark.parametrize("selection", ["hybrid", "tikhonov"])
 def test_folds_are_separate_fits_and_the_model_is_one_of_all_rows(selection):
     folds = list(GroupKFold(3).split(X, Y, QID))
@@ -181,6 +193,15 @@ def test_kernels_by_matrix_and_by_their_products():
         for k, v in ((K, K_val), (aslinearoperator(K), aslinearoperator(K_val)))
     )
     np.testing.assert_allclose(a.validation_surface_, b.validation_surface_, atol=1e-12)
+    # Rows of weight zero are still in an operator, which cannot be cut.
+    groups = [np.flatnonzero(r == QID % 3) for r in range(3)]
+    folds = [(np.setdiff1d(np.arange(len(Y)), test), test) for test in groups]
+    a, b = (
+        CGRankRLS((1.0, 30.0), kernel="precomputed", cv=folds).fit(k, Y, qid=QID, sample_weight=w)
+        for k in (K, aslinearoperator(K))
+    )
+    np.testing.assert_allclose(a.validation_surface_, b.validation_surface_, atol=1e-12)
+    np.testing.assert_allclose(a.dual_coef_, b.dual_coef_, atol=1e-10)
     # Held-out items of the same matrix, against folds of features.
     folds = list(GroupKFold(3).split(X, Y, QID))
     c = CGRankRLS((1.0, 30.0), kernel="precomputed", cv=folds, tol=1e-8).fit(aslinearoperator(X @ X.T), Y, qid=QID)
@@ -237,6 +258,8 @@ def test_pairs_are_judged_by_pairs():
     K = X @ X.T
     dual = CGRankRLS((2.0,), kernel="precomputed", **EXACT).fit_pairs(aslinearoperator(K), i, j, **pairs)
     np.testing.assert_allclose(dual.predict(K), X @ dense.coef_, atol=1e-7)
+    single = CGRankRLS((1.0, 2.0)).fit_pairs(X, i, j, winners_val=[0], losers_val=[1])
+    assert np.isnan(single.best_score_error_)
     kept = int((c > 0).sum())
     held = CGRankRLS(random_state=0).fit_pairs(X, i, j, **pairs)
     assert held.selection_ == f"{kept // 5} of {kept} preferences held out"

@@ -99,7 +99,8 @@ class PairJudge:
         mean = np.asarray(right / total)
         # sum of c^2 (right - mean)^2, multiplied out
         spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
-        error = np.sqrt(spread) / total
+        several = np.count_nonzero(self.weight * self.strength) > 1
+        error = np.sqrt(spread) / total if several else np.full(len(mean), np.nan)
         if not self.greater_is_better:
             mean = 1.0 - mean
         return Curve(mean, error, mean[None, :])
