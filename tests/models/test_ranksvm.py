@@ -168,6 +168,17 @@ def test_a_basis_of_all_items_is_exact_and_a_smaller_one_is_worse():
     np.testing.assert_allclose(centred(precomputed.predict(X @ X.T), qid), centred(linear.predict(X), qid), atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_many_rows_are_multiplied_in_blocks(dtype):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(4000, 20)), 2).astype(dtype)
+    X[:, 3] += 4096
+    y, qid = rng.integers(0, 4, 4000), np.repeat(np.arange(200), 20)
+    dense = RankSVM(0.1, tol=1e-10).fit(X, y, qid=qid)
+    same = RankSVM(0.1, tol=1e-10).fit(sparse.csr_array(X), y, qid=qid)
+    np.testing.assert_allclose(dense.coef_, same.coef_, atol=1e-6)
+
+
 def test_offsets_and_float32():
     X, y, qid = ranking_data(9, queries=10)
     reference = RankSVM(1.0, tol=1e-10).fit(X, y, qid=qid).coef_

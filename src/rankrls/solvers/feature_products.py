@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.solvers.feature_rows import feature_rows
+from rankrls.solvers.feature_rows import DenseRows, dense_block, feature_rows
 
 __all__ = ["FeatureProducts"]
+
+_SMALL = 1 << 16
+"""Entries of a dense matrix that is multiplied at once: threads would cost more than the product."""
 
 
 class FeatureProducts:
@@ -22,6 +25,8 @@ class FeatureProducts:
         self._rows = feature_rows(X, centred=True)
         self._all = np.arange(self._rows.n_items, dtype=np.intp)
         self.n_rows, self.n_features = self._rows.n_items, self._rows.n_features
+        small = isinstance(self._rows, DenseRows) and 0 < self.n_rows * self.n_features <= _SMALL
+        self._whole = dense_block(self._rows, self._all) if small else None  # type: ignore[arg-type]
 
     @property
     def X(self) -> Any:
@@ -30,8 +35,8 @@ class FeatureProducts:
 
     def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """``X w``, up to a constant."""
-        return self._rows.dot(self._all, w)
+        return self._rows.dot(self._all, w) if self._whole is None else np.asarray(self._whole @ w)
 
     def combine(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """``X'g`` of item values that sum to zero."""
-        return self._rows.combine(self._all, g)
+        return self._rows.combine(self._all, g) if self._whole is None else np.asarray(g @ self._whole)
