@@ -79,7 +79,7 @@ def problems(X, y, qid, w, graph):
 
 @pytest.mark.parametrize("n", [3, 30])
 @pytest.mark.parametrize(("name", "qid", "graph", "weighted"), CASES, ids=[c[0] for c in CASES])
-@pytest.mark.parametrize("rows", [4, 256])
+@pytest.mark.parametrize("rows", [4, 128])
 def test_equals_refits(name, qid, graph, weighted, n, rows, monkeypatch):
     monkeypatch.setattr(pair_holdout, "_ROWS", rows)
     X, y, w = data(n, weighted)

@@ -46,7 +46,7 @@ __all__ = [
     "tournament_wins",
 ]
 
-_ROWS = 256
+_ROWS = 128
 _ALONE = 1500
 
 Problem = PrimalProblem | DualProblem
@@ -176,8 +176,9 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
             begin, rows = task
             won = left.shares(begin, rows, plan.first_equal[rows])
             good = np.zeros(plan.m)
-            good[rows] = w[rows] * (won @ w[begin : rows.stop])
-            good[begin : rows.stop] += w[begin : rows.stop] * (w[rows] @ won)
+            columns = slice(begin, begin + won.shape[1])
+            good[rows] = w[rows] * (won @ w[columns])
+            good[columns] += w[columns] * (w[rows] @ won)
             return good
 
         good = np.sum(plan.over_blocks(count), axis=0)
@@ -202,10 +203,11 @@ def tournament_wins(problem: Problem, y: NDArray[np.float64], ridge: NDArray[np.
             begin, rows = task
             won = left.shares(begin, rows, np.arange(rows.start, rows.stop) - begin)
             wins = np.zeros(plan.m)
-            wins[rows] = won @ w[begin : rows.stop]
+            columns = slice(begin, begin + won.shape[1])  # the last row has no later one to meet
+            wins[rows] = won @ w[columns]
             met = np.full(rows.stop - begin, w[rows].sum())
             met[rows.start - begin :] -= np.cumsum(w[rows])
-            wins[begin : rows.stop] += met - w[rows] @ won
+            wins[columns] += met[: won.shape[1]] - w[rows] @ won
             return wins
 
         return plan.unsorted(np.sum(plan.over_blocks(count), axis=0))
@@ -336,9 +338,9 @@ class _Left:
         return cls(plan, smoother, residual, 1.0 - smoother.diagonal - u * u, 1.0 / root, tie)
 
     def shares(self, begin: int, rows: slice, limit: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Share of each pair won by the row, (rows, items from ``begin`` to the last row); 0 from ``limit`` on."""
+        """Share of each pair won by the row, (rows, items from ``begin`` to the largest limit); 0 from ``limit`` on."""
         plan = self.plan
-        H = self.smoother.block(rows, slice(begin, rows.stop))
+        H = self.smoother.block(rows, slice(begin, begin + int(limit.max())))
         _shares(H, rows.start, begin, limit, plan.y, self.slack, self.residual, self.scale, plan.same, self.tie)
         return H
 
@@ -363,13 +365,14 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
         B = graph.F.T @ B  # centring is its own square; a mixture is not
     # The intercept as one more column: the other queries' never meet.
     B = np.column_stack((B[plan.order], plan.intercept))
+    squares = B[:, :-1] ** 2
 
     def make(alpha: float) -> _Smoother:
         weight = np.append(1.0 / (s.values[alive] + alpha), 1.0)
         shrunk = B * weight
         return _Smoother(
             lambda z: np.asarray(shrunk[:, :-1] @ (B[:, :-1].T @ z)),
-            np.einsum("ij,ij->i", shrunk[:, :-1], B[:, :-1]),
+            squares @ weight[:-1],
             lambda rows, columns: np.asarray(shrunk[rows] @ B[columns].T),
             lambda i, j: np.einsum("ij,ij->i", shrunk[i], B[j]),
         )
