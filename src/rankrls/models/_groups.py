@@ -35,7 +35,7 @@ def group_blocks(data: TrainingData, groups: Any) -> list[Any]:
         codes = rows[layout.order[layout.starts[:-1]]]
         split = codes[layout.codes] != rows
         if split.any():
-            query = layout.ids[layout.codes[int(np.argmax(split))]]
+            query = layout.ids[layout.codes[[int(np.argmax(split))]]].tolist()[0]
             raise ValueError(
                 f"Query {query!r} lies in two groups; only whole queries can be held out: its items are compared with "
                 "each other."

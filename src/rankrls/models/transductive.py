@@ -199,7 +199,8 @@ def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArr
         row = int(np.flatnonzero(missing & (layout.codes == query))[0])
         if data.kept is not None:
             row = int(np.flatnonzero(data.kept)[row])
-        where = f"row {row}, in query {layout.ids[query]!r}, which has labels" if data.has_qid else f"row {row}"
+        name = layout.ids[query : query + 1].tolist()[0]
+        where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
         raise ValueError(
             f"Input y contains NaN: {where}. A query is scored in all its rows or in none; drop rows without a label "
             "from a scored query" + ("." if data.has_qid else ", or pass qid.")
