@@ -68,9 +68,9 @@ class RankBoost(Ranker):
     ----------
     n_estimators_ : int
         Stumps of the model. Fewer than asked for where validation data say so, or where ``stopped_`` says why.
-    features_, thresholds_, weights_ : ndarray of shape (n_estimators_,)
+    features_, thresholds_, weights_ : ndarray of shape (rounds,)
         ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
-    train_loss_ : ndarray of shape (n_estimators_,)
+    train_loss_ : ndarray of shape (rounds,)
         Mean of ``exp(-(f_i - f_j))`` over the training pairs, as they are weighed, after each round.
     feature_importances_ : ndarray of shape (n,)
         Sum of the absolute weights of each feature's stumps, as a share of all; zeros without stumps.
