@@ -140,7 +140,7 @@ class CGRankRLS(KernelRanker):
     >>> model = CGRankRLS(random_state=0).fit(X, y)
     >>> model.selection_
     '60 of 300 rows held out'
-    >>> model.validation_surface_.shape[0], model.validation_surface_.min() == model.best_score_
+    >>> model.validation_surface_.shape[0], bool(model.validation_surface_.min() == model.best_score_)
     (21, True)
     """
 

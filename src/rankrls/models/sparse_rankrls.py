@@ -117,8 +117,8 @@ class SparseRankRLS(BasisRanker, UpdatingRanker):
     >>> X, qid = rng.normal(size=(3000, 2)), np.repeat(np.arange(300), 10)
     >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=3000)
     >>> model = SparseRankRLS(alpha=0.1, n_basis=100).fit(X, y, qid=qid)
-    >>> model.dual_coef_.shape, round(model.score(X, y, qid=qid), 2)
-    ((100,), 0.95)
+    >>> model.dual_coef_.shape, model.score(X, y, qid=qid) > 0.9
+    ((100,), True)
     """
 
     _not_updatable = "it was fitted from pairs or by conjugate gradients. Start from a clone."
