@@ -83,3 +83,32 @@ def test_bad_input(model, files, refused, rankrls):
     rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
     refused("export", files / "q.skops", out, "--format", "solr", "--names", names, match="cannot know its query's")
     assert not out.exists()
+
+
+def test_no_command_writes_over_what_it_reads(model, files, refused, rankrls):
+    """A slip of the hand must not cost the data."""
+    train, test, names = files / "train.txt", files / "test.txt", files / "names.txt"
+    before = {path: path.read_bytes() for path in (train, test, names, model)}
+    (files / "link.txt").symlink_to(train)
+    refused("fit", train, "--model", train, match="would be overwritten")
+    refused("fit", train, "--model", files / "link.txt", match="would be overwritten")
+    refused("fit", train, "--test", test, "--model", test, match="would be overwritten")
+    refused("predict", model, test, "-o", test, match="would be overwritten")
+    refused("predict", model, test, "-o", model, match="would be overwritten")
+    refused("export", model, model, "--format", "solr", "--names", names, match="would be overwritten")
+    refused("export", model, names, "--format", "solr", "--names", names, match="would be overwritten")
+    rankrls("predict", model, test, "-o", files / "s.txt")
+    refused("compare", test, model, files / "s.txt", "--html", test, match="would be overwritten")
+    assert {path: path.read_bytes() for path in before} == before
+    assert rankrls("fit", train, "--model", model, "--quiet").status == 0  # an old model may be replaced
+
+
+def test_what_the_command_line_says_instead(model, files, refused, rankrls):
+    out = files / "out.json"
+    refused("export", model, out, "--format", "solr", match="Here: --names FILE")
+    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
+    names = files / "names.txt"
+    refused("export", files / "q.skops", out, "--format", "solr", "--names", names, match="--scale standard-all")
+    shown = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", model).out
+    assert "standard, by all training rows" in shown
+    assert "minmax, inside each query" in rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", model).out

@@ -227,3 +227,11 @@ def test_a_browser_shows_it_without_scrolling_sideways(report, tmp_path, width):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     picture = pyplot.imread(shot)[..., :3]
     assert (picture.reshape(-1, 3).max(axis=1) < 0.5).mean() > 0.005  # text and charts are there
+
+
+def test_refusals_name_the_ranking():
+    y, scores, qid = rankings(queries=4)
+    with pytest.raises(ValueError, match="must be a mapping from names"):
+        compare_rankings(y, list(scores.values()), qid=qid)
+    with pytest.raises(ValueError, match="ranking 'c': .*rows"):
+        compare_rankings(y, {**scores, "c": scores["c"][:5]}, qid=qid, measures=["map"])

@@ -127,8 +127,11 @@ def shortened(path: str) -> str:
     return path if len(path) <= _SHORT_PATH or len(parts) < 3 else str(Path("...", *parts[-2:]))
 
 
-def check_target(path: Path | str) -> None:
-    """Refuse, before any work is done, a file that could not be written after it."""
+def check_target(path: Path | str, *inputs: Path | str | None) -> None:
+    """Refuse, before any work is done, a file that could not be written after it, or that the command reads."""
+    for given in inputs:
+        if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
+            raise ValueError(f"{path} is read by this command and would be overwritten: name another file to write.")
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory, where a file should be written", str(path))

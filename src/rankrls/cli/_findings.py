@@ -80,7 +80,8 @@ def print_choice(report: Report, plan: Plan, trained: Trained) -> None:
         for name, v in chosen(plan, estimator).items()
     ]
     if plan.learning.scale != "none":
-        rows.append(["scale", f"{plan.learning.scale}, inside each query"])
+        where = "by all training rows" if plan.learning.scale.endswith("-all") else "inside each query"
+        rows.append(["scale", f"{plan.learning.scale.removesuffix('-all')}, {where}"])
     value = getattr(estimator, "best_score_", None)
     if value is None:
         report.print_table("Fitted", ["", ""], rows, left=2)

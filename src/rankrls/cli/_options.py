@@ -57,7 +57,11 @@ Train = Annotated[
 ]
 Vali = Annotated[
     Path | None,
-    typer.Option("--vali", metavar="FILE", help="Choose by these data. Without: exact leave-query-out on TRAIN."),
+    typer.Option(
+        "--vali",
+        metavar="FILE",
+        help="Choose by these data. Without: exact leave-query-out on TRAIN, or what --method can do instead.",
+    ),
 ]
 Kernel = Annotated[str, typer.Option("--kernel", metavar="NAME[,NAME]", help=f"{', '.join(KERNELS)}; or several.")]
 Gamma = Annotated[

@@ -68,7 +68,7 @@ def command(
         raise ValueError(f"{again} is named twice.")
     labels = _labels(paths)
     if html is not None:
-        check_target(html)
+        check_target(html, data, *paths)
     with limited_threads(threads):
         table, scores = _scores(data, paths, labels, report)
         from rankrls.comparison import compare_rankings

@@ -12,6 +12,10 @@ from rankrls.cli import _options as options
 from rankrls.cli._report import Report
 
 EXAMPLES = "Example: rankrls export m.skops model.json --format solr --names features.txt --name my_model"
+_HINTS = {
+    "columns without names": "Here: --names FILE, one name a line",
+    "scales by query": "Here: rankrls fit --scale standard-all or minmax-all",
+}
 FORMATS = ("solr", "elasticsearch", "opensearch", "vespa", "onnx", "json")
 
 Model = Annotated[
@@ -68,7 +72,7 @@ def command(
     from rankrls.persistence import load
 
     if output != "-":
-        check_target(output)
+        check_target(output, model, names, offset)
     loaded = load(model)
     arguments: dict[str, Any] = {"offset": _offset(offset, loaded, report)}
     if format != "onnx":
@@ -83,6 +87,9 @@ def command(
         exported = getattr(export, f"to_{format}")(loaded, name, **arguments)
     except ImportError as error:
         raise ValueError(str(error)) from None
+    except ValueError as error:
+        hint = next((hint for words, hint in _HINTS.items() if words in str(error)), None)
+        raise ValueError(f"{error} ({hint}.)" if hint else str(error)) from None
     if output != "-":
         exported.save(output)
     elif isinstance(exported.content, str):

@@ -79,7 +79,7 @@ def command(
     with _data.limited_threads(threads):
         files = _training.PairFiles(pairs, vali_pairs, test_pairs, ids)
         plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
-        _data.check_target(model)
+        _data.check_target(model, train, vali, test, pairs, vali_pairs, test_pairs)
         data = _training.read_data(
             report, {"train": train, "validation": vali, "test": test}, plan, everything, features
         )

@@ -43,7 +43,7 @@ def command(
 
     with limited_threads(threads):
         if output != "-":
-            check_target(output)
+            check_target(output, model, data)
         with report.working("loading", f"loading {model}"):
             info, loaded = read_info(model), load(model)
         table = read_for_model(

@@ -258,6 +258,10 @@ def compare_rankings(
     >>> [c.qid for c in report.changed("map", "good", "poor", top=1)]
     [3]
     """
+    if not isinstance(scores, Mapping):
+        raise ValueError(
+            f"scores must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {type(scores)}."
+        )
     names = tuple(str(name) for name in scores)
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
@@ -271,10 +275,12 @@ def compare_rankings(
     for given in measures:
         measure = resolve_measure(given, convention)
         name = given if isinstance(given, str) else str(measure)
-        values = {
-            who: next(iter(evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()))
-            for who, column in columns.items()
-        }
+        values = {}
+        for who, column in columns.items():
+            try:
+                (values[who],) = evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()
+            except ValueError as error:
+                raise ValueError(f"ranking {who!r}: {error}") from None
         rng = np.random.default_rng(random_state)
         options: dict[str, Any] = {
             "baseline": baseline,

@@ -104,9 +104,10 @@ def linear_scorer(
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
+        instead = "Fit with kernel='linear', or export" if kernel is not None else "Export"
         raise ValueError(
-            f"This {type(final).__name__} is not linear ({why}), and this format holds one weight a feature. Fit with "
-            "kernel='linear', or export to ONNX (to_onnx), which holds any model whose kernel has a formula."
+            f"This {type(final).__name__} is not linear ({why}), and this format holds one weight a feature. {instead} "
+            "to ONNX (to_onnx)."
         )
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     if target is None and len(coef) > 1:
