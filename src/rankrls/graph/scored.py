@@ -288,7 +288,7 @@ class ScoredGraph(Graph):
             self.weights[self.order, None] * (columns if self.is_contiguous else columns[self.order]),
             self.group_starts,
         )
-        return np.asarray((sums / self.group_weight[:, None]).reshape((-1, *V.shape[1:])))
+        return np.asarray((sums / self.group_weight[:, None]).reshape((len(sums), *V.shape[1:])))
 
     def query_means(self, group_means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted mean of each query, from the means of its groups, (q, ...)."""

@@ -130,7 +130,8 @@ class PathRanker(KernelRanker):
         check_is_fitted(self)
         X = check_features(self, X, kernel=self._kernel_in_use())
         taken, coefficients = self.path_.merged()
-        kernel = self._kernel_ if self.dictionary == "kernel" else None
+        fitted_kernel = hasattr(self, "X_fit_") or self._kernel_.name == "precomputed"
+        kernel = self._kernel_ if fitted_kernel else None  # what was fitted, whatever the parameters are now
         return expanded(kernel, X, getattr(self, "X_fit_", None), taken, np.ascontiguousarray(coefficients.T))
 
     def _check_pursuit(self) -> None:
@@ -170,6 +171,10 @@ class PathRanker(KernelRanker):
         )
         centres = sparse.csr_array(centres) if sparse.issparse(centres) else centres
         check_finite_features(centres, None, "centers")
+        names = getattr(self.centers, "columns", getattr(self.centers, "column_names", None))
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and [str(name) for name in names] != list(known):
+            raise ValueError("The columns of centers are not those of X, in their order; they need the same names.")
         if centres.shape[1] != X.shape[1]:
             raise ValueError(f"centers have {centres.shape[1]} features but X has {X.shape[1]}.")
         return centres

@@ -72,7 +72,7 @@ class CGRankRLS(KernelRanker):
     verbose : int or callable, default=0
         1 writes a line of progress on standard error now and then. A callable is given a named tuple (iteration,
         max_iter, running, alpha, n_iter, score, residual) after each iteration.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         Draws what is held out with ``cv=None``.
 
     Attributes
@@ -161,7 +161,7 @@ class CGRankRLS(KernelRanker):
         balance: str = "examples",
         regression_weight: float = 0.0,
         verbose: Any = 0,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.alphas = alphas
         self.selection = selection

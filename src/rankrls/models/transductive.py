@@ -90,6 +90,9 @@ class TransductiveRankRLS(KernelRanker):
 
     transduction_: NDArray[np.float64]
 
+    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
+    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
+
     def __init__(
         self,
         alpha: float = 1.0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,12 +87,18 @@ def _pack_value(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
         plain = all(type(v) in _PLAIN for v in value)
         return {_MARK: "values", "values": json.dumps(value.tolist())} if plain else value
+    if type(value) is slice:
+        return {_MARK: "slice", "ends": [value.start, value.stop, value.step]}
+    if type(value) in (tuple, list) and any(type(inside) in (slice, dict, tuple, list) for inside in value):
+        return type(value)(_pack_value(inside) for inside in value)
     if type(value) is dict:
         return {key: _pack_value(inside) for key, inside in value.items()}
     return value
 
 
 def _unpack_value(value: Any) -> Any:
+    if type(value) in (tuple, list) and any(type(inside) in (dict, tuple, list) for inside in value):
+        return type(value)(_unpack_value(inside) for inside in value)
     if not isinstance(value, dict):
         return value
     if _MARK in value:
@@ -145,7 +152,12 @@ def _unpack_values(value: dict[str, Any]) -> np.ndarray[Any, Any]:
     return out
 
 
-_UNPACK = {"csr": _unpack_csr, "queries": _unpack_queries, "values": _unpack_values}
+_UNPACK: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "csr": _unpack_csr,
+    "queries": _unpack_queries,
+    "slice": lambda value: slice(*value["ends"]),
+    "values": _unpack_values,
+}
 
 
 def _pack_id(value: Any) -> Any:

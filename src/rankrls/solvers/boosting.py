@@ -111,7 +111,7 @@ class LevelWeights(PairWeights):
         )
 
     def potentials(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        if np.ptp(f) > _WIDE:
+        if np.abs(f).max(initial=0.0) > _WIDE:
             f = self._centred(f)
             if np.abs(f).max() > 0.5 * _WIDEST:
                 return np.zeros(len(f)), 0.0

@@ -78,7 +78,7 @@ class BasisColumns:
         """How many blocks to work on at once, each with a Gram matrix of its own; 1 leaves the threads to BLAS."""
         columns = self.shape[1]
         each = 8 * (columns**2 + self.block_rows * columns)
-        threads = min(n_threads(), _MOST_BYTES // each)
+        threads = min(n_threads(), _MOST_BYTES // max(each, 1))
         return int(threads) if 2 * threads >= n_threads() else 1
 
     def block(self, rows: Rows) -> NDArray[np.float64]:

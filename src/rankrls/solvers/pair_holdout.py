@@ -423,10 +423,11 @@ def _equal_items(problem: Problem) -> NDArray[np.intp]:
     s = problem.spectrum if problem.C is None else None
     C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
     assert C is not None
-    norms = C.diagonal()
+    root = np.sqrt(problem.graph.weights)  # type: ignore[union-attr]  # rows of F X are scaled by it, features are not
+    norms = C.diagonal() / root**2
     same = np.arange(len(C), dtype=np.intp)
     for piece in row_slices(0, len(C), _ROWS):
         total = norms[piece, None] + norms
-        distance = total - 2.0 * C[piece]  # squared, between the items' features
+        distance = total - 2.0 * C[piece] / (root[piece, None] * root)  # squared, between the items' features
         same[piece] = (distance <= 1e-13 * total).argmax(axis=1)  # the first item at no distance, at the latest itself
     return same

@@ -29,7 +29,7 @@ __all__ = ["LOSSES", "HingeProblem", "basis_features"]
 LOSSES = ("squared_hinge", "hinge")
 _FEW_FEATURES = 1024
 """Up to here RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
-_FAR = 1e300
+_FAR = 1e100
 """A margin that every pair misses."""
 _ROWS = 2048
 

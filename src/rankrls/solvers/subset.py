@@ -76,7 +76,7 @@ class Basis:
         Raises
         ------
         ValueError
-            Where ``K_RR`` is not positive semidefinite.
+            Where ``K_RR`` is not positive semidefinite, or zero.
         """
         if kernel.is_linear and K is None:
             return cls._linear(kernel, items)
@@ -106,6 +106,13 @@ class Basis:
         U, s, Vt = linalg.svd(Z.astype(np.float64), full_matrices=False, check_finite=False)
         alive = s > max(Z.shape) * np.finfo(np.float64).eps * s.max(initial=0.0)
         return cls(kernel, items, U[:, alive] / s[alive], True, np.ascontiguousarray(Vt[alive].T))
+
+    def __post_init__(self) -> None:
+        if self.to_items.shape[1] == 0:
+            raise ValueError(
+                "All items of the basis are zero under this kernel, and so is every function over them. Choose other "
+                "items (basis_indices, a larger n_basis, another random_state)."
+            )
 
     @property
     def size(self) -> int:

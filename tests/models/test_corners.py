@@ -1,0 +1,135 @@
+"""Corners in which a model once went wrong, each against another form of itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.model_selection import GroupKFold, cross_validate
+
+from rankrls import (
+    CGRankRLS,
+    CoRankingPursuit,
+    RankingPursuit,
+    RankRLS,
+    RankSVM,
+    RankSVMCV,
+    SparseRankRLS,
+    TransductiveRankRLS,
+    load,
+    save,
+)
+from rankrls._queries import query_layout
+from rankrls.graph import ScoredGraph
+from rankrls.metrics import disagreement_error
+from rankrls.model_selection import leave_pair_out
+from rankrls.solvers.boosting import LevelWeights
+from tests.models.oracles import ranking_data
+
+X, Y, QID = ranking_data(5, queries=20)
+
+
+def test_no_columns_are_a_product_too():
+    graph = ScoredGraph.from_labels(Y, QID, ties="exclude")
+    nothing = np.zeros((len(Y), 0))
+    for operator in (graph.L, graph.F, graph.F.T):
+        assert (operator @ nothing).shape == nothing.shape
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("density", [0.02, 0.05])
+def test_ranksvm_on_features_of_low_density(loss, density):
+    noise = sparse.random_array((len(Y), 40), density=density, format="csr", rng=np.random.default_rng(1))
+    S = sparse.csr_array(sparse.hstack(((Y * (np.arange(len(Y)) % 7 == 0))[:, None], noise)))
+    models = [RankSVM(loss=loss, tol=1e-8).fit(Z, Y, qid=QID) for Z in (S, S.toarray())]
+    np.testing.assert_allclose(models[0].predict(S), models[1].predict(S), atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-5])
+def test_ranksvm_ranks_however_small_its_weights(loss, scale):
+    """In value w = 0 is nearly optimal there, in its ranking it is not."""
+    model = RankSVM(loss=loss).fit(scale * X, Y, qid=QID)
+    assert np.linalg.norm(model.coef_) > 0.0
+    tight = RankSVM(loss=loss, tol=1e-10).fit(scale * X, Y, qid=QID)
+    distance = np.linalg.norm(model.coef_ - tight.coef_)
+    assert distance <= 0.5 * np.linalg.norm(tight.coef_)
+    errors = [disagreement_error(Y, m.predict(X), qid=QID) for m in (model, tight)]
+    assert errors[0] == pytest.approx(errors[1], abs=0.05)
+
+
+def test_contradictory_preferences_still_end():
+    model = RankSVM(loss="hinge").fit_pairs(np.eye(3), [0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 0])
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-6)
+
+
+def test_weighted_pairs_of_different_items_are_no_ties():
+    x = np.array([1.0, 2.0, -3.0, -2.0, -1.0, 4.0])[:, None]
+    y, w = [1.0, 2.0, 0.0, -1.0, 0.5, 0.3], [4.0, 1.0, 1.0, 2.0, 3.0, 1.0]
+    found = [
+        leave_pair_out(RankRLS(solver=solver), x, y, sample_weight=w, pairs=[(1, 0)]) for solver in ("primal", "dual")
+    ]
+    assert found[0].differences[0] == pytest.approx(0.1108, abs=1e-3)
+    np.testing.assert_allclose(found[1].differences, found[0].differences)
+    assert found[1].score == pytest.approx(found[0].score)
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+def test_a_linear_basis_of_zeros_is_refused(solver):
+    Z, y = np.r_[np.zeros((2, 2)), np.ones((3, 2))], np.arange(5.0)
+    with pytest.raises(ValueError, match="All items of the basis are zero under this kernel"):
+        SparseRankRLS(kernel="linear", basis_indices=[0, 1], solver=solver).fit(Z, y)
+
+
+def test_boosting_does_not_see_a_common_offset():
+    weights = LevelWeights.build(np.array([0.0, 1.0, 1.0, 2.0]), query_layout(None, 4))
+    f = np.array([0.3, -0.2, 0.1, 0.0])
+    wanted, total = weights.potentials(f)
+    for offset in (90.0, 720.0, -760.0):
+        found, moved = weights.potentials(f + offset)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        assert moved == pytest.approx(total)
+
+
+def test_automatic_cs_of_preferences_do_not_overflow():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 3))
+    pairs = rng.choice(40, size=(60, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    winners, losers = np.where((Z[pairs[:, 0], 0] > Z[pairs[:, 1], 0])[:, None], pairs, pairs[:, ::-1]).T
+    assert RankSVMCV().fit_pairs(Z, winners, losers).best_score_ < 0.1
+
+
+def test_centres_with_other_columns_are_refused():
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    with pytest.raises(ValueError, match="columns of centers are not those of X"):
+        RankingPursuit(4, centers=frame[list("cba")].iloc[:10]).fit(frame, Y, qid=QID)
+    RankingPursuit(4, centers=frame.iloc[:10]).fit(frame, Y, qid=QID)
+
+
+def test_stages_of_a_model_whose_parameters_were_changed():
+    model = RankingPursuit(3).fit(X, Y, qid=QID)
+    stages = list(model.staged_predict(X))
+    model.set_params(dictionary="features", kernel="linear")
+    np.testing.assert_array_equal(list(model.staged_predict(X)), stages)
+
+
+def test_views_by_slices_are_saved(tmp_path):
+    n = X.shape[1]
+    model = CoRankingPursuit(3, views=(slice(0, n // 2), {"features": slice(n // 2, n)})).fit(X, Y, qid=QID)
+    save(model, tmp_path / "m.skops")
+    again = load(tmp_path / "m.skops")
+    assert again.views == model.views
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_groups_of_a_splitter_stay_with_the_splitter():
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            TransductiveRankRLS(), X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID}, error_score="raise"
+        )
+    assert (found["test_score"] > 0.5).all()
+
+
+def test_conjugate_gradients_hold_out_the_same_queries_every_time():
+    assert len({CGRankRLS().fit(X, Y, qid=QID).alpha_ for _ in range(3)}) == 1
