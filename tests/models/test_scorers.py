@@ -121,6 +121,15 @@ def test_pipelines_that_scale_inside_queries():
         assert value == pytest.approx(average_precision(Y[test], scores, qid=QID[test]))
 
 
+@pytest.mark.usefixtures("routing")
+def test_searched_pipelines_that_scale_inside_queries():
+    scaler = QueryStandardScaler().set_fit_request(qid=True).set_transform_request(qid=True)
+    scorer = make_ranking_scorer("map")
+    search = GridSearchCV(make_pipeline(scaler, RankRLS()), {"rankrls__alpha": [0.1, 1.0]}, cv=FOLDS, scoring=scorer)
+    search.fit(X, Y, qid=QID)
+    assert scorer(search, X, Y, qid=QID) == scorer(search.best_estimator_, X, Y, qid=QID)
+
+
 def test_without_routing_there_is_an_error_and_no_silent_default():
     scorer = make_ranking_scorer("map")
     model = RankRLS().fit(X, Y, qid=QID)

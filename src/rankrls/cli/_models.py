@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from rankrls.cli import _options
 from rankrls.cli._methods import method_of
 from rankrls.metrics import resolve_measure
+from rankrls.metrics._scorer import predict_by_query
 
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
@@ -122,19 +123,14 @@ def n_features_of(model: Any) -> int:
 
 def model_scores(model: Any, table: LetorTable) -> NDArray[np.float64]:
     """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
-    if not isinstance(model, Pipeline):
-        return np.asarray(model.predict(table.X))
-    X: Any = table.X
-    for _, step in model.steps[:-1]:
-        if step is None or step == "passthrough":
-            continue
-        if not getattr(step, "fitted_with_qid_", False):
-            X = step.transform(X)
-        elif table.qid is None:
-            raise ValueError(f"{table.path}: the model scales features inside each query, so every line needs a qid.")
-        else:
-            X = step.transform(X, qid=table.qid)
-    return np.asarray(final_step(model).predict(X))
+    if table.qid is None and scales_by_query(model):
+        raise ValueError(f"{table.path}: the model scales features inside each query, so every line needs a qid.")
+    return np.asarray(predict_by_query(model, table.X, table.qid))
+
+
+def scales_by_query(model: Any) -> bool:
+    """Whether the model cannot score a row without the others of its query."""
+    return isinstance(model, Pipeline) and any(getattr(step, "fitted_with_qid_", False) for _, step in model.steps)
 
 
 def one_score_a_row(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure
 from rankrls.metrics._resolve import resolve_measure
 
-__all__ = ["RankingScorer", "make_ranking_scorer"]
+__all__ = ["RankingScorer", "make_ranking_scorer", "predict_by_query"]
 
 
 class RankingScorer:
@@ -46,8 +46,7 @@ class RankingScorer:
                 "cross_validate, or qid=qid to the fit of a search."
             )
         labels = check_labels(y)
-        predicted = np.asarray(estimator.predict(X) if qid is None else _predict(estimator, X, qid))
-        scores = check_scores(predicted, len(labels))
+        scores = check_scores(np.asarray(predict_by_query(estimator, X, qid)), len(labels))
         weights = check_weights(sample_weight, len(labels)) if self.measure.uses_sample_weight else None
         layout = query_layout(qid, len(labels))
         value = float(value_of(self.measure, labels, scores, layout, weights, None, False))
@@ -103,12 +102,17 @@ def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> Ranki
     return RankingScorer(resolve_measure(measure, convention))
 
 
-def _predict(estimator: Any, X: Any, qid: Any) -> Any:
-    """``predict``, with qid where a step of a pipeline scales by query and asks for it."""
-    if not isinstance(estimator, Pipeline):
-        return estimator.predict(X)
-    for _, step in estimator.steps[:-1]:
+def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
+    """``predict``, where each step of a pipeline that scales by query gets qid, inside a search too.
+
+    ``Pipeline.predict`` cannot: it hands qid to its steps with metadata routing only.
+    """
+    if hasattr(model, "best_estimator_"):
+        return predict_by_query(model.best_estimator_, X, qid)
+    if not isinstance(model, Pipeline):
+        return model.predict(X)
+    for _, step in model.steps[:-1]:
         if step is None or step == "passthrough":
             continue
         X = step.transform(X, qid=qid) if getattr(step, "fitted_with_qid_", False) else step.transform(X)
-    return estimator.steps[-1][1].predict(X)
+    return predict_by_query(model.steps[-1][1], X, qid)
