@@ -45,6 +45,23 @@ def test_every_format(engine, model, files, rankrls, rows):
     assert scores.min() == pytest.approx(max(1.0, predicted.min()), abs=1e-5)
 
 
+def test_the_offsets_file_is_read_as_the_training_data_were(files, rankrls, rows, letor):
+    """Both files count features from 0, but only the training data name feature 0."""
+    X, y, qid = rows(1)
+    text = letor(files / "one.txt", X, y, qid).read_text()
+    for number in range(1, X.shape[1] + 1):
+        text = text.replace(f" {number}:", f" {number - 1}:")
+    (files / "zero.txt").write_text(text)
+    (files / "items.txt").write_text("0 qid:1 1:9 4:-9\n0 qid:1 1:8 2:3\n")
+    (files / "names.txt").write_text("\n".join(NAMES) + "\n")
+    rankrls("fit", files / "zero.txt", "-m", files / "z.skops", "--quiet")
+    options = ("--format", "json", "--names", files / "names.txt", "--offset", files / "items.txt")
+    found = json.loads(rankrls("export", files / "z.skops", "-", *options).out)
+    predicted = load(files / "z.skops").predict([[0.0, 9.0, 0.0, 0.0, -9.0], [0.0, 8.0, 3.0, 0.0, 0.0]])
+    assert found["constant"] == pytest.approx(1.0 - predicted.min())
+    assert found["constant"] > 2.0
+
+
 def test_to_standard_output_and_folded(model, files, rankrls):
     common = ("--format", "solr", "--names", files / "names.txt")
     result = rankrls("export", model, "-", *common, "--fold", "--store", "s", "--quiet")
@@ -72,6 +89,9 @@ def test_bad_input(model, files, refused, rankrls):
     refused("export", model, out, "--format", "vespa", "--store", "s", match="--store means nothing")
     refused("export", model, out, "--format", "solr", "--phase", "first-phase", match="--phase means nothing")
     refused("export", model, out, "--format", "json", "--names", names, "--offset", "lots", match="a number or a file")
+    refused(
+        "export", model, out, "--format", "json", "--names", names, "--offset", "nan", match="--offset must be a finite"
+    )
     refused("export", model, files / "no" / "out", "--format", "json", "--names", names, match="no")
     bad = files / "bad.txt"
     bad.write_text("a\n\nc\nd\ne\n")
@@ -108,7 +128,9 @@ def test_what_the_command_line_says_instead(model, files, refused, rankrls):
     refused("export", model, out, "--format", "solr", match="Here: --names FILE")
     rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
     names = files / "names.txt"
-    refused("export", files / "q.skops", out, "--format", "solr", "--names", names, match="--scale standard-all")
+    export = ("export", files / "q.skops", out, "--format", "solr", "--names", names)
+    refused(*export, match="--scale standard-all")
+    refused(*export, "--offset", files / "test.txt", match="--scale standard-all")
     shown = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", model).out
     assert "standard, by all training rows" in shown
     assert "minmax, inside each query" in rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", model).out

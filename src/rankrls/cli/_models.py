@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls.cli import _options
+from rankrls.cli._data import Queries, read_for_model
 from rankrls.cli._methods import method_of
+from rankrls.cli._report import Report
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
 
-__all__ = ["Learning", "final_step", "model_scores", "n_features_of", "one_score_a_row"]
+__all__ = ["Learning", "StoredModel", "final_step", "load_model", "with_scaler"]
 
 _OF_ALL = ("scale", "metric", "convention", "method", "own")
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -115,28 +118,60 @@ def final_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def n_features_of(model: Any) -> int:
-    """Features that a model or pipeline takes."""
+@dataclass(frozen=True)
+class StoredModel:
+    """A model as its file has it: how it reads data, and what it makes of them.
+
+    Attributes
+    ----------
+    model : Any
+        The estimator, or a pipeline that ends in one.
+    n_features : int
+        Features that it takes.
+    zero_based : bool or "auto"
+        Whether the training data counted features from 0; "auto" where the file does not say.
+    """
+
+    model: Any
+    n_features: int
+    zero_based: Any
+
+    @property
+    def by_query(self) -> bool:
+        """Whether its scores can be compared inside a query only."""
+        return bool(getattr(final_step(self.model), "_fitted_with_qid", False))
+
+    def read(self, path: Path, report: Report, *, queries: Queries) -> LetorTable:
+        """A file's rows, with the columns that the model was fitted on."""
+        return read_for_model(path, report, queries=queries, n_features=self.n_features, zero_based=self.zero_based)
+
+    def scores(self, table: LetorTable) -> NDArray[np.float64]:
+        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
+        if table.qid is None and scales_by_query(self.model):
+            raise ValueError(f"{table.path}: the model scales features inside each query, so every line needs a qid.")
+        return np.asarray(predict_by_query(self.model, table.X, table.qid))
+
+    def one_score_a_row(self, table: LetorTable) -> NDArray[np.float64]:
+        """The same of a model with one target, (m,)."""
+        scores = self.scores(table)
+        if scores.ndim == 1:
+            return scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        raise ValueError(f"The model gives {scores.shape[1]} scores a row, one for each target; judging needs one.")
+
+
+def load_model(path: Path, report: Report) -> StoredModel:
+    """Load a model file."""
+    from rankrls.persistence import load, read_info
+
+    with report.working("loading", f"loading {path}"):
+        given, model = read_info(path)["given"], load(path)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    return int(next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_")))
-
-
-def model_scores(model: Any, table: LetorTable) -> NDArray[np.float64]:
-    """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
-    if table.qid is None and scales_by_query(model):
-        raise ValueError(f"{table.path}: the model scales features inside each query, so every line needs a qid.")
-    return np.asarray(predict_by_query(model, table.X, table.qid))
+    n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
+    return StoredModel(model, int(n_features), given.get("zero_based", "auto"))
 
 
 def scales_by_query(model: Any) -> bool:
     """Whether the model cannot score a row without the others of its query."""
     return isinstance(model, Pipeline) and any(getattr(step, "fitted_with_qid_", False) for _, step in model.steps)
-
-
-def one_score_a_row(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of a model with one target."""
-    if scores.ndim == 1:
-        return scores
-    if scores.shape[1] == 1:
-        return scores[:, 0]
-    raise ValueError(f"The model gives {scores.shape[1]} scores a row, one for each target; judging needs one.")

@@ -100,10 +100,9 @@ def _labels(paths: list[Path]) -> list[str]:
 
 def _scores(data: Path, paths: list[Path], labels: list[str], report: Report) -> tuple[Any, dict[str, Any]]:
     """The file, and each model's scores of its rows."""
-    from rankrls.cli._data import read, read_for_model
-    from rankrls.cli._models import model_scores, n_features_of, one_score_a_row
+    from rankrls.cli._data import read
+    from rankrls.cli._models import load_model
     from rankrls.cli.evaluate import read_scores
-    from rankrls.persistence import load, read_info
 
     table, scores, shape = None, {}, None
     for path, label in zip(paths, labels, strict=True):
@@ -113,15 +112,13 @@ def _scores(data: Path, paths: list[Path], labels: list[str], report: Report) ->
             if len(scores[label]) != table.n_rows:
                 raise ValueError(f"{path} has {len(scores[label])} scores, but {data} has {table.n_rows} rows.")
             continue
-        with report.working("loading", f"loading {path}"):
-            info, model = read_info(path), load(path)
-        wanted = (n_features_of(model), info["given"].get("zero_based", "auto"))
-        if shape != wanted:  # models of the same training data share one reading
-            table = read_for_model(data, report, queries="required", n_features=wanted[0], zero_based=wanted[1])
-            shape = wanted
+        stored = load_model(path, report)
+        if shape != (stored.n_features, stored.zero_based):  # models of the same training data share one reading
+            table = stored.read(data, report, queries="required")
+            shape = (stored.n_features, stored.zero_based)
         assert table is not None
         with report.working("scoring", f"scoring by {path}"):
-            scores[label] = one_score_a_row(model_scores(model, table))
+            scores[label] = stored.one_score_a_row(table)
     return table, scores
 
 

@@ -144,27 +144,17 @@ def _judge_pairs(
 
 
 def _from_model(files: list[Path], queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:
-    from rankrls.cli._data import read_for_model
-    from rankrls.cli._models import final_step, model_scores, n_features_of, one_score_a_row
-    from rankrls.persistence import load, read_info
+    from rankrls.cli._models import load_model
 
     if len(files) != 2:
         raise ValueError("evaluate needs MODEL and DATA, or --scores FILE and DATA (see rankrls evaluate --help).")
     path, data = files
-    with report.working("loading", f"loading {path}"):
-        info, model = read_info(path), load(path)
-    by_query = bool(getattr(final_step(model), "_fitted_with_qid", False))
-    if queries == "ignored" and by_query:
+    stored = load_model(path, report)
+    if queries == "ignored" and stored.by_query:
         raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
-    table = read_for_model(
-        data,
-        report,
-        queries=queries,
-        n_features=n_features_of(model),
-        zero_based=info["given"].get("zero_based", "auto"),
-    )
+    table = stored.read(data, report, queries=queries)
     with report.working("scoring", "scoring"):
-        return table, one_score_a_row(model_scores(model, table)), by_query
+        return table, stored.one_score_a_row(table), stored.by_query
 
 
 def _from_file(files: list[Path], scores: Path, queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:

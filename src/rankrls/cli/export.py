@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankrls.cli import _options as options
 from rankrls.cli._report import Report
+
+if TYPE_CHECKING:
+    from rankrls.cli._models import StoredModel
 
 EXAMPLES = "Example: rankrls export m.skops model.json --format solr --names features.txt --name my_model"
 _HINTS = {
@@ -69,12 +73,12 @@ def command(
     given: dict[str, Any] = {"--names": names, "--store": store, "--target": target, "--fold": fold or None}
     _check_meaning(format, given, phase)
     from rankrls.cli._data import check_target
-    from rankrls.persistence import load
+    from rankrls.cli._models import load_model
 
     if output != "-":
         check_target(output, model, names, offset)
-    loaded = load(model)
-    arguments: dict[str, Any] = {"offset": _offset(offset, loaded, report)}
+    stored = load_model(model, report)
+    arguments: dict[str, Any] = {}
     if format != "onnx":
         arguments |= {"feature_names": _names(names), "target": target, "scaler": "fold" if fold else "beside"}
     if format == "solr":
@@ -84,7 +88,8 @@ def command(
     from rankrls import export
 
     try:
-        exported = getattr(export, f"to_{format}")(loaded, name, **arguments)
+        arguments["offset"] = _offset(offset, stored, report)
+        exported = getattr(export, f"to_{format}")(stored.model, name, **arguments)
     except ImportError as error:
         raise ValueError(str(error)) from None
     except ValueError as error:
@@ -125,19 +130,22 @@ def _names(path: Path | None) -> list[str] | None:
     return [line.strip() for line in lines]
 
 
-def _offset(text: str | None, model: Any, report: Report) -> float | None:
+def _offset(text: str | None, stored: StoredModel, report: Report) -> float | None:
     """A number, or what makes the scores of a file's items positive."""
     if text is None:
         return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        pass
-    from rankrls.cli._data import read_for_model
-    from rankrls.cli._models import model_scores, n_features_of
+        value = None
+    if value is not None:
+        if not math.isfinite(value):
+            raise ValueError(f"--offset must be a finite number or a file of items; got {text!r}.")
+        return value
+    from rankrls.export import positive_offset
 
     path = Path(text)
     if not path.exists():
         raise ValueError(f"--offset must be a number or a file of items; {text!r} is neither.")
-    table = read_for_model(path, report, queries="optional", n_features=n_features_of(model), zero_based="auto")
-    return max(0.0, 1.0 - float(model_scores(model, table).min()))
+    table = stored.read(path, report, queries="optional")
+    return positive_offset(stored.model, table.X)

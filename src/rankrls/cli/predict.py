@@ -37,24 +37,16 @@ def command(
     separated by tabs.
     """
     report = Report(False, verbose, quiet)
-    from rankrls.cli._data import check_target, limited_threads, read_for_model
-    from rankrls.cli._models import model_scores, n_features_of
-    from rankrls.persistence import load, read_info
+    from rankrls.cli._data import check_target, limited_threads
+    from rankrls.cli._models import load_model
 
     with limited_threads(threads):
         if output != "-":
             check_target(output, model, data)
-        with report.working("loading", f"loading {model}"):
-            info, loaded = read_info(model), load(model)
-        table = read_for_model(
-            data,
-            report,
-            queries="optional",
-            n_features=n_features_of(loaded),
-            zero_based=info["given"].get("zero_based", "auto"),
-        )
+        stored = load_model(model, report)
+        table = stored.read(data, report, queries="optional")
         with report.working("scoring", "scoring"):
-            scores = model_scores(loaded, table)
+            scores = stored.scores(table)
     text = _lines(scores)
     if output == "-":
         sys.stdout.write(text)

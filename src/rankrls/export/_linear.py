@@ -243,6 +243,11 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     float
         ``max(0, margin - least score)``.
 
+    Raises
+    ------
+    ValueError
+        For a pipeline that scales by query or has another step that no export holds, and where X is empty.
+
     Examples
     --------
     >>> from rankrls import RankRLS
@@ -251,6 +256,7 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
     4.0
     """
+    affine_steps(model, int(final_model(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
         raise ValueError("X is empty: there are no scores to make positive.")
