@@ -261,7 +261,10 @@ def test_refusals_say_what_to_do():
     refused(linear, "no Vespa rank feature", export=to_vespa, feature_names=["a b", *"cdef"])
     refused(linear, "phase must be one of", export=to_vespa, phase="third-phase")
     refused(linear, "cannot be a rank profile's name", export=to_vespa, name="my profile")
-    refused(linear, "name of the offset", feature_names=[*NAMES[:4], "rankrls_offset"], offset=1.0)
+    for engine in (to_solr, to_elasticsearch, to_opensearch):
+        taken = [*NAMES[:4], "rankrls_offset"]
+        refused(linear, "name of the offset", export=engine, feature_names=taken, offset=1.0)
+        refused(linear, "constant of 1e\\+60, which does not fit into float32", export=engine, offset=1e60)
     X = X.to_numpy()
     by_query = QueryStandardScaler().fit(X, qid=qid)
     refused(make_pipeline(by_query, linear), "cannot know its query's other documents.*StandardScaler, MinMaxScaler")

@@ -72,6 +72,28 @@ class LinearScorer:
             unit_range=False,
         )
 
+    def with_offset_feature(self) -> LinearScorer:
+        """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
+        if OFFSET_FEATURE in self.names:
+            raise ValueError(f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset.")
+        if abs(self.constant) > np.finfo(np.float32).max:
+            raise ValueError(
+                f"The offset makes a constant of {self.constant:.6g}, which does not fit into float32, in which search "
+                "engines compute."
+            )
+        return replace(
+            self,
+            names=(*self.names, OFFSET_FEATURE),
+            weights=np.append(self.weights, self.constant),
+            centres=np.append(self.centres, 0.0),
+            spreads=np.append(self.spreads, 1.0),
+            constant=0.0,
+        )
+
+    def weight_of(self) -> dict[str, float]:
+        """Weights by the features' names."""
+        return dict(zip(self.names, self.weights.tolist(), strict=True))
+
     def in_single_precision(self) -> None:
         """Refuse numbers that float32 cannot hold; the engines compute in it."""
         with np.errstate(over="ignore"):

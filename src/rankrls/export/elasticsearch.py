@@ -116,16 +116,13 @@ def _export(
     target: int | None,
 ) -> Exported:
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    weights = {feature: float(w) for feature, w in zip(scorer.names, scorer.weights, strict=True)}
     notes = [
         *scorer.notes(),
         "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
         "not match a document has the value 0.",
     ]
     if offset is not None:
-        if OFFSET_FEATURE in weights:
-            raise ValueError(f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset.")
-        weights[OFFSET_FEATURE] = scorer.constant
+        scorer = scorer.with_offset_feature()
         notes.append(
             f"Define {OFFSET_FEATURE} in the feature set: "
             f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
@@ -135,7 +132,7 @@ def _export(
         notes.append(
             f"The engine's linear model has no intercept and its scores must not be negative: see offset.{shift}"
         )
-    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
+    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
     normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
     if normalizers:
         inner["feature_normalizers"] = normalizers

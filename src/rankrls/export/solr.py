@@ -85,17 +85,9 @@ def to_solr(
     <BLANKLINE>
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    features: list[dict[str, Any]] = []
-    for j, feature in enumerate(scorer.names):
-        norm = _normalizer(scorer, j)
-        features.append({"name": feature} if norm is None else {"name": feature, "norm": norm})
-    weights = {feature: float(w) for feature, w in zip(scorer.names, scorer.weights, strict=True)}
     notes = list(scorer.notes())
     if offset is not None:
-        if OFFSET_FEATURE in weights:
-            raise ValueError(f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset.")
-        features.append({"name": OFFSET_FEATURE})
-        weights[OFFSET_FEATURE] = scorer.constant
+        scorer = scorer.with_offset_feature()
         notes.append(
             f"Define {OFFSET_FEATURE} in the feature store: "
             f'{{"name": "{OFFSET_FEATURE}", "class": "{_PACKAGE}.feature.ValueFeature", "params": {{"value": 1}}}}.'
@@ -105,10 +97,14 @@ def to_solr(
             f"Solr's linear model has no intercept: its scores are those of predict {-scorer.constant:+.6g}, which "
             "changes no order."
         )
+    features: list[dict[str, Any]] = []
+    for j, feature in enumerate(scorer.names):
+        norm = _normalizer(scorer, j)
+        features.append({"name": feature} if norm is None else {"name": feature, "norm": norm})
     value: dict[str, Any] = {"class": f"{_PACKAGE}.model.LinearModel", "name": name}
     if store is not None:
         value["store"] = store
-    value |= {"features": features, "params": {"weights": weights}}
+    value |= {"features": features, "params": {"weights": scorer.weight_of()}}
     return Exported("solr", json_text(value), tuple(notes))
 
 
