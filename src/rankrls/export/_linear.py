@@ -76,7 +76,7 @@ class LinearScorer:
         """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
         if OFFSET_FEATURE in self.names:
             raise ValueError(f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset.")
-        if abs(self.constant) > np.finfo(np.float32).max:
+        if abs(self.constant) > float(np.finfo(np.float32).max):
             raise ValueError(
                 f"The offset makes a constant of {self.constant:.6g}, which does not fit into float32, in which search "
                 "engines compute."
