@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS
+from rankrls import CGRankRLS, CoRankingPursuit, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.export import (
     positive_offset,
     to_elasticsearch,
@@ -209,6 +209,39 @@ def test_onnx_of_the_other_families(estimator):
     np.testing.assert_allclose(scores[~near], wanted[~near], rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
+CO_VIEWS = {
+    "halves": None,
+    "one": [{}],
+    "kernels": ["laplacian", {"kernel": "poly", "features": [4, 0, 2], "degree": 2}, {"kernel": "linear"}],
+    "rows": [{"features": [1], "rows": np.arange(10, 80)}, {"rows": np.arange(0, 80, 2), "gamma": 0.3}],
+}
+
+
+@pytest.mark.parametrize("views", CO_VIEWS)
+@pytest.mark.parametrize("shared_basis", [True, False])
+def test_onnx_of_co_ranking_pursuit_is_the_mean_of_its_views(views, shared_basis):
+    X, y, qid = data()
+    X = X.to_numpy(np.float32)
+    scaler = StandardScaler().fit(X)
+    Z = scaler.transform(X.astype(np.float64))
+    n_basis = 2 if views == "kernels" and not shared_basis else 7  # all combinations of three views are many
+    model = CoRankingPursuit(n_basis, views=CO_VIEWS[views], shared_basis=shared_basis).fit(Z, y, qid=qid)
+    exported = to_onnx(make_pipeline(scaler, model), offset=0.5)
+    (scores,) = onnxruntime.InferenceSession(exported.content).run(None, {"X": X})
+    wanted = np.mean([view.predict(Z) for view in model.views_], axis=0) + 0.5
+    assert np.ptp(wanted) > 0.1
+    assert scores.shape == wanted.shape
+    np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_onnx_of_co_ranking_pursuit_without_a_stage():
+    X = np.zeros((4, 2))
+    model = CoRankingPursuit(3).fit(X, [0, 1, 2, 3])
+    assert model.path_.n_stages == 0
+    (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": np.ones((3, 2), np.float32)})
+    np.testing.assert_array_equal(scores, model.predict(np.ones((3, 2))))
+
+
 def test_onnx_stumps_are_strict_at_their_threshold():
     X = np.array([[0.0], [1.0], [2.0], [3.0]], dtype=np.float32)
     model = RankBoost(n_estimators=3).fit(X, [0, 0, 1, 1])
@@ -275,8 +308,12 @@ def test_refusals_say_what_to_do():
     refused(huge, "does not fit into float32")
     with pytest.raises(ValueError, match="known by its matrix only"):
         to_onnx(RankRLS(kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]))
+    with pytest.raises(ValueError, match="known by its matrix only"):
+        to_onnx(CoRankingPursuit(2, kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]))
     with pytest.raises(ValueError, match="a Python function"):
         to_onnx(RankRLS(kernel=lambda a, b: float(a @ b)).fit(X, y))
+    with pytest.raises(ValueError, match="a Python function"):
+        to_onnx(CoRankingPursuit(2, views=["rbf", lambda a, b: float(a @ b)]).fit(X, y))
 
 
 def test_onnx_missing_is_said(monkeypatch):

@@ -23,8 +23,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Linear, rbf, laplacian, polynomial and sigmoid kernels, and RankBoost. Scalers before it may be scikit-learn's
-        StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Linear, rbf, laplacian, polynomial and sigmoid kernels, those of CoRankingPursuit's views, and RankBoost.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
     name : str, default="rankrls"
         The graph's name.
     offset : float, optional
@@ -128,17 +128,34 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
         return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
     if hasattr(final, "thresholds_"):
         return _stumps(graph, final, x), None
+    if hasattr(final, "views_"):
+        return _mean_of_views(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
         raise ValueError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.")
+    coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
+    return _expansion(graph, kernel, x, getattr(final, "X_fit_", None), coefficients), _targets(coefficients)
+
+
+def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDArray[np.float64]) -> str:
+    """``K coefficients`` with the kernel K between the rows of x and some items."""
     if kernel.name == "precomputed" or callable(kernel.name):
         what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
         raise ValueError(f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.")
-    items = final.X_fit_
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
-    K = _kernel(graph, kernel, x, items)
-    coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
-    return graph.add("MatMul", K, graph.constant(coefficients)), _targets(coefficients)
+    return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
+
+
+def _mean_of_views(graph: _Graph, final: Any, x: str) -> str:
+    """The mean of the views' functions, each a sum over its kernel's values on its features."""
+    if not final.path_.n_stages:
+        return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
+    parts = []
+    for view in final.views_:
+        kernel, features, items, coefficients = view.expansion()
+        own = x if features is None else graph.add("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
+        parts.append(_expansion(graph, kernel, own, items, coefficients / len(final.views_)))
+    return graph.add("Sum", *parts)
 
 
 def _stumps(graph: _Graph, final: Any, x: str) -> str:

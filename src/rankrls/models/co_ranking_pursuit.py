@@ -267,16 +267,20 @@ class CoRankingPursuit(Ranker):
 
     def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
         """Scores of a view after some stages, (rows, stages)."""
-        taken, coefficients = self._view_path(v).merged()
-        kernel, features = self._view_kernels[v], self._view_features[v]
-        basis = None
-        if kernel.name != "precomputed":
-            order = np.argsort(self.basis_indices_)
-            places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
-            basis = select_features(take_rows(self.X_fit_, places), features)
+        kernel, features, basis, taken, coefficients = self._terms(v)
         return expanded(
             kernel, select_features(X, features), basis, taken, np.ascontiguousarray(coefficients[stages].T)
         )
+
+    def _terms(self, v: int) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.intp], NDArray[np.float64]]:
+        """A view's kernel, features, items (None for a kernel matrix), their row numbers and coefficients by stage."""
+        taken, coefficients = self._view_path(v).merged()
+        kernel, features = self._view_kernels[v], self._view_features[v]
+        if kernel.name == "precomputed":
+            return kernel, features, None, taken, coefficients
+        order = np.argsort(self.basis_indices_)
+        places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
+        return kernel, features, select_features(take_rows(self.X_fit_, places), features), taken, coefficients
 
     def _view_path(self, v: int) -> PursuitPath:
         return self.path_.view(v)
@@ -444,6 +448,11 @@ class ViewFunction:
         """Score items after each stage."""
         X = check_matrix(self.model, X, reset=False)
         yield from self.model._stages(self.number, X, slice(None)).T
+
+    def expansion(self) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]:
+        """The last stage's sum: kernel, features (None for all), items (None for a kernel matrix), coefficients."""
+        kernel, features, items, _, coefficients = self.model._terms(self.number)
+        return kernel, features, items, coefficients[-1]
 
 
 def _joint_layout(data: TrainingData, rows: NDArray[np.intp], more: int, qid_unscored: Any) -> QueryLayout:
