@@ -141,6 +141,32 @@ def test_a_choice_at_the_edge_is_noted(files, rankrls):
     assert result.err.startswith("rankrls: note: the chosen alpha")
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "chosen", "end", "widen"),
+    [
+        ("cg", ["--alphas", "1e6,1e7,1e8"], "alpha", "largest", "--alphas lo:hi:n"),
+        (
+            "sparse",
+            ["--kernel", "rbf", "--n-basis", "9", "--alphas", "1e6,1e7,1e8"],
+            "alpha",
+            "largest",
+            "--alphas lo:hi:n",
+        ),
+        ("ranksvm", ["--Cs", "10,20,30"], "C", "smallest", "--Cs lo:hi:n"),
+        ("pursuit", ["--max-basis", "1"], "n_basis", "largest", "--max-basis P"),
+    ],
+    ids=["cg", "sparse", "ranksvm", "pursuit"],
+)
+def test_every_method_notes_a_choice_at_the_edge(method, options, chosen, end, widen, files, rankrls):
+    model = files / "m.skops"
+    result = rankrls("fit", files / "train.txt", "-m", model, "--method", method, *options, "--json")
+    assert result.json[f"{chosen}_at_edge"] is True
+    [note] = [note for note in result.json["notes"] if "of its grid" in note]
+    assert note.startswith(f"the chosen {chosen.replace('_', ' ')}, {result.json['chosen'][chosen]:.3g}, is the {end}")
+    assert f"a wider one ({widen})" in note
+    assert read_info(model)["selection"][f"{chosen}_at_edge"] is True
+
+
 def test_one_alpha_is_judged_too(files, rankrls):
     result = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "2.5", "--json")
     assert result.json["chosen"]["alpha"] == 2.5

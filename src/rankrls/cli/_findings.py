@@ -9,6 +9,7 @@ from rankrls.cli._judging import Judgement, show
 from rankrls.cli._pairs import describe_pairs, pair_rows
 from rankrls.cli._report import Report
 from rankrls.cli._training import Data, Plan, Trained
+from rankrls.models._results import choices_at_edges
 
 __all__ = ["as_dict", "chosen", "described", "measured", "print_choice", "print_data", "print_measures"]
 
@@ -46,7 +47,7 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
         "method": plan.learning.method,
         "scale": plan.learning.scale,
         "chosen": chosen(plan, estimator),
-        "alpha_at_edge": bool(getattr(estimator, "alpha_at_edge_", False)),
+        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
             "how": getattr(estimator, "selection_", None),
             "rule": getattr(estimator, "rule", None),

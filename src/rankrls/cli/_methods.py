@@ -77,6 +77,8 @@ class Method:
     options : tuple of MethodOption
     reports : tuple of str
         Fitted attributes that say what was chosen, beside ``best_params_``.
+    widen : str
+        The option that widens the grid which it chooses from.
     learns_pairs : bool
         Whether it has ``fit_pairs``.
     validates_pairs : bool
@@ -91,6 +93,7 @@ class Method:
     takes: tuple[str, ...]
     options: tuple[MethodOption, ...] = ()
     reports: tuple[str, ...] = ("alpha_",)
+    widen: str = "--alphas lo:hi:n"
     learns_pairs: bool = False
     validates_pairs: bool = False
     needs_vali: bool = False
@@ -232,6 +235,7 @@ METHODS: dict[str, Method] = {
             ("ties", "balance", "regression_weight", "folds", "kernel", "gamma", "degree", "coef0", "rule"),
             (MethodOption("max_basis", int, "P", "terms at most, 50 by default; fewer are chosen.", least=1),),
             reports=(),
+            widen="--max-basis P",
             learns_pairs=True,
         ),
         Method(
@@ -247,6 +251,7 @@ METHODS: dict[str, Method] = {
                 _N_BASIS,
             ),
             reports=("C_", "n_support_"),
+            widen="--Cs lo:hi:n",
             learns_pairs=True,
         ),
         Method(

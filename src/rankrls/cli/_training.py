@@ -18,6 +18,7 @@ from rankrls.cli._models import Learning, with_scaler
 from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
 from rankrls.metrics import resolve_measure
+from rankrls.models._results import choices_at_edges
 
 if TYPE_CHECKING:
     from rankrls.io import LetorTable, PairTable
@@ -168,11 +169,8 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         finally:
             if hasattr(estimator, "verbose"):
                 estimator.verbose = 0
-    if getattr(estimator, "alpha_at_edge_", False) and not interrupted:
-        report.note(
-            f"the chosen alpha, {estimator.alpha_:.3g}, is the {_edge(estimator)} of its grid: a wider one "
-            "(--alphas lo:hi:n) may do better."
-        )
+    if not interrupted:
+        _note_edges(plan.method, estimator, report)
     return Trained(estimator, with_scaler(plan.scaler, estimator), interrupted)
 
 
@@ -207,10 +205,18 @@ def _progress(say: Callable[[str], None], metric: str) -> Callable[[Any], None]:
     return tell
 
 
-def _edge(estimator: Any) -> str:
-    tried = estimator.cv_results_["alpha"]
-    middle = float(tried.min()) * float(tried.max())
-    return "largest" if estimator.alpha_**2 > middle else "smallest"
+def _note_edges(method: Method, estimator: Any, report: Report) -> None:
+    """What was chosen from a grid, and may be better outside of it."""
+    for name, at_edge in choices_at_edges(estimator).items():
+        if not at_edge:
+            continue
+        value, tried = estimator.best_params_[name], estimator.cv_results_[name]
+        low, high = float(tried.min()), float(tried.max())  # of all combinations: an automatic grid is each one's own
+        end = "largest" if value == high or value**2 > low * high else "smallest"
+        report.note(
+            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one "
+            f"({method.widen}) may do better."
+        )
 
 
 def judge_all(plan: Plan, data: Data, trained: Trained) -> dict[str, dict[str, Judgement]]:

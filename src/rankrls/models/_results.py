@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from rankrls.models._selection import Curve
 
-__all__ = ["Results"]
+__all__ = ["Results", "choices_at_edges"]
+
+_AT_EDGE = "_at_edge_"
+
+
+def choices_at_edges(estimator: Any) -> dict[str, bool]:
+    """Of each parameter that a fitted estimator chose from a grid (its name in ``best_params_``): is it at an edge?"""
+    return {
+        name.removesuffix(_AT_EDGE): bool(value) for name, value in vars(estimator).items() if name.endswith(_AT_EDGE)
+    }
 
 
 @dataclass

@@ -102,6 +102,8 @@ def _selection(final: Any) -> dict[str, Any] | None:
     """How the parameters were chosen, and what the choice was worth; None where they were given."""
     if not hasattr(final, "selection_"):
         return None
+    from rankrls.models._results import choices_at_edges
+
     return {
         "how": final.selection_,
         "measure": str(final.scoring),
@@ -109,7 +111,7 @@ def _selection(final: Any) -> dict[str, Any] | None:
         "standard_error": plain(final.best_score_error_),
         "rule": getattr(final, "rule", None),
         "chosen": plain(final.best_params_),
-        "alpha_at_edge": plain(getattr(final, "alpha_at_edge_", None)),
+        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
     }
 
 
