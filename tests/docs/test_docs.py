@@ -92,7 +92,18 @@ def test_shell_sessions(folder):
 
 def test_every_public_name_is_in_the_reference():
     import rankrls
-    from rankrls import comparison, export, graph, io, metrics, model_selection, persistence, plots, preprocessing
+    from rankrls import (
+        comparison,
+        export,
+        graph,
+        inspection,
+        io,
+        metrics,
+        model_selection,
+        persistence,
+        plots,
+        preprocessing,
+    )
 
     text = (DOCS / "api.rst").read_text("utf-8")
     listed = set(re.findall(r"(?m)^   (\w+)$", text))
@@ -103,6 +114,7 @@ def test_every_public_name_is_in_the_reference():
             comparison,
             export,
             graph,
+            inspection,
             io,
             metrics,
             model_selection,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankrls.cli._report import Report
     from rankrls.io import LetorTable, PairTable
 
-__all__ = ["MEASURE", "describe_pairs", "judge_pairs", "pair_rows", "read_pairs"]
+__all__ = ["MEASURE", "describe_pairs", "item_ids", "judge_pairs", "pair_rows", "read_pairs"]
 
 MEASURE = "pair_accuracy"
 
@@ -39,10 +39,11 @@ def read_pairs(path: Path, table: LetorTable, ids: str, report: Report) -> PairT
     from rankrls.io import load_pairs
 
     with report.working("reading", f"reading {path}"):
-        return load_pairs(path, n_items=table.n_rows, ids=_item_ids(table, ids))
+        return load_pairs(path, n_items=table.n_rows, ids=item_ids(table, ids))
 
 
-def _item_ids(table: LetorTable, ids: str) -> Any:
+def item_ids(table: LetorTable, ids: str) -> list[str] | None:
+    """What names each row, by ``--ids``; None are the row numbers."""
     if ids == "row":
         return None
     if ids == "comment":
@@ -52,7 +53,7 @@ def _item_ids(table: LetorTable, ids: str) -> Any:
     found = document_ids(table)
     if found is None:
         raise ValueError(f"{table.path}: --ids docid needs 'docid = NAME' in the comment of every line.")
-    return found.tolist()
+    return [str(name) for name in found.tolist()]
 
 
 def describe_pairs(pairs: PairTable) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from rankrls import __version__
-from rankrls.cli import compare, cv, evaluate, export, fit, info, predict
+from rankrls.cli import compare, cv, evaluate, export, fit, info, predict, rank
 
 __all__ = ["run"]
 
@@ -22,6 +22,7 @@ COMMANDS: dict[str, Any] = {
     "fit": fit,
     "cv": cv,
     "predict": predict,
+    "rank": rank,
     "evaluate": evaluate,
     "compare": compare,
     "export": export,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout
 from rankrls.metrics._conventions import Choices, Discount, Gain, choices_of, discounts_of, gains_of
+from rankrls.ranking import docno_order
 
 __all__ = ["Measure", "RankingMeasure", "mean_of_judged"]
 
@@ -277,7 +278,7 @@ class Measure(RankingMeasure):
         if choices.single_scores:
             with np.errstate(over="ignore"):
                 scores = scores.astype(np.float32).astype(np.float64)
-        order = layout.order if docno is None else _docno_order(docno, layout)
+        order = layout.order if docno is None else docno_order(docno, layout)
         starts = layout.starts
         longest = int(layout.counts.max(initial=0))
         depth = longest if self.k is None else min(self.k, longest)
@@ -330,12 +331,3 @@ def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> 
 def _with_empty(values: NDArray[np.float64], nothing: NDArray[np.bool_], empty: float | str) -> NDArray[np.float64]:
     values[nothing] = np.nan if empty == "skip" else empty
     return values
-
-
-def _docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
-    """Rows query by query, the greater document id (as text, by code points) first."""
-    ids = np.asarray(docno)
-    if ids.shape != (layout.n_rows,):
-        raise ValueError(f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}.")
-    _, rank = np.unique(ids.astype(str), return_inverse=True)
-    return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)

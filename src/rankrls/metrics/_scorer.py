@@ -14,7 +14,7 @@ from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure
 from rankrls.metrics._resolve import resolve_measure
 
-__all__ = ["RankingScorer", "make_ranking_scorer", "predict_by_query"]
+__all__ = ["RankingScorer", "final_step_inputs", "make_ranking_scorer", "predict_by_query"]
 
 
 class RankingScorer:
@@ -107,12 +107,18 @@ def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
 
     ``Pipeline.predict`` cannot: it hands qid to its steps with metadata routing only.
     """
+    final, X = final_step_inputs(model, X, qid)
+    return final.predict(X)
+
+
+def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline or a search, and X as that step sees it."""
     if hasattr(model, "best_estimator_"):
-        return predict_by_query(model.best_estimator_, X, qid)
+        return final_step_inputs(model.best_estimator_, X, qid)
     if not isinstance(model, Pipeline):
-        return model.predict(X)
+        return model, X
     for _, step in model.steps[:-1]:
         if step is None or step == "passthrough":
             continue
         X = step.transform(X, qid=qid) if getattr(step, "fitted_with_qid_", False) else step.transform(X)
-    return predict_by_query(model.steps[-1][1], X, qid)
+    return final_step_inputs(model.steps[-1][1], X, qid)

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
-from rankrls._queries import query_layout
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel, KernelColumns
 from rankrls.metrics import disagreement_error
 from rankrls.models._problems import FittedProblem, feature_weights, is_in_features
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
+from rankrls.ranking import rank_positions
 from rankrls.solvers.rows import row_products, row_slices
 
 __all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
@@ -61,15 +61,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_no_extra_qid(self._fitted_with_qid, qid, "rank")
-        scores = self.predict(X)
-        layout = query_layout(qid, len(scores))
-        columns = scores if scores.ndim == 2 else scores[:, None]
-        out = np.empty(columns.shape, dtype=np.intp)
-        places = np.arange(len(scores)) - np.repeat(layout.starts[:-1], layout.counts) + 1
-        for t in range(columns.shape[1]):
-            order = np.lexsort((-columns[:, t], layout.codes))  # stable: equal scores keep row order
-            out[order, t] = places
-        return out[:, 0] if scores.ndim == 1 else out
+        return rank_positions(self.predict(X), qid=qid)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered rightly.

@@ -1,0 +1,49 @@
+"""A model that may stand behind transformers: its ranker, and its scores of items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls.metrics._scorer import predict_by_query
+from rankrls.models._base import Ranker
+from rankrls.models._validation import check_no_extra_qid
+
+__all__ = ["check_target", "fitted_ranker", "item_scores"]
+
+
+def fitted_ranker(model: Any) -> Ranker:
+    """The fitted ranker of a model, a pipeline or a search; anything else is refused."""
+    final = model
+    while hasattr(final, "best_estimator_") or isinstance(final, Pipeline):
+        final = final.best_estimator_ if hasattr(final, "best_estimator_") else final.steps[-1][1]
+    if not isinstance(final, Ranker):
+        raise ValueError(
+            f"model must be an estimator of rankrls, or a Pipeline that ends in one; got {type(final).__name__}."
+        )
+    check_is_fitted(final)
+    return final
+
+
+def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = None) -> NDArray[np.float64]:
+    """One score a row, (m,), by a model that is refused to compare items of different queries."""
+    final = fitted_ranker(model)
+    check_no_extra_qid(final._fitted_with_qid, qid, what)
+    scores = np.asarray(predict_by_query(model, X, qid), dtype=np.float64)
+    if scores.ndim == 1:
+        return scores
+    return scores[:, check_target(target, scores.shape[1])]
+
+
+def check_target(target: int | None, targets: int) -> int:
+    """Which of a model's targets; it has to be said where there are several."""
+    if target is None and targets > 1:
+        raise ValueError(f"The model has {targets} targets; say which: target=0 to {targets - 1}.")
+    chosen = 0 if target is None else target
+    if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
+        raise ValueError(f"target must be from 0 to {targets - 1}; got {target!r}.")
+    return int(chosen)

@@ -1,0 +1,164 @@
+"""Scores to positions and to lists, best first: the order of tied items is part of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._queries import QueryLayout, query_layout
+
+__all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The rows of each query, best first; queries in the order in which they first appear.
+
+    Attributes
+    ----------
+    rows : ndarray of intp
+        Row numbers of what was ranked.
+    positions : ndarray of intp
+        Each row's position in its query, from 1.
+    scores : ndarray of float64
+        Each row's score.
+    qid : ndarray or None
+        Each row's query; None where everything was ranked together.
+    """
+
+    rows: NDArray[np.intp]
+    positions: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    qid: NDArray[Any] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of(self, query: Any) -> NDArray[np.intp]:
+        """The rows of one query, best first."""
+        if self.qid is None:
+            raise ValueError("Everything was ranked together, without qid: there is no query to name.")
+        found = self.rows[np.fromiter((q == query for q in self.qid.tolist()), dtype=bool, count=len(self.qid))]
+        if not len(found):
+            raise ValueError(f"There is no query {query!r}.")
+        return found
+
+
+def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:
+    """Rank items by their scores inside each query, and keep the best k.
+
+    Parameters
+    ----------
+    scores : array-like of shape (m,)
+        Higher is better; finite.
+    qid : array-like of shape (m,), optional
+        One query id per row, in any order. None ranks all rows together.
+    k : int, optional
+        How many rows of each query to keep; all of a query that has fewer. All by default.
+    docno : array-like of shape (m,), optional
+        Document ids. Equal scores stand in row order without them, and with them as trec_eval orders them: the greater
+        id (as text) first.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    ValueError
+        For scores that are not finite numbers, and for another number of ids than rows.
+
+    Notes
+    -----
+    O(m log m). The same scores give the same lists on every machine: nothing is left to a sort that is not stable.
+
+    Examples
+    --------
+    >>> from rankrls.ranking import rank_scores
+    >>> ranking = rank_scores([0.5, 0.9, 0.5, 0.1, 0.7], qid=["a", "a", "a", "b", "b"], k=2)
+    >>> ranking.rows.tolist(), ranking.positions.tolist()
+    ([1, 0, 4, 3], [1, 2, 1, 2])
+    >>> ranking.of("b").tolist()
+    [4, 3]
+    """
+    values = _checked_scores(scores)
+    if values.ndim != 1:
+        raise ValueError(f"scores must have shape (m,), one target at a time; got {values.shape}.")
+    if k is not None and (isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1):
+        raise ValueError(f"k must be a whole number of at least 1, or None for all; got {k!r}.")
+    layout = query_layout(qid, len(values))
+    rows = _order(values, layout, docno)
+    positions = _places(layout)
+    if k is not None:
+        kept = positions <= k
+        rows, positions = rows[kept], positions[kept]
+    ids = None if qid is None else layout.ids[layout.codes[rows]]
+    return Ranking(rows, positions, values[rows], ids)
+
+
+def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArray[np.intp]:
+    """Each row's position in its query, from 1 for the highest score.
+
+    Parameters
+    ----------
+    scores : array-like of shape (m,) or (m, targets)
+    qid, docno : as for :func:`rank_scores`
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, targets)
+        In the order of the rows. Equal scores have different positions: in row order, or by ``docno``.
+
+    Examples
+    --------
+    >>> from rankrls.ranking import rank_positions
+    >>> rank_positions([0.5, 0.9, 0.5, 0.1, 0.7], qid=["a", "a", "a", "b", "b"])
+    array([2, 1, 3, 2, 1])
+    """
+    values = _checked_scores(scores)
+    columns = values if values.ndim == 2 else values[:, None]
+    layout = query_layout(qid, len(values))
+    places = _places(layout)
+    out = np.empty(columns.shape, dtype=np.intp)
+    for t in range(columns.shape[1]):
+        out[_order(columns[:, t], layout, docno), t] = places
+    return out[:, 0] if values.ndim == 1 else out
+
+
+def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
+    """Rows query by query, the greater document id (as text, by code points) first."""
+    ids = np.asarray(docno)
+    if ids.shape != (layout.n_rows,):
+        raise ValueError(f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}.")
+    _, rank = np.unique(ids.astype(str), return_inverse=True)
+    return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
+
+
+def _order(scores: NDArray[np.float64], layout: QueryLayout, docno: Any) -> NDArray[np.intp]:
+    """Rows query by query, best first."""
+    first = None if docno is None else docno_order(docno, layout)
+    if first is None:
+        return np.lexsort((-scores, layout.codes)).astype(np.intp, copy=False)  # stable: ties keep row order
+    return first[np.lexsort((-scores[first], layout.codes[first]))]
+
+
+def _places(layout: QueryLayout) -> NDArray[np.intp]:
+    """1, 2, ... over the rows of each query, in the order of ``_order``."""
+    return (np.arange(layout.n_rows) - np.repeat(layout.starts[:-1], layout.counts) + 1).astype(np.intp, copy=False)
+
+
+def _checked_scores(scores: Any) -> NDArray[np.float64]:
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("scores must be numbers, one per row.") from None
+    if values.ndim not in (1, 2):
+        raise ValueError(f"scores must have shape (m,) or (m, targets); got {values.shape}.")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        where = np.argwhere(bad)[0]
+        raise ValueError(f"scores must be finite; row {where[0]} has {values[tuple(where)]}.")
+    return values

@@ -1,0 +1,107 @@
+"""Positions and lists, against sorting by hand and trec_eval's own order."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+
+from rankrls import RankRLS
+from rankrls.inspection import rank_items, rank_positions, rank_scores
+from rankrls.preprocessing import QueryStandardScaler
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([-1.0, -0.0, 0.0, 0.5, 2.0]), st.sampled_from("abc"), st.sampled_from(["d1", "d10", "d9"])
+    ),
+    max_size=12,
+)
+
+
+def by_hand(rows, k, by_id):
+    """(query, row, position) of the rows, queries in order of first appearance."""
+    out = []
+    for query in dict.fromkeys(q for _, q, _ in rows):
+        own = [i for i, (_, q, _) in enumerate(rows) if q == query]
+        if by_id:
+            own = sorted(own, key=lambda i: rows[i][2], reverse=True)
+            own = [i for name in dict.fromkeys(rows[i][2] for i in own) for i in sorted(own) if rows[i][2] == name]
+        own = sorted(own, key=lambda i: -rows[i][0])  # stable
+        out += [(query, i, place) for place, i in enumerate(own[:k], 1)]
+    return out
+
+
+@given(ROWS, st.sampled_from([None, 1, 3]), st.booleans())
+def test_lists_are_what_sorting_gives(rows, k, by_id):
+    scores, qid, names = ([row[j] for row in rows] for j in range(3))
+    docno = names if by_id else None
+    ranking = rank_scores(scores, qid=qid, k=k, docno=docno)
+    expected = by_hand(rows, k, by_id)
+    assert list(zip(ranking.qid.tolist(), ranking.rows.tolist(), ranking.positions.tolist(), strict=True)) == expected
+    assert ranking.scores.tolist() == [scores[i] for _, i, _ in expected]
+    for query in set(qid):
+        assert ranking.of(query).tolist() == [i for q, i, _ in expected if q == query]
+    if k is None:
+        positions = rank_positions(scores, qid=qid, docno=docno)
+        assert positions[ranking.rows].tolist() == ranking.positions.tolist()
+
+
+def test_several_targets_and_no_queries():
+    scores = np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 1.0]])
+    assert rank_positions(scores).tolist() == [[3, 1], [1, 2], [2, 3]]
+    ranking = rank_scores(scores[:, 0], k=2)
+    assert ranking.qid is None
+    assert ranking.rows.tolist() == [1, 2]
+    assert len(rank_scores([])) == 0
+
+
+def test_a_model_and_a_pipeline_that_scales_by_query():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(30, 3)), np.repeat([3, 1, 2], 10)
+    X[qid == 1] *= 50
+    y = rng.integers(0, 3, 30)
+    Z = QueryStandardScaler().fit_transform(X, qid=qid)
+    ranker = RankRLS().fit(Z, y, qid=qid)
+    model = make_pipeline(QueryStandardScaler().fit(X, qid=qid), ranker)
+    found = rank_items(model, X, qid=qid, k=4)
+    expected = rank_scores(ranker.predict(Z), qid=qid, k=4)
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    positions = ranker.rank(Z, qid=qid)
+    np.testing.assert_array_equal(positions[found.rows], found.positions)
+    two = RankRLS().fit(Z, np.column_stack((y, -y)), qid=qid)
+    np.testing.assert_array_equal(rank_items(two, Z, qid=qid, target=0).rows, rank_items(ranker, Z, qid=qid).rows)
+    for call, match in (
+        (lambda: rank_items(model, X), "fitted with qid, but rank_items was called without"),
+        (lambda: rank_items(two, Z, qid=qid), "2 targets; say which: target=0 to 1"),
+        (lambda: rank_items(two, Z, qid=qid, target=2), "target must be from 0 to 1; got 2"),
+        (lambda: rank_items(object(), X), "must be an estimator of rankrls, or a Pipeline"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (([1.0, np.nan],), "row 1 has nan"),
+        ((["a"],), "scores must be numbers"),
+        ((np.zeros((2, 2)),), "one target at a time"),
+        ((np.zeros((2, 2, 2)),), r"shape \(m,\) or \(m, targets\)"),
+    ],
+)
+def test_bad_scores(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        rank_scores(*arguments)
+
+
+def test_bad_numbers_and_names():
+    for k in (0, 1.5, True):
+        with pytest.raises(ValueError, match="k must be a whole number"):
+            rank_scores([1.0], k=k)
+    with pytest.raises(ValueError, match="docno must hold one id per row"):
+        rank_scores([1.0], docno=["a", "b"])
+    with pytest.raises(ValueError, match="no query 'z'"):
+        rank_scores([1.0], qid=["a"]).of("z")
+    with pytest.raises(ValueError, match="without qid"):
+        rank_scores([1.0]).of("z")
