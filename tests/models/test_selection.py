@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveOneGroupOut
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
 from rankrls.solvers import holdout
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
@@ -15,6 +15,10 @@ X, Y, QID = ranking_data(20, queries=9)
 W = np.random.default_rng(21).random(len(Y)) + 0.3
 ALPHAS = (0.03, 1.0, 30.0)
 QUERIES = query_rows(QID)
+
+
+def type_name(value):
+    return type(value).__name__
 
 
 def errors_of(scores, y=Y, qid=QID, w=None):
@@ -385,3 +389,21 @@ def test_many_small_queries_need_no_decomposition_of_their_own(monkeypatch):
     rows = np.flatnonzero(qid == 17)
     scores = held_out_by_refits(lambda: RankRLS(model.alpha_), features, y, qid, [rows])
     np.testing.assert_allclose(model.held_out_scores_[rows], scores[rows], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "estimator", [RankRLSCV(ALPHAS), CGRankRLS(ALPHAS, selection="tikhonov"), RankBoost(5)], ids=type_name
+)
+def test_validation_data_are_judged_by_kendalls_tau(estimator):
+    """Which has no value where all scores are equal, and one for every query of two labels otherwise."""
+    train, val = QID < 6, QID >= 6
+    given = {"X_val": X[val], "y_val": Y[val], "qid_val": QID[val]}
+    model = estimator.set_params(scoring="tau").fit(X[train], Y[train], qid=QID[train], **given)
+    assert model.best_score_ == pytest.approx(kendall_tau(Y[val], model.predict(X[val]), qid=QID[val]))
+    with pytest.raises(ValueError, match="no query that the measure can judge"):
+        model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
+
+
+def test_queries_are_held_out_for_kendalls_tau():
+    model = CGRankRLS(ALPHAS, scoring="tau", random_state=0).fit(X, Y, qid=QID)
+    assert model.selection_ == "1 of 9 queries held out"

@@ -25,7 +25,7 @@ from rankrls.models._base import linear_scores
 from rankrls.models._krylov_selection import Judge, LabelJudge, PairJudge, Part
 from rankrls.models._pair_selection import pair_blocks
 from rankrls.models._problems import scored_graphs
-from rankrls.models._selection import ExactHoldout, Refits, plan_selection, validation_set
+from rankrls.models._selection import ExactHoldout, Refits, judged_queries, plan_selection, validation_set
 from rankrls.models._validation import TrainingData, check_features
 from rankrls.solvers.feature_rows import FeatureRows, feature_rows
 from rankrls.solvers.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, System
@@ -312,8 +312,7 @@ def _folds(
 
 def _held_out_queries(data: TrainingData, measure: RankingMeasure, rng: Any) -> tuple[NDArray[np.intp], str]:
     q = data.layout.n_queries
-    values = measure.per_query(data.Y[:, 0], np.zeros(data.layout.n_rows), data.layout)
-    usable = np.flatnonzero(~np.isnan(values) & label_varies(data.Y, data.layout))
+    usable = np.flatnonzero(judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout))
     if len(usable) < 2:
         raise ValueError(
             f"Holding out queries needs two that hold different labels; only {len(usable)} of {q} does. Give "

@@ -39,6 +39,7 @@ __all__ = [
     "Refits",
     "ValidationSet",
     "held_out_scores",
+    "judged_queries",
     "mean_and_error",
     "path_scores",
     "plan_selection",
@@ -451,8 +452,15 @@ def validation_set(
             raise ValueError("With rows of weight zero, X and X_val must both be matrices, or both LinearOperators.")
         X = X[:, data.kept]
     layout = query_layout(qid_val, rows)
-    values = measure.per_query(Y[:, 0], np.zeros(rows), layout)
-    if not rows or np.isnan(values).all():
+    if not rows or not judged_queries(measure, Y[:, 0], layout).any():
         raise ValueError("The validation data hold no query that the measure can judge (two different labels).")
     q = layout.n_queries
     return ValidationSet(measure, X, Y, layout, f"validation data with {q} {'query' if q == 1 else 'queries'}")
+
+
+def judged_queries(measure: RankingMeasure, y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+    """Which queries the measure has a value for, whatever ranks them: it is asked about the ideal ranking.
+
+    A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
+    """
+    return ~np.isnan(measure.per_query(y, y, layout))
