@@ -210,12 +210,15 @@ class ColumnRows:
         ids, local = np.unique(groups, return_inverse=True)
         order = np.argsort(local, kind="stable")
         starts = np.searchsorted(local[order], np.arange(len(ids) + 1)).astype(np.intp)
-        means, _ = group_pass(block, order, starts, graph.weights[numbers], np.empty((len(block), 0)), threads=1)
-        means /= graph.group_weight[ids, None]
-        q = graph.group_query[ids]
-        if self._large_group[ids].any():
-            large = self._large_group[ids]
+        large = self._large_group[ids]
+        if large.all():
+            means = np.empty((len(ids), block.shape[1]))
+        else:
+            means, _ = group_pass(block, order, starts, graph.weights[numbers], np.empty((len(block), 0)), threads=1)
+            means /= graph.group_weight[ids, None]
+        if large.any():
             means[large] = _mixed(self._large_means[0][self._large_group_number[ids[large]]], V)
+        q = graph.group_query[ids]
         over = means
         if graph.ties == "exclude":
             queries, first, number = np.unique(q, return_index=True, return_inverse=True)

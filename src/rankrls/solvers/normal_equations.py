@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg.blas import dsyrk
 
+from rankrls._compiled.blas import add_gram
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.solvers.blocks import row_slices
@@ -92,12 +92,12 @@ def rows_gram(
 
     def run(some: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         gram = np.zeros((n, n), order="F")
-        rhs = np.zeros((n, target.shape[1]))
+        rhs = np.zeros((target.shape[1], n))
         for piece in some:
             B = rows.factor(piece)
-            gram = dsyrk(1.0, B.T, beta=1.0, c=gram, overwrite_c=1)
-            rhs += B.T @ target[piece]
-        return gram, rhs
+            add_gram(gram, B)
+            rhs += target[piece].T @ B  # reads B in its order, in half the time of B'target
+        return gram, rhs.T
 
     if threads == 1:
         parts = [run(pieces)]
