@@ -7,8 +7,8 @@ import mmap
 import os
 import stat
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ from rankrls.io._table import LetorError
 
 T = TypeVar("T")
 
-__all__ = ["Text", "read_text"]
+__all__ = ["Text", "foreign", "open_bytes", "read_text"]
 
 _PIECE = 1 << 20
 _LARGEST_BLOCK = 1 << 23
@@ -29,6 +29,7 @@ _FOREIGN = {
     b"PK\x03\x04": "a zip archive",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
+    b"PAR1": "a Parquet file",
 }
 
 
@@ -62,6 +63,18 @@ class _Plain:
             self._head = self._head[taken:]
             return taken
         return _read_some(self._stream, buffer)
+
+
+class _Hashed:
+    """Bytes as they are, hashed on the way."""
+
+    def __init__(self, raw: _Source, digest: Any) -> None:
+        self._raw, self._digest = raw, digest
+
+    def readinto(self, buffer: memoryview) -> int:
+        count = self._raw.readinto(buffer)
+        self._digest.update(buffer[:count])
+        return count
 
 
 class _Gunzip:
@@ -110,7 +123,7 @@ def _read_some(stream: Any, buffer: memoryview) -> int:
         return int(stream.readinto(buffer) or 0)
     data = stream.read(len(buffer))
     if isinstance(data, str):
-        raise TypeError("load_letor needs a file that was opened in binary mode ('rb'); this one gives text.")
+        raise TypeError("The file must be opened in binary mode ('rb'); this one gives text.")
     buffer[: len(data)] = data
     return len(data)
 
@@ -147,9 +160,9 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
             stream = opened.enter_context(open(path, "rb", buffering=0))
             regular = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
         start = _first_bytes(stream)
-        for magic, what in _FOREIGN.items():
-            if start.startswith(magic):
-                raise LetorError(f"{name}: this is {what}, not LETOR text; plain text and gzip are read.")
+        what = foreign(start)
+        if what is not None:
+            raise LetorError(f"{name}: this is {what}, not LETOR text; plain text and gzip are read.")
         packed = start.startswith(b"\x1f\x8b")
         if regular and not packed and hasattr(os, "preadv"):
             both = read_regions(stream.fileno(), ask, threads)
@@ -164,6 +177,33 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
             found = _blocks(raw, _LARGEST_BLOCK)
             sha256 = _hash_of(found)
         return Text(name, [*found], map_threads(ask, found, threads=threads), sha256)
+
+
+def foreign(start: bytes) -> str | None:
+    """What a file is that starts so, where it is neither text nor gzip."""
+    return next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
+
+
+@contextmanager
+def open_bytes(path: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[str, bytes, _Source, Any]]:
+    """A file to be read once from end to end, plain or gzip: its name, its first bytes, its bytes, and a running hash.
+
+    The hash is of the bytes as they lie on disk, and whole when everything has been read.
+    """
+    with ExitStack() as opened:
+        if hasattr(path, "read"):
+            stream: Any = path
+            name = str(getattr(path, "name", "<stream>"))
+        else:
+            name = os.fspath(path)
+            stream = opened.enter_context(open(path, "rb", buffering=0))
+        start = _first_bytes(stream)
+        digest = hashlib.sha256()
+        raw = _Plain(stream, start)
+        if start.startswith(b"\x1f\x8b"):
+            yield name, start, _Gunzip(raw, name, digest), digest
+        else:
+            yield name, start, _Hashed(raw, digest), digest
 
 
 def _first_bytes(stream: Any) -> bytes:

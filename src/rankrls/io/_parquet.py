@@ -1,0 +1,167 @@
+"""Parquet to arrays, a batch of rows at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rankrls.io._columns import ColumnTable, TableError, Wanted, assign
+
+__all__ = ["import_pyarrow", "read_parquet"]
+
+_BATCH_CELLS = 1 << 19
+_PIECE = 1 << 20
+
+
+def import_pyarrow(what: str) -> Any:
+    """``pyarrow`` with its Parquet part, or an error that says how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            f"{what} needs pyarrow, which is not installed: python -m pip install 'rankrls[parquet]'."
+        ) from None
+    return pyarrow
+
+
+def read_parquet(path: str | os.PathLike[str] | BinaryIO, wanted: Wanted, dtype: DTypeLike) -> ColumnTable:
+    """Read a Parquet file; see :func:`rankrls.io.load_table`."""
+    if hasattr(path, "read"):
+        name, data = str(getattr(path, "name", "<stream>")), path.read()
+        return _read(name, io.BytesIO(data), hashlib.sha256(data).hexdigest(), wanted, np.dtype(dtype))
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return _read(os.fspath(path), os.fspath(path), digest.hexdigest(), wanted, np.dtype(dtype))
+
+
+def _read(name: str, file: Any, sha256: str, wanted: Wanted, dtype: np.dtype[Any]) -> ColumnTable:
+    pa = import_pyarrow(f"{name}: reading Parquet")
+    try:
+        parquet = pa.parquet.ParquetFile(file)
+        schema = parquet.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"{name}: this is no Parquet file, or a damaged one ({_first_line(error)}).") from None
+    header = list(schema.names)
+    roles = assign(name, header, wanted)
+    for column in (*roles.features, *(() if roles.label is None else (roles.label,))):
+        _check_type(pa, name, header[column], schema.field(column).type, is_label=column == roles.label)
+    rows, n = parquet.metadata.num_rows, len(roles.features)
+    if rows == 0:
+        raise TableError(f"{name}: the table has no rows.")
+    try:
+        X = np.empty((rows, n), dtype=dtype)
+    except MemoryError:
+        raise MemoryError(f"{name}: a table of {rows} rows and {n} features does not fit into memory.") from None
+    y = None if roles.label is None else np.empty(rows)
+    texts: dict[str, list[NDArray[Any]]] = {"qid": [], "id": []}
+    start = 0
+    used = [k for k in (*roles.features, roles.label, roles.qid, roles.id) if k is not None]
+    try:
+        for batch in _batches(pa, parquet, [header[k] for k in used]):
+            part = slice(start, start + batch.num_rows)
+            for k, column in enumerate(roles.features):
+                _numbers(pa, name, header[column], batch, start, X[part, k], "feature")
+            if y is not None and roles.label is not None:
+                may_miss = wanted.labels == "optional"
+                _numbers(pa, name, header[roles.label], batch, start, y[part], "label", may_miss=may_miss)
+            for role, found in texts.items():
+                place = getattr(roles, role)
+                if place is not None:
+                    found.append(_ids(pa, name, header[place], batch, start, role))
+            start = part.stop
+    except pa.ArrowException as error:
+        raise TableError(f"{name}: the Parquet data are damaged ({_first_line(error)}).") from None
+    ids = {role: np.concatenate(found) if found else None for role, found in texts.items()}
+    return ColumnTable(
+        X=X,
+        y=y,
+        qid=ids["qid"],
+        ids=ids["id"],
+        feature_names=tuple(header[k] for k in roles.features),
+        label=None if roles.label is None else header[roles.label],
+        qid_name=None if roles.qid is None else header[roles.qid],
+        id_name=None if roles.id is None else header[roles.id],
+        path=name,
+        sha256=sha256,
+    )
+
+
+def _batches(pa: Any, parquet: Any, columns: list[str]) -> Iterator[Any]:
+    """Some thousand rows at a time. A row group for itself: one iteration over all would keep what it has unpacked."""
+    rows = max(_BATCH_CELLS // len(columns), 1)
+    for group in range(parquet.metadata.num_row_groups):
+        yield from parquet.iter_batches(batch_size=rows, row_groups=[group], columns=columns, use_threads=False)
+        pa.default_memory_pool().release_unused()
+
+
+def _check_type(pa: Any, name: str, column: str, kind: Any, *, is_label: bool) -> None:
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return
+    if types.is_null(kind):
+        return  # every value is missing, which is said with the row
+    what = "labels are numbers" if is_label else "leave the column out, or name the features"
+    raise TableError(f"{name}: the column {column!r} holds {kind}, no numbers: {what}.")
+
+
+def _numbers(
+    pa: Any, name: str, column: str, batch: Any, start: int, out: NDArray[Any], what: str, *, may_miss: bool = False
+) -> None:
+    """A column of a batch into a column of an array; ``start`` is the row of the file that the batch begins with."""
+    values = batch.column(column)
+    if values.null_count and not may_miss:
+        row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+        _fail(name, start + row, f"column {column!r} is missing: a {what} is a number.")
+    if not pa.types.is_floating(values.type):
+        values = values.cast(pa.float64())
+    found = values.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        out[...] = found
+    bad = np.isinf(out) if may_miss else ~np.isfinite(out)
+    if bad.any():
+        row = int(np.argmax(bad))
+        if np.isfinite(found[row]):
+            _fail(
+                name, start + row, f"the value {float(found[row])!r} of column {column!r} is too large for {out.dtype}."
+            )
+        _fail(name, start + row, f"column {column!r} is {float(found[row])!r}: a {what} is a finite number.")
+
+
+def _ids(pa: Any, name: str, column: str, batch: Any, start: int, role: str) -> NDArray[Any]:
+    values, types = batch.column(column), pa.types
+    if values.null_count:
+        row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+        why = "every row needs a query id" if role == "qid" else "every row needs an id"
+        _fail(name, start + row, f"column {column!r} is missing: {why}.")
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if types.is_integer(values.type):
+        try:
+            return np.asarray(values.cast(pa.int64()))
+        except pa.ArrowInvalid:
+            return np.array([str(v) for v in values.to_pylist()])
+    if types.is_floating(values.type):  # how pandas stores whole numbers beside a missing one
+        found = np.asarray(values, dtype=np.float64)
+        whole = np.isfinite(found) & (found == np.floor(found)) & (np.abs(found) < 2.0**53)
+        if not whole.all():
+            row = int(np.argmin(whole))
+            _fail(name, start + row, f"column {column!r} is {float(found[row])!r}: an id is a whole number or a text.")
+        return found.astype(np.int64)
+    return np.array([str(v) for v in values.to_pylist()])
+
+
+def _fail(name: str, row: int, message: str) -> NoReturn:
+    raise TableError(f"{name}: row {row}, counted from 0: {message}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,387 @@
+"""Tables with named columns: CSV and TSV against Python's csv module and float, Parquet against pyarrow."""
+
+import csv
+import gzip
+import hashlib
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls.io import TableError, load_table, save_letor
+from rankrls.io import _delimited as delimited
+
+
+def read(text, **options):
+    return load_table(io.BytesIO(text.encode() if isinstance(text, str) else text), **options)
+
+
+def refused(text, match, **options):
+    with pytest.raises(TableError) as found:
+        read(text, **options)
+    assert match in str(found.value), str(found.value)
+
+
+SIMPLE = "qid,label,a,b\n7,1,0.5,-1e-3\n7,0,2,3.25\n8,2,4,5\n"
+
+
+def test_a_table():
+    table = read(SIMPLE)
+    np.testing.assert_array_equal(table.X, [[0.5, -1e-3], [2, 3.25], [4, 5]])
+    np.testing.assert_array_equal(table.y, [1, 0, 2])
+    assert table.qid.tolist() == [7, 7, 8]
+    assert table.qid.dtype == np.int64
+    assert table.ids is None
+    assert table.feature_names == ("a", "b")
+    assert (table.label, table.qid_name, table.id_name) == ("label", "qid", None)
+    assert (table.n_rows, table.n_features) == (3, 2)
+    assert table.sha256 == hashlib.sha256(SIMPLE.encode()).hexdigest()
+    assert repr(table) == "<ColumnTable <stream>: 3 rows, 2 features, 2 queries>"
+    assert table.X.flags.c_contiguous
+    assert table.X.flags.owndata
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SIMPLE.replace(",", ";"),
+        SIMPLE.replace(",", "\t"),
+        SIMPLE.replace(",", "|"),
+        SIMPLE.replace("\n", "\r\n"),
+        "\ufeff" + SIMPLE,
+        SIMPLE.rstrip("\n"),
+        "\n  \n" + SIMPLE.replace("\n", "\n\n \n"),
+        SIMPLE.replace(",", " , "),
+        "\n".join(",".join(f'"{c}"' for c in line.split(",")) for line in SIMPLE.split()) + "\r\n",
+    ],
+    ids=["semicolons", "tabs", "bars", "CRLF", "BOM", "no last line end", "blank lines", "blanks", "quotes"],
+)
+def test_the_same_table_written_otherwise(text):
+    expected, table = read(SIMPLE), read(text)
+    np.testing.assert_array_equal(table.X, expected.X)
+    np.testing.assert_array_equal(table.y, expected.y)
+    np.testing.assert_array_equal(table.qid, expected.qid)
+    assert table.feature_names == expected.feature_names
+
+
+def test_gzip_and_names_of_files(tmp_path):
+    path = tmp_path / "t.tsv.gz"
+    data = gzip.compress(b"label\tq,id\ta\n1\t2\t3\n")  # more commas than a sniffer would like
+    path.write_bytes(data)
+    table = load_table(path, qid="q,id")
+    assert (table.X.tolist(), table.qid.tolist(), table.path) == ([[3]], [2], str(path))
+    assert table.sha256 == hashlib.sha256(data).hexdigest()
+    path.write_bytes(data[:-9])
+    with pytest.raises(TableError, match=r"t.tsv.gz: the gzip data end too early"):
+        load_table(path)
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(NUMBERS, NUMBERS, st.text(st.characters(codec="utf-8", exclude_characters="\0"))), min_size=1
+    ),
+    delimiter=st.sampled_from(",;\t|"),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    buffer=st.integers(40, 200),
+)
+def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, buffer):
+    """Any text in a query id, quoted as needed, and every float64; in pieces that end anywhere."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=line_end, quoting=quoting)
+    writer.writerow(["label", "qid", "value", "junk"])
+    rows = [(a, b, f"q{text.strip()}") for a, b, text in rows if text.isprintable() or "\r" not in text]
+    if not rows:
+        return
+    writer.writerows([(a, q, b, q) for a, b, q in rows])
+    old = delimited._BUFFER
+    delimited._BUFFER = buffer
+    try:
+        table = read(file.getvalue(), ignore=["junk"], delimiter=delimiter)
+    finally:
+        delimited._BUFFER = old
+    np.testing.assert_array_equal(table.y, [a for a, _, _ in rows])
+    np.testing.assert_array_equal(table.X[:, 0], [b for _, b, _ in rows])
+    assert np.signbit(table.X[:, 0]).tolist() == [str(b).startswith("-") for _, b, _ in rows]
+    # blanks that only Unicode knows belong to the text
+    assert [str(q) for q in table.qid] == [q.strip(" \t\n\r\v\f") for _, _, q in rows]
+
+
+def test_pieces_of_any_size_give_the_same_table(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    lines = [f'{k % 3},"q ""{k % 7}""\n",' + ",".join(map(repr, x)) for k, x in enumerate(X.tolist())]
+    text = "label,qid,a,b,c\n" + "\n".join(lines) + "\n"
+    expected = read(text)
+    np.testing.assert_array_equal(expected.X, X)
+    assert expected.qid[8] == 'q "1"'
+    for size in (30, 64, 100, 127, 1000, 5000):
+        monkeypatch.setattr(delimited, "_BUFFER", size)
+        table = read(text)
+        np.testing.assert_array_equal(table.X, X)
+        np.testing.assert_array_equal(table.qid, expected.qid)
+        np.testing.assert_array_equal(table.y, expected.y)
+        refused(
+            text.replace(repr(float(X[50, 1])), "x"), f"<stream>:{52 + 50}: the value 'x' of column 'b' is no number"
+        )
+
+
+def test_words_and_long_decimals():
+    table = read("label,a,b\n1,true,0.1000000000000000055511151231257827\n0,FALSE,1e400e\n".replace("1e400e", "1e-400"))
+    assert table.X.tolist() == [[1, 0.1], [0, 0]]
+
+
+def test_single_precision():
+    table = read("label,a\n1,0.1\n2,3e38\n", dtype=np.float32)
+    assert table.X.dtype == np.float32
+    np.testing.assert_array_equal(table.X[:, 0], np.array([0.1, 3e38], dtype=np.float32))
+    assert table.y.dtype == np.float64
+    refused("label,a\n1,0.1\n2,1e39\n", ":3: the value 1e+39 of column 'a' is too large for float32", dtype="float32")
+
+
+def test_ids_of_queries():
+    assert read("label,qid,a\n1,-3,1\n1,9223372036854775807,1\n").qid.tolist() == [-3, 2**63 - 1]
+    for ids in (["01", "2"], ["1.0", "2"], ["a", "2"], ["9223372036854775808", "2"], ["-0", "2"]):
+        table = read("label,qid,a\n" + "".join(f"1,{q},1\n" for q in ids))
+        assert table.qid.tolist() == ids
+
+
+class TestRoles:
+    HEADER = "relevance,query,url,price,clicks,price_old\n"
+    TEXT = HEADER + "1,q1,/a,2,3,4\n0,q1,/b,5,6,7\n"
+
+    def test_by_name(self):
+        table = read(self.TEXT, label="relevance", qid="query", id="url")
+        assert table.feature_names == ("price", "clicks", "price_old")
+        assert table.ids.tolist() == ["/a", "/b"]
+        assert (table.label, table.qid_name, table.id_name) == ("relevance", "query", "url")
+
+    def test_features_in_any_order_and_by_patterns(self):
+        of = {"label": "relevance", "qid": "query"}
+        assert read(self.TEXT, features=["clicks", "price"], **of).X.tolist() == [[3, 2], [6, 5]]
+        assert read(self.TEXT, features=["clicks", "price*"], **of).feature_names == ("clicks", "price", "price_old")
+        assert read(self.TEXT, features="pric?", **of).feature_names == ("price",)
+        assert read(self.TEXT, features="*", ignore=["url", "*_old"], **of).feature_names == ("price", "clicks")
+        assert read("label,a[x],ax\n1,2,3\n", features=["a[x]"]).feature_names == ("a[x]",)
+        assert read("label,a*,ax\n1,2,3\n", features=["a*"]).feature_names == ("a*",)
+
+    def test_the_usual_names_are_not_insisted_on(self):
+        assert read("label,a\n1,2\n").qid is None
+        table = read("label,qid,docid,a\n1,2,x,3\n")
+        assert (table.qid.tolist(), table.ids.tolist(), table.feature_names) == ([2], ["x"], ("a",))
+        assert read("label,qid,a\n1,2,3\n", features=["qid", "a"]).feature_names == ("qid", "a")
+        table = read("label,qid,a\n1,2,3\n", label="qid", features=["a"])
+        assert (table.y.tolist(), table.qid) == ([2], None)
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            (
+                {},
+                "<stream>:1: there is no column 'label'; say which one holds the labels (columns: relevance, query",
+            ),
+            ({"label": "relevence"}, "there is no column 'relevence' for the label; there is 'relevance'."),
+            ({"qid": "QUERY"}, "there is no column 'QUERY' for the query id; there is 'query'."),
+            ({"id": "zzz"}, "there is no column 'zzz' for the item's id (columns: relevance"),
+            ({"features": ["prise", "clicks"]}, "there is no column 'prise'; there is 'price'"),
+            ({"features": ["x", "y"]}, "there are no columns 'x', 'y' (columns:"),
+            ({"features": ["z*"]}, "no column is called like 'z*' (features)"),
+            ({"features": ["relevance"]}, "the column 'relevance' cannot be both the label and a feature"),
+            ({"qid": "relevance"}, "the column 'relevance' cannot be both the label and the query id"),
+            ({"ignore": ["ulr"]}, "there is no column 'ulr' to ignore; there is 'url'"),
+            ({"ignore": ["*"]}, "no column is left for the features"),
+        ],
+        ids=lambda v: str(v) if isinstance(v, dict) else "",
+    )
+    def test_wrong_names(self, options, match):
+        if options and "label" not in options:
+            options = {"label": "relevance", **options}
+        refused(self.TEXT, match, **options)
+
+    def test_headers_that_name_nothing(self):
+        refused("label,a,a\n1,2,3\n", ":1: columns 2 and 3 are both called 'a'")
+        refused(",label,a\n0,1,2\n", ":1: column 1 has no name. Name it, or leave it out: pandas writes its index so")
+        assert read(",label,a\n0,1,2\n", ignore=[""]).feature_names == ("a",)
+        refused("1,2,3\n4,5,6\n", ":1: the first line must name the columns; it holds numbers only")
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"label": 3}, "label must be the name"),
+            ({"labels": "maybe"}, "labels must be"),
+            ({"features": []}, "features is empty"),
+            ({"features": [1]}, "features must hold names"),
+            ({"format": "xls"}, "format must be"),
+            ({"delimiter": " "}, "delimiter must be"),
+            ({"dtype": "int32"}, "dtype must be"),
+        ],
+    )
+    def test_wrong_arguments(self, options, match):
+        with pytest.raises(ValueError, match=match):
+            read(SIMPLE, **options)
+
+
+def row(cells):
+    return f"label,qid,price,name\n1,q,2,3\n{cells}\n1,q,2,x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (row("0,q,,3"), ":3: the cell of column 'price' is empty: fill it, or leave the column or the row out"),
+        (row('0,q," ",3'), ":3: the cell of column 'price' is empty"),
+        (row("0,q,NA,3"), ":3: the value 'NA' of column 'price' is missing or not finite"),
+        (row("0,q,nan,3"), ":3: the value 'nan' of column 'price' is missing or not finite"),
+        (row("0,q,-inf,3"), ":3: the value '-inf' of column 'price' is missing or not finite"),
+        (row("0,q,1e999,3"), ":3: the value '1e999' of column 'price' is too large for a float64"),
+        (row("0,q,1_000,3"), ":3: the value '1_000' of column 'price' is no number"),
+        (row("0,q,0x1p3,3"), ":3: the value '0x1p3' of column 'price' is no number"),
+        (row('0,q,"1,5",3'), ":3: the value '1,5' of column 'price' is no number: write decimals with a point, 1.5."),
+        (row("0,q,1,5,3"), ":3: 5 cells, but line 1 names 4 columns. (Decimals are written with a point.)"),
+        (row("0,q,1"), ":3: 3 cells, but line 1 names 4 columns."),
+        (row("0,,1,3").replace("x", "4"), ":3: the cell of column 'qid' is empty: every row needs a query id."),
+        (row(",q,1,3"), ":3: the cell of column 'label' is empty: every row needs a label."),
+        (row("good,q,1,3"), ":3: the value 'good' of column 'label' is no number: labels are numbers."),
+        (
+            row("0,q,1,3"),
+            ":4: the value 'x' of column 'name' is no number: leave the column out, or name the features.",
+        ),
+        (row('0,"q,1,3'), ':3: cell 2 begins with a quote (") that is never closed.'),
+        (row('0,"q"x,1,3'), ":3: something stands behind the closing quote of cell 2"),
+        (row("0,q,1\r0,q"), ":3: something stands behind the closing quote of cell 4, or a line end is broken"),
+        (SIMPLE.replace("\n", "\r"), "<stream>"),
+        ("", "<stream>: the file is empty."),
+        (" \n\n", "<stream>: the file is empty."),
+        ("label,a\n\n", "<stream>: there is no row below the line that names the columns."),
+        ("label,ä\n1,2\n".encode("latin-1"), "<stream>:1: this is not UTF-8 text."),
+        ("label,a\n".encode("utf-16"), "<stream>: this is UTF-16 text, not delimited text"),
+        (b"PK\x03\x04....", "<stream>: this is a zip archive"),
+        (b"PAR1....", "<stream>: this is a Parquet file"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text, match):
+    refused(text, match)
+
+
+def test_labels_that_are_not_there():
+    text = "label,a\n1,2\n,3\nNA,4\n"
+    table = read(text, labels="optional")
+    np.testing.assert_array_equal(table.y, [1, np.nan, np.nan])
+    assert read(text, labels="ignored").y is None
+    assert read(text, labels="ignored").feature_names == ("a",)
+    assert read("a\n1\n", labels="optional").y is None
+    refused(text.replace("NA", "x"), ":4: the value 'x' of column 'label' is no number", labels="optional")
+    refused(text.replace("NA", "inf"), ":4: the value 'inf' of column 'label' is missing or not", labels="optional")
+
+
+def parquet(**columns):
+    file = io.BytesIO()
+    pa.parquet.write_table(pa.table(columns), file, row_group_size=2)
+    file.seek(0)
+    return file
+
+
+class TestParquet:
+    def test_a_table_of_many_types(self):
+        from decimal import Decimal
+
+        file = parquet(
+            a=pa.array([1, 2, 3], pa.int8()),
+            b=pa.array([0.5, 1.5, 2.5], pa.float32()),
+            c=pa.array([True, False, True]),
+            d=pa.array([Decimal("1.5"), Decimal("2.5"), Decimal("-1.0")]),
+            label=pa.array([2, 0, 1], pa.uint16()),
+            qid=pa.array(["x", "y", "x"]).dictionary_encode(),
+            docid=pa.array([10, 11, 12]),
+        )
+        table = load_table(file, format="parquet")
+        np.testing.assert_array_equal(table.X, [[1, 0.5, 1, 1.5], [2, 1.5, 0, 2.5], [3, 2.5, 1, -1]])
+        np.testing.assert_array_equal(table.y, [2, 0, 1])
+        assert (table.qid.tolist(), table.ids.tolist()) == (["x", "y", "x"], [10, 11, 12])
+        assert table.sha256 == hashlib.sha256(file.getvalue()).hexdigest()
+
+    def test_batches(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("rankrls.io._parquet._BATCH_CELLS", 7)
+        X = np.random.default_rng(1).normal(size=(11, 2))
+        frame = pd.DataFrame(X, columns=["p.q", "p"]).assign(label=np.arange(11.0), qid=np.arange(11) // 2)
+        frame.to_parquet(tmp_path / "t.parquet", row_group_size=4)
+        table = load_table(tmp_path / "t.parquet", dtype="float32")
+        np.testing.assert_array_equal(table.X, X.astype(np.float32))
+        np.testing.assert_array_equal(table.qid, np.arange(11) // 2)
+        np.testing.assert_array_equal(table.y, np.arange(11))
+        assert load_table(tmp_path / "t.parquet", features=["p", "p.q"]).feature_names == ("p", "p.q")
+
+    def test_an_index_of_pandas_is_no_feature(self, tmp_path):
+        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}, index=[5, 9]).to_parquet(tmp_path / "t.pq")
+        assert load_table(tmp_path / "t.pq").feature_names == ("a",)
+
+    @pytest.mark.parametrize(
+        ("columns", "match"),
+        [
+            ({"a": [1.0, None, 2.0]}, "row 1, counted from 0: column 'a' is missing: a feature is a number"),
+            ({"a": [1.0, 2.0, float("nan")]}, "row 2, counted from 0: column 'a' is nan: a feature is a finite number"),
+            ({"a": ["x", "y", "z"]}, "the column 'a' holds string, no numbers: leave the column out"),
+            ({"a": [1, 2, 3], "label": [1, None, 1]}, "row 1, counted from 0: column 'label' is missing"),
+            ({"a": [1, 2, 3], "label": list("abc")}, "the column 'label' holds string, no numbers: labels are numbers"),
+            ({"a": [1, 2, 3], "qid": ["a", None, "c"]}, "row 1, counted from 0: column 'qid' is missing"),
+            ({"a": [1, 2, 3], "qid": [1.0, 1.5, 2]}, "row 1, counted from 0: column 'qid' is 1.5: an id is a whole"),
+            ({"a": [None] * 3}, "row 0, counted from 0: column 'a' is missing"),
+            ({"a": []}, "the table has no rows"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_its_row(self, columns, match):
+        columns.setdefault("label", [1, 0, 1][: len(columns["a"])])
+        if not columns["a"]:
+            columns = {name: pa.array([], pa.float64()) for name in columns}
+        with pytest.raises(TableError) as found:
+            load_table(parquet(**columns), format="parquet")
+        assert match in str(found.value)
+
+    def test_labels_that_are_not_there(self):
+        table = load_table(parquet(a=[1, 2], label=[1.0, None]), format="parquet", labels="optional")
+        np.testing.assert_array_equal(table.y, [1, np.nan])
+
+    def test_damaged_or_no_parquet(self, tmp_path):
+        path = tmp_path / "t.parquet"
+        path.write_text("label,a\n1,2\n")
+        with pytest.raises(TableError, match=r"t.parquet: this is no Parquet file, or a damaged one"):
+            load_table(path)
+
+    def test_without_pyarrow(self, tmp_path, monkeypatch):
+        (tmp_path / "t.parquet").write_bytes(parquet(a=[1], label=[2]).getvalue())
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(ImportError, match=r"needs pyarrow, which is not installed: .*rankrls\[parquet\]"):
+            load_table(tmp_path / "t.parquet")
+
+    def test_the_same_as_text(self, tmp_path):
+        frame = pd.DataFrame({"label": [0, 1, 2], "qid": ["a", "a", "b"], "x": [1.5, 2, 3], "on": [True, False, True]})
+        frame.to_parquet(tmp_path / "t.parquet")
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        one, other = load_table(tmp_path / "t.parquet"), load_table(tmp_path / "t.csv")
+        for name in ("X", "y", "qid"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_missing_file(tmp_path):
+    for name in ("none.csv", "none.parquet"):
+        with pytest.raises(FileNotFoundError):
+            load_table(tmp_path / name)
+
+
+def test_the_reader_of_letor_says_that_a_file_is_parquet(tmp_path):
+    from rankrls.io import load_letor
+
+    with pytest.raises(ValueError, match="this is a Parquet file, not LETOR text"):
+        load_letor(parquet(a=[1]))
+    save_letor(tmp_path / "t.txt", [[1.0]], [1.0])
+    refused((tmp_path / "t.txt").read_bytes(), "<stream>:1: there is no column 'label'")
