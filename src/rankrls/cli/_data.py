@@ -14,7 +14,16 @@ from rankrls.cli._report import Report
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
 
-__all__ = ["check_target", "describe", "describe_rows", "limited_threads", "read", "read_for_model", "shortened"]
+__all__ = [
+    "check_target",
+    "describe",
+    "describe_rows",
+    "limited_threads",
+    "read",
+    "read_for_model",
+    "read_names",
+    "shortened",
+]
 
 Queries = Literal["required", "optional", "ignored"]
 _FEW_LABELS = 12
@@ -125,6 +134,18 @@ def shortened(path: str) -> str:
     """A path that leaves room in a table for the rest."""
     parts = Path(path).parts
     return path if len(path) <= _SHORT_PATH or len(parts) < 3 else str(Path("...", *parts[-2:]))
+
+
+def read_names(path: Path) -> list[str]:
+    """Names of features from a file, one a line."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text file in UTF-8; it needs one feature name a line.") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise ValueError(f"{path}:{number}: an empty line; it needs one feature name a line.")
+    return [line.strip() for line in lines]
 
 
 def check_target(path: Path | str, *inputs: Path | str | None) -> None:

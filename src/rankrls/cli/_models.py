@@ -141,6 +141,11 @@ class StoredModel:
         """Whether its scores can be compared inside a query only."""
         return bool(getattr(final_step(self.model), "_fitted_with_qid", False))
 
+    @property
+    def first_step(self) -> Any:
+        """What a file's features go into: the first step of a pipeline, or the estimator."""
+        return self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
+
     def read(self, path: Path, report: Report, *, queries: Queries) -> LetorTable:
         """A file's rows, with the columns that the model was fitted on."""
         return read_for_model(path, report, queries=queries, n_features=self.n_features, zero_based=self.zero_based)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from rankrls import __version__
-from rankrls.cli import compare, cv, evaluate, export, fit, info, predict, rank
+from rankrls.cli import compare, cv, evaluate, explain, export, fit, info, predict, rank
 
 __all__ = ["run"]
 
@@ -23,6 +23,7 @@ COMMANDS: dict[str, Any] = {
     "cv": cv,
     "predict": predict,
     "rank": rank,
+    "explain": explain,
     "evaluate": evaluate,
     "compare": compare,
     "export": export,

@@ -72,7 +72,7 @@ def command(
     options.check_choice("--format", format, FORMATS)
     given: dict[str, Any] = {"--names": names, "--store": store, "--target": target, "--fold": fold or None}
     _check_meaning(format, given, phase)
-    from rankrls.cli._data import check_target
+    from rankrls.cli._data import check_target, read_names
     from rankrls.cli._models import load_model
 
     if output != "-":
@@ -80,7 +80,11 @@ def command(
     stored = load_model(model, report)
     arguments: dict[str, Any] = {}
     if format != "onnx":
-        arguments |= {"feature_names": _names(names), "target": target, "scaler": "fold" if fold else "beside"}
+        arguments |= {
+            "feature_names": None if names is None else read_names(names),
+            "target": target,
+            "scaler": "fold" if fold else "beside",
+        }
     if format == "solr":
         arguments["store"] = store
     if format == "vespa":
@@ -114,20 +118,6 @@ def _check_meaning(format: str, given: dict[str, Any], phase: str) -> None:
             raise ValueError(f"{flag} means nothing to --format {format}.")
     if phase != "second-phase" and format != "vespa":
         raise ValueError(f"--phase means nothing to --format {format}.")
-
-
-def _names(path: Path | None) -> list[str] | None:
-    """Names from a file, one a line."""
-    if path is None:
-        return None
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text file in UTF-8; it needs one feature name a line.") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise ValueError(f"{path}:{number}: an empty line; it needs one feature name a line.")
-    return [line.strip() for line in lines]
 
 
 def _offset(text: str | None, stored: StoredModel, report: Report) -> float | None:

@@ -13,6 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls.models._base import Ranker
+from rankrls.models._pipelines import linear_weights
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
@@ -123,21 +124,8 @@ def linear_scorer(
         raise ValueError(f"scaler must be 'beside' or 'fold'; got {scaler!r}.")
     offset = check_offset(offset)
     final = final_model(model)
-    if not hasattr(final, "coef_"):
-        kernel = getattr(getattr(final, "_kernel_", None), "name", None)
-        why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
-        instead = "Fit with kernel='linear', or export" if kernel is not None else "Export"
-        raise ValueError(
-            f"This {type(final).__name__} is not linear ({why}), and this format holds one weight a feature. {instead} "
-            "to ONNX (to_onnx)."
-        )
-    coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
-    if target is None and len(coef) > 1:
-        raise ValueError(f"The model has {len(coef)} targets; say which one to export: target=0 to {len(coef) - 1}.")
-    chosen = 0 if target is None else target
-    if not 0 <= chosen < len(coef):
-        raise ValueError(f"target must be from 0 to {len(coef) - 1}; got {target!r}.")
-    weights = coef[chosen]
+    instead = "Fit with kernel='linear', or export" if hasattr(final, "_kernel_") else "Export"
+    weights = linear_weights(final, target, f"this format holds one weight a feature. {instead} to ONNX (to_onnx).")
     centres, spreads, unit_range = affine_steps(model, len(weights))
     names = check_names(model, feature_names, len(weights))
     used = weights != 0.0

@@ -1,6 +1,7 @@
 """Reading a model: what it ranks first, why, how sure it is, and what it would ask next."""
 
+from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.ranked import rank_items
 from rankrls.ranking import Ranking, rank_positions, rank_scores
 
-__all__ = ["Ranking", "rank_items", "rank_positions", "rank_scores"]
+__all__ = ["Explanation", "PairExplanation", "Ranking", "explain", "rank_items", "rank_positions", "rank_scores"]

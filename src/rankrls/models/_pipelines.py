@@ -13,7 +13,7 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._base import Ranker
 from rankrls.models._validation import check_no_extra_qid
 
-__all__ = ["check_target", "fitted_ranker", "item_scores"]
+__all__ = ["check_target", "fitted_ranker", "item_scores", "linear_weights"]
 
 
 def fitted_ranker(model: Any) -> Ranker:
@@ -47,3 +47,13 @@ def check_target(target: int | None, targets: int) -> int:
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
         raise ValueError(f"target must be from 0 to {targets - 1}; got {target!r}.")
     return int(chosen)
+
+
+def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.float64]:
+    """Weights of the features, (n,); a model that has none is refused with the reason, and ``what`` needs them."""
+    if not hasattr(final, "coef_"):
+        kernel = getattr(getattr(final, "_kernel_", None), "name", None)
+        why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
+        raise ValueError(f"This {type(final).__name__} is not linear ({why}), and {what}")
+    coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
+    return np.asarray(coef[check_target(target, len(coef))])

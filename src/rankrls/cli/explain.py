@@ -1,0 +1,143 @@
+"""``rankrls explain``: why one item stands above another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankrls.cli import _options as options
+from rankrls.cli._report import Report
+
+if TYPE_CHECKING:
+    from rankrls.io import LetorTable
+
+EXAMPLES = "Example: rankrls explain m.skops test.txt 12 7  (or by document: --ids docid --query 3 doc12 doc7)"
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
+]
+Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text, plain or gzip.")]
+First = Annotated[str, typer.Argument(metavar="A", show_default=False, help="An item, as --ids names it.")]
+Second = Annotated[
+    str | None,
+    typer.Argument(metavar="[B]", show_default=False, help="Another; without, the mean of A's query is taken."),
+]
+Ids = Annotated[
+    str,
+    typer.Option(
+        "--ids",
+        metavar="WORD",
+        help="What names an item. row: the number of its row, from 0; docid: what follows 'docid =' in its comment; "
+        "comment: its whole comment.",
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option("--query", metavar="QID", help="Look for the items in this query only.", show_default=False),
+]
+Top = Annotated[int, typer.Option("--top", "-k", metavar="K", help="So many features; 0 for all.")]
+Names = Annotated[
+    Path | None,
+    typer.Option("--names", metavar="FILE", help="The features' names, one a line, in column order."),
+]
+Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
+
+
+def command(
+    model: Model,
+    data: Data,
+    first: First,
+    second: Second = None,
+    ids: Ids = "row",
+    query: Query = None,
+    top: Top = 10,
+    names: Names = None,
+    target: Target = None,
+    as_json: options.Json = False,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say why item A stands above item B, feature by feature.
+
+    What each feature adds to the difference of the scores, the largest part first: of linear models. Behind a scaler
+    the values are scaled ones.
+    """
+    report = Report(as_json, verbose, quiet)
+    options.check_choice("--ids", ids, options.IDS)
+    if top < 0:
+        raise ValueError(f"--top must be 0 (all) or more; got {top}.")
+    from rankrls.cli._data import read_names
+    from rankrls.cli._models import load_model, scales_by_query
+    from rankrls.inspection import explain
+
+    stored = load_model(model, report)
+    table = stored.read(data, report, queries="optional")
+    if table.qid is None and (stored.by_query or scales_by_query(stored.model)):
+        raise ValueError(f"{data}: the model was fitted with queries, so every line needs a qid.")
+    given = None if names is None else read_names(names)
+    if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
+        given = [str(table.first_feature + j) for j in range(table.n_features)]
+    rows = [_row(table, item, ids, query) for item in (first, second) if item is not None]
+    try:
+        found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
+    except ValueError as error:
+        raise ValueError(str(error).replace("target=0", "--target 0").replace("target must", "--target must")) from None
+    pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
+    shown = pair.rows(top or None)
+    if as_json:
+        keys = ("feature", "contribution", "a", "b", "weight")
+        report.print_json(
+            {
+                "command": "explain",
+                "a": pair.a,
+                "b": pair.b,
+                "query": pair.query,
+                "difference": pair.difference,
+                "units": pair.units,
+                "contributions": [dict(zip(keys, row, strict=True)) for row in shown],
+            }
+        )
+        return
+    columns = ["", "contribution", f"row {pair.a}", "mean" if pair.b is None else f"row {pair.b}", "weight"]
+    cells = [
+        [name, f"{part:+.4g}", *("" if value != value else f"{value:.4g}" for value in values)]
+        for name, part, *values in shown
+    ]
+    if pair.units != "as given":
+        report.note(f"features {pair.units}.")
+    report.print_table(pair.title(), columns, cells)
+
+
+def _row(table: LetorTable, item: str, ids: str, query: str | None) -> int:
+    """The row that an item's name means."""
+    from rankrls.cli._pairs import item_ids
+
+    if query is not None and table.qid is None:
+        raise ValueError(f"{table.path}: no line has a qid for --query to name.")
+    inside = None if query is None else [str(qid) == query for qid in _ids(table)]
+    if inside is not None and not any(inside):
+        raise ValueError(f"{table.path}: there is no query {query}.")
+    names = item_ids(table, ids)
+    if names is None:
+        row = int(item) if item.isascii() and item.isdigit() else -1
+        if not 0 <= row < table.n_rows:
+            raise ValueError(f"{table.path} has rows 0 to {table.n_rows - 1}; got {item!r}.")
+        if inside is not None and not inside[row]:
+            raise ValueError(f"{table.path}: row {row} is not in query {query}.")
+        return row
+    found = [row for row, name in enumerate(names) if name == item and (inside is None or inside[row])]
+    where = "" if query is None else f" in query {query}"
+    if not found:
+        raise ValueError(f"{table.path}: no line{where} is called {item!r}.")
+    if len(found) > 1:
+        raise ValueError(
+            f"{table.path}: {len(found)} lines{where} are called {item!r}; name one by --query or --ids row."
+        )
+    return found[0]
+
+
+def _ids(table: LetorTable) -> Any:
+    assert table.qid is not None
+    return table.qid.tolist()

@@ -1,0 +1,372 @@
+"""Why a linear model scores an item as it does, and why one item stands above another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics._scorer import final_step_inputs
+from rankrls.models._pipelines import fitted_ranker, linear_weights
+from rankrls.models._validation import check_choice, check_features, check_no_extra_qid
+
+__all__ = ["Explanation", "PairExplanation", "explain"]
+
+BASELINES = ("zero", "query")
+
+
+def explain(
+    model: Any,
+    X: Any,
+    *,
+    qid: Any = None,
+    feature_names: Sequence[str] | None = None,
+    baseline: str = "zero",
+    target: int | None = None,
+) -> Explanation:
+    r"""The contribution of each feature to the scores of a linear model.
+
+    A linear model's score is :math:`\sum_j w_j z_j` over the features :math:`z` that it is given, after the scalers
+    before it. Item i's score is ``offset[i] + contributions[i].sum()``, exactly up to rounding.
+
+    Parameters
+    ----------
+    model : fitted estimator of rankrls with ``coef_``, or a Pipeline that ends in one
+        The features are those that the last step is given: behind a scaler contributions are in the scaled units, and
+        so are the values. A scaler that works inside queries is given ``qid``, and X should hold whole queries then.
+    X : as for ``predict``
+    qid : array-like of shape (m,), optional
+        One query id per row; needed by a model that was fitted with qid.
+    feature_names : sequence of str, optional
+        One name a column of X. By default those that the model was fitted with, else x0, x1, ...
+    baseline : {"zero", "query"}, default="zero"
+        What contributions are counted from: an item whose features are all 0, or the mean item of the query, so that
+        they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
+        between items of a query are the same for both.
+    target : int, optional
+        Which target, of a model of several.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear, and for bad input as in ``predict``.
+
+    Notes
+    -----
+    O(m n), or O(stored entries) for sparse X with ``baseline="zero"``. The mean item of a query would fill sparse X
+    and is refused for it.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.inspection import explain
+    >>> X = [[1.0, 1.0], [2.0, 5.0], [4.0, 1.0]]
+    >>> model = RankRLS(alpha=1e-9).fit(X, [1, -1, 7])
+    >>> found = explain(model, X, feature_names=["fresh", "long"])
+    >>> found.contributions.round(6)
+    array([[ 2., -1.],
+           [ 4., -5.],
+           [ 8., -1.]])
+    >>> print(found.pair(0, 1))
+    row 0 stands above row 1 by 2
+            contribution   row 0   row 1   weight
+    long              +4       1       5       -1
+    fresh             -2       1       2        2
+    """
+    check_choice("baseline", baseline, BASELINES)
+    final = fitted_ranker(model)
+    weights = linear_weights(
+        final, target, "there are no contributions of features to add up. Fit with kernel='linear'."
+    )
+    check_no_extra_qid(final._fitted_with_qid, qid, "explain")
+    names = _names(model, X, feature_names, len(weights))
+    _, Z = final_step_inputs(model, X, qid)
+    Z = check_features(final, Z, kernel="linear")
+    layout = query_layout(qid, Z.shape[0])
+    if baseline == "query" and sparse.issparse(Z):
+        raise ValueError("The mean item of a query would fill sparse X: use baseline='zero', or pass X.toarray().")
+    steps = _scaler_names(model)
+    units = f"as {', then '.join(steps)} made them" if steps else "as given"
+    return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, baseline, units)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Scores of items as sums over features; made by :func:`explain`.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+    weights : ndarray of shape (n,)
+        The model's weight of each feature.
+    values : ndarray or csr_array of shape (m, n)
+        The features as the model sees them.
+    layout : QueryLayout
+        The rows of each query.
+    has_qid : bool
+    by_query : bool
+        Whether scores of different queries cannot be compared.
+    baseline : {"zero", "query"}
+    units : str
+        What the values are: as given, or made by scalers.
+    """
+
+    feature_names: tuple[str, ...]
+    weights: NDArray[np.float64]
+    values: Any
+    layout: QueryLayout
+    has_qid: bool
+    by_query: bool
+    baseline: str
+    units: str
+
+    @cached_property
+    def contributions(self) -> Any:
+        """``w_j (z_j - baseline_j)``, ndarray or csr_array of shape (m, n)."""
+        if sparse.issparse(self.values):
+            return sparse.csr_array(self.values.astype(np.float64) @ sparse.diags_array(self.weights))
+        out = self.values.astype(np.float64)
+        if self.baseline == "query":
+            for query in range(self.layout.n_queries):
+                rows = self.layout.rows(query)
+                out[rows] -= out[rows].mean(axis=0)
+        out *= self.weights
+        return out
+
+    @cached_property
+    def offset(self) -> NDArray[np.float64]:
+        """The score of what contributions are counted from, one a row, shape (m,)."""
+        out = np.zeros(self.layout.n_rows)
+        if self.baseline == "query":
+            scores = self.values @ self.weights
+            means = np.bincount(self.layout.codes, weights=scores) / self.layout.counts
+            out = means[self.layout.codes]
+        return out
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """``offset`` and contributions together, shape (m,)."""
+        return np.asarray(self.offset + np.asarray(self.contributions.sum(axis=1)).ravel())
+
+    def pair(self, a: int, b: int) -> PairExplanation:
+        """Why row ``a`` stands above row ``b``, or below.
+
+        Parameters
+        ----------
+        a, b : int
+            Row numbers, of one query where the model compares inside queries only.
+
+        Returns
+        -------
+        PairExplanation
+
+        Notes
+        -----
+        O(n). Adding a constant to a feature inside a query changes nothing here: no baseline is needed.
+        """
+        a, b = self._row(a), self._row(b)
+        if a == b:
+            raise ValueError(f"Row {a} cannot be compared with itself.")
+        codes = self.layout.codes
+        if self.by_query and codes[a] != codes[b]:
+            one, other = (self.layout.ids[codes[row]] for row in (a, b))
+            raise ValueError(
+                f"Row {a} belongs to query {one!s}, row {b} to query {other!s}: this model was fitted with qid, and "
+                "its scores mean something inside a query only."
+            )
+        query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
+        return self._difference(a, b, query, self._values(b))
+
+    def item(self, a: int) -> PairExplanation:
+        """Why row ``a`` stands above or below the mean of its query. O(rows of the query x n)."""
+        a = self._row(a)
+        code = int(self.layout.codes[a])
+        rows = self.values[self.layout.rows(code)]
+        mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+        return self._difference(a, None, self.layout.ids[code] if self.has_qid else None, mean)
+
+    def _difference(self, a: int, b: int | None, query: Any, second: NDArray[np.float64]) -> PairExplanation:
+        first = self._values(a)
+        # Differences before products: an offset that both share is gone before it can be rounded.
+        parts = self.weights * (first - second)
+        order = np.argsort(-np.abs(parts), kind="stable")
+        return PairExplanation(
+            a,
+            b,
+            query,
+            tuple(self.feature_names[j] for j in order),
+            parts[order],
+            np.column_stack((first, second))[order],
+            self.weights[order],
+            self.units,
+        )
+
+    def to_frame(self) -> Any:
+        """Contributions as a pandas data frame, one row an item, with columns ``offset`` and the features' names."""
+        import pandas as pd
+
+        parts = self.contributions
+        parts = parts.toarray() if sparse.issparse(parts) else parts
+        frame = pd.DataFrame(parts, columns=list(self.feature_names))
+        frame.insert(0, "offset", self.offset, allow_duplicates=True)
+        return frame
+
+    def _row(self, row: int) -> int:
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.layout.n_rows:
+            raise ValueError(f"A row must be a number from 0 to {self.layout.n_rows - 1}; got {row!r}.")
+        return int(row)
+
+    def _values(self, row: int) -> NDArray[np.float64]:
+        part = self.values[[row]]
+        return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplanation:
+    """The difference of two items' scores as a sum over features, the largest part first.
+
+    Attributes
+    ----------
+    a : int
+        Row number.
+    b : int or None
+        Row number; None is the mean item of the query.
+    query : object
+        Their query, or None.
+    feature_names : tuple of str
+        By the size of their contribution, whatever its sign.
+    contributions : ndarray of shape (n,)
+        What each adds to the score of a less that of b.
+    values : ndarray of shape (n, 2)
+        The feature in a and in b, as the model sees them.
+    weights : ndarray of shape (n,)
+    units : str
+        What the values are: as given, or made by scalers.
+    """
+
+    a: int
+    b: int | None
+    query: Any
+    feature_names: tuple[str, ...]
+    contributions: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    units: str
+
+    @property
+    def difference(self) -> float:
+        """The score of a less that of b."""
+        return float(self.contributions.sum())
+
+    def rows(self, top: int | None = None) -> list[tuple[str, float, float, float, float]]:
+        """(feature, contribution, value in a, value in b, weight) of the ``top`` largest contributions.
+
+        Features that contribute nothing are left out; what ``top`` leaves out is one last row, with NaN for values.
+        """
+        used = int(np.count_nonzero(self.contributions))
+        kept = used if top is None else min(top, used)
+        numbers = np.column_stack((self.contributions, self.values, self.weights))[:kept]
+        out = [(name, *map(float, row)) for name, row in zip(self.feature_names, numbers, strict=False)]
+        if kept < used:
+            rest = float(self.contributions[kept:].sum())
+            out.append((f"{used - kept} others", rest, np.nan, np.nan, np.nan))
+        return out  # type: ignore[return-value]
+
+    def table(self, top: int | None = 10) -> str:
+        """The ``top`` largest contributions as text; None for all."""
+        rows: list[tuple[str, ...]] = [("", "contribution", f"row {self.a}", self._other(), "weight")]
+        for name, part, *others in self.rows(top):
+            rows.append((name, f"{part:+.4g}", *("" if np.isnan(value) else f"{value:.4g}" for value in others)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "   ".join(
+                cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")
+        return "\n".join([title, *(line.rstrip() for line in lines)])
+
+    def title(self) -> str:
+        """The result in a sentence."""
+        where = "" if self.query is None else f" in query {self.query!s}"
+        gap = self.difference
+        if gap == 0.0:
+            return f"row {self.a} and {self._other()}{where} have the same score"
+        return f"row {self.a} stands {'above' if gap > 0 else 'below'} {self._other()}{where} by {abs(gap):.4g}"
+
+    def _other(self) -> str:
+        return "the mean" if self.b is None else f"row {self.b}"
+
+    def to_frame(self) -> Any:
+        """All contributions as a pandas data frame, one row a feature, the largest first."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "contribution": self.contributions,
+                "a": self.values[:, 0],
+                "b": self.values[:, 1],
+                "weight": self.weights,
+            },
+            index=pd.Index(self.feature_names, name="feature"),
+        )
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _pipeline_steps(model: Any) -> list[Any]:
+    """What stands before the ranker, outermost first."""
+    if hasattr(model, "best_estimator_"):
+        return _pipeline_steps(model.best_estimator_)
+    if not isinstance(model, Pipeline):
+        return []
+    before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
+    return before + _pipeline_steps(model.steps[-1][1])
+
+
+def _scaler_names(model: Any) -> list[str]:
+    by_query = " inside each query"
+    return [
+        type(step).__name__ + (by_query if getattr(step, "fitted_with_qid_", False) else "")
+        for step in _pipeline_steps(model)
+    ]
+
+
+def _names(model: Any, X: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
+    """A name for each feature that the last step sees."""
+    steps = _pipeline_steps(model)
+    first = steps[0] if steps else fitted_ranker(model)
+    names: Any = getattr(first, "feature_names_in_", None) if given is None else [str(name) for name in given]
+    columns = getattr(first, "n_features_in_", n)
+    if names is not None and len(names) != columns:
+        raise ValueError(f"feature_names has {len(names)} names; the model takes {columns} features.")
+    known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
+    for step in steps:
+        known = _names_after(step, known)
+    return tuple(known) if len(known) == n else tuple(f"x{j}" for j in range(n))
+
+
+def _names_after(step: Any, names: list[str]) -> list[str]:
+    """The names of a transformer's columns; none where it does not say."""
+    own = getattr(step, "feature_names_in_", None)
+    try:
+        # A transformer that was fitted on names insists on those; ours replace them where it passes them on.
+        out = [str(name) for name in step.get_feature_names_out(None if own is not None else names)]
+    except (AttributeError, ValueError, TypeError):
+        return []
+    if own is not None and out == [str(name) for name in own]:
+        return names
+    return out
