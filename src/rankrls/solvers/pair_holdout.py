@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads, one_blas_thread
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import ScoredGraph
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.holdout import holdout_alphas
@@ -172,16 +172,13 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
     w = plan.weights
 
     def judge(left: _Left) -> tuple[float, float]:
-        def count(task: tuple[int, slice]) -> NDArray[np.float64]:
-            begin, rows = task
-            won = left.shares(begin, rows, plan.first_equal[rows])
-            good = np.zeros(plan.m)
+        def count(begin: int, rows: slice, good: NDArray[np.float64], memory: NDArray[np.float64]) -> None:
+            won = left.shares(begin, rows, plan.first_equal[rows], memory)
             columns = slice(begin, begin + won.shape[1])
-            good[rows] = w[rows] * (won @ w[columns])
+            good[rows] += w[rows] * (won @ w[columns])
             good[columns] += w[columns] * (w[rows] @ won)
-            return good
 
-        good = np.sum(plan.over_blocks(count), axis=0)
+        good = plan.over_blocks(count)
         score = float(good.sum() / total)
         return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
 
@@ -199,18 +196,15 @@ def tournament_wins(problem: Problem, y: NDArray[np.float64], ridge: NDArray[np.
     w = plan.weights
 
     def judge(left: _Left) -> NDArray[np.float64]:
-        def count(task: tuple[int, slice]) -> NDArray[np.float64]:
-            begin, rows = task
-            won = left.shares(begin, rows, np.arange(rows.start, rows.stop) - begin)
-            wins = np.zeros(plan.m)
+        def count(begin: int, rows: slice, wins: NDArray[np.float64], memory: NDArray[np.float64]) -> None:
+            won = left.shares(begin, rows, np.arange(rows.start, rows.stop) - begin, memory)
             columns = slice(begin, begin + won.shape[1])  # the last row has no later one to meet
-            wins[rows] = won @ w[columns]
+            wins[rows] += won @ w[columns]
             met = np.full(rows.stop - begin, w[rows].sum())
             met[rows.start - begin :] -= np.cumsum(w[rows])
             wins[columns] += met[: won.shape[1]] - w[rows] @ won
-            return wins
 
-        return plan.unsorted(np.sum(plan.over_blocks(count), axis=0))
+        return plan.unsorted(plan.over_blocks(count))
 
     return np.stack(plan.over_alphas(judge, ridge), axis=1)
 
@@ -281,14 +275,27 @@ class _Plan:
         # exactly nothing where the label is the only one, whatever rounding says
         return np.where(count[number] == np.repeat(lengths, lengths), 0.0, self.weights * others)
 
-    def over_blocks(self, function: Callable[[tuple[int, slice]], NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Blocks of rows of each query, each with where its query begins."""
+    def over_blocks(self, add: Callable[[int, slice, NDArray[np.float64], NDArray[np.float64]], None]) -> Any:
+        """A sum for each item, over blocks of rows of each query: ``add(begin of the query, rows, sums, memory)``.
+
+        ``memory`` holds a block, again and again: to get it from the system anew would cost a fifth of the time.
+        """
         tasks = [
             (int(begin), rows)
             for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)
             for rows in row_slices(int(begin), int(end), _ROWS)
         ]
-        return map_threads(function, tasks, threads=1 if self.m < _ALONE else None)
+        threads = 1 if self.m < _ALONE else n_threads()
+        longest = int(np.diff(self.starts).max())
+
+        def run(some: list[tuple[int, slice]]) -> NDArray[np.float64]:
+            sums, memory = np.zeros(self.m), np.empty(min(_ROWS, longest) * longest)
+            for begin, rows in some:
+                add(begin, rows, sums, memory)
+            return sums
+
+        # Later blocks of a query have longer rows: each thread takes some of every length.
+        return np.sum(map_threads(run, [tasks[k::threads] for k in range(threads)], threads=threads), axis=0)
 
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
@@ -307,11 +314,11 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Smoother:
-    """``H``, items sorted: without its intercept a product and the diagonal; with it blocks and entries of a query."""
+    """``H``, items sorted: without its intercept a product and the diagonal; with it what is off the diagonal."""
 
     fit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     diagonal: NDArray[np.float64]
-    block: Callable[[slice, slice], NDArray[np.float64]]  # in memory of its own
+    block: Callable[[slice, slice, NDArray[np.float64]], NDArray[np.float64]]  # in the memory given
     entries: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]
 
 
@@ -337,10 +344,14 @@ class _Left:
         tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * float(np.abs(plan.y).max())
         return cls(plan, smoother, residual, 1.0 - smoother.diagonal - u * u, 1.0 / root, tie)
 
-    def shares(self, begin: int, rows: slice, limit: NDArray[np.intp]) -> NDArray[np.float64]:
+    def shares(
+        self, begin: int, rows: slice, limit: NDArray[np.intp], memory: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Share of each pair won by the row, (rows, items from ``begin`` to the largest limit); 0 from ``limit`` on."""
-        plan = self.plan
-        H = self.smoother.block(rows, slice(begin, begin + int(limit.max())))
+        plan, n_columns = self.plan, int(limit.max())
+        n_rows = rows.stop - rows.start
+        H = memory[: n_rows * n_columns].reshape(n_rows, n_columns)
+        self.smoother.block(rows, slice(begin, begin + n_columns), H)
         _shares(H, rows.start, begin, limit, plan.y, self.slack, self.residual, self.scale, plan.same, self.tie)
         return H
 
@@ -365,6 +376,7 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
         B = graph.F.T @ B  # centring is its own square; a mixture is not
     # The intercept as one more column: the other queries' never meet.
     B = np.column_stack((B[plan.order], plan.intercept))
+    across = np.ascontiguousarray(B.T)  # which BLAS takes a fifth faster than the transposed view
     squares = B[:, :-1] ** 2
 
     def make(alpha: float) -> _Smoother:
@@ -373,7 +385,7 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
         return _Smoother(
             lambda z: np.asarray(shrunk[:, :-1] @ (B[:, :-1].T @ z)),
             squares @ weight[:-1],
-            lambda rows, columns: np.asarray(shrunk[rows] @ B[columns].T),
+            lambda rows, columns, out: np.matmul(shrunk[rows], across[:, columns], out=out),
             lambda i, j: np.einsum("ij,ij->i", shrunk[i], B[j]),
         )
 
@@ -382,36 +394,35 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
 
 def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64], plan: _Plan) -> Iterator[_Smoother]:
     """``I - u u' - alpha F' C^-1 F`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
-    graph, order = problem.graph, plan.order
+    graph, u = problem.graph, plan.intercept
     assert isinstance(graph, ScoredGraph)
-    u = plan.unsorted(plan.intercept)
     mixed = bool(graph.eigenvalues[2].any())
     # The direction that centring does not see, lifted, does not make the condition 1 / alpha.
     lift = 0.0 if mixed or graph.n_blocks > 1 else problem.spectrum_bound() / problem.size
     for alpha in ridge:
-        H = problem.inverse(float(alpha), u if lift else None, lift)
-        H *= -alpha
-        if lift:
-            H += (alpha / (lift + alpha) - 1.0) * u[:, None] * u
+        inverse = problem.inverse(float(alpha), plan.unsorted(u) if lift else None, lift)
         if mixed:
-            H = graph.F.T @ np.ascontiguousarray((graph.F.T @ H).T)
-            H -= u[:, None] * u
-        H[np.diag_indices_from(H)] += 1.0
-
-        yield _Smoother(
-            lambda z, H=H: (H @ plan.unsorted(z))[order],  # type: ignore[misc]
-            H.diagonal()[order],
-            lambda rows, columns, H=H: _with_intercept(H, order, plan.intercept, rows, columns),  # type: ignore[misc]
-            lambda i, j, H=H: H[order[i], order[j]] + plan.intercept[i] * plan.intercept[j],  # type: ignore[misc]
-        )
+            inverse = graph.F.T @ np.ascontiguousarray((graph.F.T @ inverse).T)
+        yield _inverse_smoother(inverse, plan, float(alpha), lift / (lift + float(alpha)) if lift else float(mixed))
 
 
-def _with_intercept(
-    H: NDArray[np.float64], order: NDArray[np.intp], u: NDArray[np.float64], rows: slice, columns: slice
-) -> NDArray[np.float64]:
-    block = H[np.ix_(order[rows], order[columns])]
-    block += u[rows, None] * u[columns]
-    return block
+def _inverse_smoother(inverse: NDArray[np.float64], plan: _Plan, alpha: float, seen: float) -> _Smoother:
+    """``I - seen u u' - alpha inverse`` by blocks: a pass over the whole matrix costs as much as judging it."""
+    order, u = plan.order, plan.intercept
+
+    def fit(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(z - alpha * (inverse @ plan.unsorted(z))[order] - seen * u * (u @ z))
+
+    def block(rows: slice, columns: slice, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        np.take(inverse[order[rows]], order[columns], axis=1, out=out, mode="clip")
+        out *= -alpha
+        out += (1.0 - seen) * u[rows, None] * u[columns]
+        return out
+
+    def entries(i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.asarray((1.0 - seen) * u[i] * u[j] - alpha * inverse[order[i], order[j]])
+
+    return _Smoother(fit, 1.0 - alpha * inverse.diagonal()[order] - seen * u * u, block, entries)
 
 
 def _equal_items(problem: Problem) -> NDArray[np.intp]:

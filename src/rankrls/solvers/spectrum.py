@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["Spectrum", "auto_alphas", "solve_one", "spectrum"]
+__all__ = ["Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
 
 _LOST = 1e3
 """An alpha of so many cutoffs stands clear of the rounding noise of the null space."""
@@ -109,13 +109,19 @@ def auto_alphas(values: NDArray[np.float64], n_alphas: int = 21) -> NDArray[np.f
     return np.asarray(np.geomspace(10.0 * top, lowest, n_alphas))
 
 
+def is_clear(S: NDArray[np.float64], alpha: float) -> bool:
+    """Whether alpha stands clear of the rounding noise of S, so that a Cholesky factor of ``S + alpha I`` is exact."""
+    n = S.shape[0]
+    return bool(n and alpha > 1e-9 * np.trace(S) / n and alpha > 0.0)
+
+
 def solve_one(S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size: int) -> NDArray[np.float64]:
     """``(S + alpha I)^-1 B`` for one alpha: Cholesky, or the spectrum where alpha is lost in S's rounding noise.
 
     O(n^3 / 3) against about O(10 n^3).
     """
     n = S.shape[0]
-    if n and alpha > 1e-9 * np.trace(S) / n and alpha > 0.0:
+    if is_clear(S, alpha):
         A = S.copy()
         A[np.diag_indices(n)] += alpha
         try:
