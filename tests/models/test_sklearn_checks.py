@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import rankrls
 from rankrls import (
     CGRankRLS,
     CoRankingPursuit,
@@ -56,3 +60,8 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_every_public_estimator_is_checked():
+    public = {value for value in (getattr(rankrls, name) for name in rankrls.__all__) if inspect.isclass(value)}
+    assert {cls for cls in public if issubclass(cls, BaseEstimator)} == {type(model) for model in ESTIMATORS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -36,10 +37,7 @@ class RankingScorer:
             Where the estimator was fitted with qid and the scorer did not get it, for the measure would then be that
             of one big query.
         """
-        final = estimator
-        while isinstance(final, Pipeline) or hasattr(final, "best_estimator_"):
-            final = final.steps[-1][1] if isinstance(final, Pipeline) else final.best_estimator_
-        if qid is None and getattr(final, "_fitted_with_qid", False):
+        if qid is None and _holds(estimator, "_fitted_with_qid"):
             raise ValueError(
                 f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata routing: "
                 "call sklearn.set_config(enable_metadata_routing=True) first, and pass params={'qid': qid} to "
@@ -117,8 +115,31 @@ def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
         return final_step_inputs(model.best_estimator_, X, qid)
     if not isinstance(model, Pipeline):
         return model, X
-    for _, step in model.steps[:-1]:
+    return final_step_inputs(model.steps[-1][1], _transform(model.steps[:-1], X, qid), qid)
+
+
+def _transform(steps: Any, X: Any, qid: Any) -> Any:
+    for _, step in steps:
         if step is None or step == "passthrough":
             continue
-        X = step.transform(X, qid=qid) if getattr(step, "fitted_with_qid_", False) else step.transform(X)
-    return final_step_inputs(model.steps[-1][1], X, qid)
+        if isinstance(step, Pipeline):
+            X = _transform(step.steps, X, qid)
+        else:
+            X = step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
+    return X
+
+
+def _holds(estimator: Any, name: str) -> bool:
+    """Whether it or anything inside, such as a pipeline's step or a search's best, has ``name`` true."""
+    seen: set[int] = set()
+    inside = [estimator]
+    while inside:
+        part = inside.pop()
+        if isinstance(part, (list, tuple)):
+            inside.extend(part)
+        elif isinstance(part, BaseEstimator) and id(part) not in seen:
+            if getattr(part, name, False):
+                return True
+            seen.add(id(part))
+            inside.extend(vars(part).values())
+    return False

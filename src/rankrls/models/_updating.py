@@ -28,6 +28,8 @@ def _can_update(model: Any) -> bool:
 class UpdatingRanker(KernelRanker):
     """Keeps the normal equations, which add up over queries, and which queries are in them."""
 
+    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
+
     ties: Any
     balance: Any
     regression_weight: Any

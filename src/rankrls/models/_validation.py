@@ -313,9 +313,13 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
 def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
     """A model of queries cannot be judged as if everything were one query."""
     if fitted_with_qid and qid is None:
+        by_routing = (
+            " Where scikit-learn makes the call (pipelines, searches, cross_validate), qid arrives by metadata "
+            "routing: call sklearn.set_config(enable_metadata_routing=True) first."
+        )
         raise ValueError(
             f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
-            f"compared. Pass qid to {what}, one id per row."
+            f"compared. Pass qid to {what}, one id per row.{by_routing if what == 'score' else ''}"
         )
 
 

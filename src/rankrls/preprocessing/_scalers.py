@@ -103,7 +103,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if (qid is not None) != self.fitted_with_qid_:
             raise ValueError(
                 f"{type(self).__name__} was fitted with qid and has to be given qid for the rows that it transforms: "
-                "without, they would be scaled as one big query."
+                "without, they would be scaled as one big query. A pipeline hands it on with metadata routing: call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to the pipeline's predict."
                 if self.fitted_with_qid_
                 else f"{type(self).__name__} was fitted without qid, on one query that holds every row, and cannot "
                 "transform rows of several queries: fit it with qid."
@@ -290,7 +291,7 @@ class QueryMinMaxScaler(_QueryScaler):
     float32 input is computed in float64 and rounded once. Results are right to rounding also for columns that lie far
     from zero. Sparse input is refused, for the result would be dense.
 
-    The qid travels by metadata routing: ``set_fit_request(qid=True)`` and ``set_transform_request(qid=True)``.
+    With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
     Examples
     --------
@@ -355,7 +356,7 @@ class QueryStandardScaler(_QueryScaler):
     float32 input is computed in float64 and rounded once. Differences to the mean are right to rounding also for
     columns that lie far from zero. Sparse input stays sparse with ``with_mean=False`` and is refused otherwise.
 
-    The qid travels by metadata routing: ``set_fit_request(qid=True)`` and ``set_transform_request(qid=True)``.
+    With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
     Examples
     --------

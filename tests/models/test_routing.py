@@ -1,0 +1,277 @@
+"""qid through every tool of scikit-learn, for every public ranker; without routing, a word on what to do."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import rankrls
+from rankrls import preprocessing
+from rankrls.metrics import average_precision, disagreement_error, make_ranking_scorer
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+from tests.models.oracles import ranking_data
+
+X, Y, QID = ranking_data(33, queries=14)
+FOLDS = list(GroupKFold(3).split(X, Y, QID))
+PARAMS = {"qid": QID, "groups": QID}
+BALANCES = ["examples", "pairs"]
+QUICK = {  # folds that do not look at the order of rows, which halving mixes
+    "CGRankRLS": {"cv": GroupKFold(3)},
+    "CoRankingPursuit": {"n_basis": 3},
+    "RankBoost": {"n_estimators": 5},
+    "RankSVMCV": {"Cs": (0.01, 1.0), "cv": GroupKFold(3)},
+    "RankingPursuitCV": {"max_basis": 4, "cv": GroupKFold(3)},
+}
+
+
+def public(module):
+    found = {name: getattr(module, name) for name in sorted(module.__all__)}
+    return {n: c for n, c in found.items() if inspect.isclass(c) and issubclass(c, BaseEstimator)}
+
+
+RANKERS = {name: cls(**QUICK.get(name, {})) for name, cls in public(rankrls).items()}
+SCALERS = {name: cls() for name, cls in public(preprocessing).items()}
+every_ranker = pytest.mark.parametrize("model", RANKERS.values(), ids=RANKERS)
+every_scaler = pytest.mark.parametrize("scaler", SCALERS.values(), ids=SCALERS)
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def by_hand(model, rows, scale=None):
+    """Fitted on the rows, and judged on the other ones, with neither routing nor pipelines."""
+    train, test = rows
+    Z = X if scale is None else clone(scale).fit_transform(X, qid=QID)  # a query's scaling sees no other query
+    fold = clone(model).fit(Z[train], Y[train], qid=QID[train])
+    scores = fold.predict(Z[test])
+    error = disagreement_error(Y[test], scores, qid=QID[test])
+    return {"score": 1.0 - error, "map": average_precision(Y[test], scores, qid=QID[test])}
+
+
+@pytest.mark.usefixtures("routing")
+@every_ranker
+def test_pipelines_and_cross_validation(model):
+    steps = make_pipeline(QueryMinMaxScaler(), clone(model))
+    scorers = {"map": make_ranking_scorer("map"), "error": make_ranking_scorer("disagreement")}
+    found = cross_validate(steps, X, Y, cv=GroupKFold(3), params=PARAMS, scoring=scorers)
+    plain = cross_validate(steps, X, Y, cv=GroupKFold(3), params=PARAMS)
+    expected = [by_hand(model, fold, QueryMinMaxScaler()) for fold in FOLDS]
+    np.testing.assert_allclose(found["test_map"], [e["map"] for e in expected])
+    np.testing.assert_allclose(found["test_error"], [e["score"] - 1.0 for e in expected], atol=1e-12)
+    np.testing.assert_allclose(plain["test_score"], [e["score"] for e in expected])
+    fitted = steps.fit(X, Y, qid=QID)
+    assert fitted[-1].n_queries_ == len(np.unique(QID))
+    assert fitted.score(X, Y, qid=QID) == pytest.approx(1 - disagreement_error(Y, fitted.predict(X, qid=QID), qid=QID))
+    with pytest.raises(ValueError, match="qid"):
+        fitted.score(X, Y)
+
+
+@pytest.mark.usefixtures("routing")
+@every_ranker
+def test_searches(model):
+    """One id a row is enough for folds of whole queries as well: the splitter takes qid as its groups."""
+    folds = GroupKFold(3).set_split_request(groups="qid")
+    expected = {b: [by_hand(clone(model).set_params(balance=b), f)["score"] for f in FOLDS] for b in BALANCES}
+    search = GridSearchCV(model, {"balance": BALANCES}, cv=folds).fit(X, Y, qid=QID)
+    for k, balance in enumerate(BALANCES):
+        values = [search.cv_results_[f"split{f}_test_score"][k] for f in range(3)]
+        np.testing.assert_allclose(values, expected[balance])
+    assert search.best_score_ == pytest.approx(max(np.mean(v) for v in expected.values()))
+    assert search.best_estimator_.n_queries_ == len(np.unique(QID))
+    draw = RandomizedSearchCV(model, {"balance": BALANCES}, n_iter=1, cv=folds, random_state=0).fit(X, Y, qid=QID)
+    assert draw.best_score_ == pytest.approx(np.mean(expected[draw.best_params_["balance"]]))
+    halving = HalvingGridSearchCV(
+        model, {"balance": BALANCES}, cv=folds, min_resources=len(Y), factor=2, random_state=0
+    )
+    halving.fit(X, Y, qid=QID)
+    assert halving.cv_results_["mean_test_score"].max() == pytest.approx(search.best_score_)
+
+
+@pytest.mark.usefixtures("routing")
+def test_halving_by_a_parameter_keeps_queries_whole():
+    search = HalvingGridSearchCV(
+        rankrls.RankBoost(),
+        {"learning_rate": [0.3, 1.0], "balance": BALANCES},
+        resource="n_estimators",
+        min_resources=3,
+        max_resources=12,
+        factor=2,
+        cv=GroupKFold(3).set_split_request(groups="qid"),
+    ).fit(X, Y, qid=QID)
+    assert search.n_resources_ == [3, 6, 12]
+    for k, params in enumerate(search.cv_results_["params"]):
+        expected = [by_hand(rankrls.RankBoost(**params), fold)["score"] for fold in FOLDS]
+        assert search.cv_results_["mean_test_score"][k] == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.usefixtures("routing")
+@every_ranker
+def test_learning_curves(model):
+    """They ask for what partial_fit requests too, whether or not they use it."""
+    folds = GroupKFold(3).set_split_request(groups="qid")
+    sizes, _, test = learning_curve(model, X, Y, cv=folds, train_sizes=[1.0], params={"qid": QID})
+    expected = [by_hand(model, (train[: sizes[0]], rest))["score"] for train, rest in FOLDS]
+    np.testing.assert_allclose(test[0], expected)
+
+
+@pytest.mark.usefixtures("routing")
+def test_scorers_see_into_what_wraps_a_ranker():
+    scorer = make_ranking_scorer("map")
+    columns = ColumnTransformer([("some", QueryStandardScaler(), [0, 1]), ("rest", "passthrough", [2, 3])])
+    inner = make_pipeline(make_pipeline(QueryMinMaxScaler()), rankrls.RankRLS())
+    search = GridSearchCV(inner, {"rankrls__alpha": [0.1, 1.0]}, cv=GroupKFold(2).set_split_request(groups="qid"))
+    for model in (inner, search, make_pipeline(columns, rankrls.RankRLS())):
+        fitted = clone(model).fit(X, Y, qid=QID)
+        with pytest.raises(ValueError, match="did not get qid"):
+            scorer(fitted, X, Y)
+        best = getattr(fitted, "best_estimator_", fitted)
+        assert scorer(fitted, X, Y, qid=QID) == average_precision(Y, best.predict(X, qid=QID), qid=QID)
+    found = cross_validate(search, X, Y, cv=GroupKFold(3), params=PARAMS, scoring=scorer)
+    assert np.isfinite(found["test_score"]).all()
+
+
+def judged_without_qid(run):
+    """What a tool that swallows errors gives, and all that it says."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        values = run()
+    return np.asarray(values), " ".join(str(w.message) for w in said)
+
+
+@every_ranker
+def test_without_routing_nothing_is_judged_as_one_query(model):
+    for scoring in (None, make_ranking_scorer("map")):
+        for run in (
+            lambda s=scoring: cross_validate(model, X, Y, cv=FOLDS, params={"qid": QID}, scoring=s)["test_score"],
+            lambda s=scoring: (
+                GridSearchCV(model, {"balance": BALANCES}, cv=FOLDS, scoring=s)
+                .fit(X, Y, qid=QID)
+                .cv_results_["mean_test_score"]
+            ),
+        ):
+            values, said = judged_without_qid(run)
+            assert np.isnan(values).all()
+            assert "enable_metadata_routing=True" in said
+    search = GridSearchCV(model, {"balance": BALANCES}, cv=FOLDS, error_score="raise")
+    with pytest.raises(ValueError, match=r"score was called without.*enable_metadata_routing=True"):
+        search.fit(X, Y, qid=QID)
+    steps = make_pipeline(StandardScaler(), clone(model))
+    with pytest.raises(ValueError, match="Pipeline.fit does not accept the qid parameter"):
+        steps.fit(X, Y, qid=QID)
+    steps.fit(X, Y, **{f"{steps.steps[-1][0]}__qid": QID})
+    assert steps[-1].n_queries_ == len(np.unique(QID))
+    with pytest.raises(ValueError, match=r"score was called without.*enable_metadata_routing=True"):
+        steps.score(X, Y)
+    held_out = cross_val_predict(model, X, Y, cv=FOLDS, params={"qid": QID})  # nothing is judged: right as it is
+    for train, test in FOLDS:
+        fold = clone(model).fit(X[train], Y[train], qid=QID[train])
+        np.testing.assert_allclose(held_out[test], fold.predict(X[test]))
+
+
+@pytest.mark.parametrize("wrap", [RFE, TransformedTargetRegressor], ids=lambda w: w.__name__)
+def test_without_routing_scorers_refuse_wrapped_rankers_too(wrap):
+    fitted = wrap(rankrls.RankRLS()).fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="did not get qid"):
+        make_ranking_scorer("map")(fitted, X, Y)
+    assert make_ranking_scorer("map")(wrap(rankrls.RankRLS()).fit(X, Y), X, Y) > 0
+
+
+@every_scaler
+def test_without_routing_scalers_refuse_rows_without_qid(scaler):
+    name = type(scaler).__name__.lower()
+    steps = make_pipeline(clone(scaler), rankrls.RankRLS()).fit(X, Y, **{f"{name}__qid": QID, "rankrls__qid": QID})
+    for use in (steps.predict, lambda Z: steps.score(Z, Y)):
+        with pytest.raises(ValueError, match=r"has to be given qid.*enable_metadata_routing=True"):
+            use(X)
+    scaled = clone(scaler).fit_transform(X, qid=QID)  # what the guide advises: it leaks nothing
+    nested = make_pipeline(make_pipeline(clone(scaler)), rankrls.RankRLS())
+    nested.fit(X, Y, **{f"pipeline__{name}__qid": QID, "rankrls__qid": QID})
+    scorer = make_ranking_scorer("map")
+    expected = scorer(rankrls.RankRLS().fit(scaled, Y, qid=QID), scaled, Y, qid=QID)
+    assert scorer(steps, X, Y, qid=QID) == scorer(nested, X, Y, qid=QID) == pytest.approx(expected)
+
+
+NAMES = ["bm25", "age", "clicks", "links"]
+
+
+@pytest.mark.usefixtures("routing")
+@every_ranker
+def test_names_of_features_reach_the_ranker(model):
+    steps = make_pipeline(QueryMinMaxScaler(), clone(model)).set_output(transform="pandas")
+    frame = pd.DataFrame(X, columns=NAMES)
+    steps.fit(frame, Y, qid=QID)
+    assert list(steps[-1].feature_names_in_) == NAMES
+    assert list(steps[:-1].get_feature_names_out()) == NAMES
+    plain = make_pipeline(QueryMinMaxScaler(), clone(model)).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(steps.predict(frame, qid=QID), plain.predict(X, qid=QID))
+
+
+@every_scaler
+@pytest.mark.parametrize("ids", [QID, None], ids=["queries", "one query"])
+def test_set_output_and_names_of_scalers(scaler, ids):
+    expected = clone(scaler).fit_transform(X, qid=ids)
+    numbered = clone(scaler).fit(X, qid=ids)
+    assert numbered.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert numbered.get_feature_names_out(NAMES).tolist() == NAMES
+    index = np.arange(len(X))[::-1]
+    for library, frame in (
+        ("pandas", pd.DataFrame(X, columns=NAMES, index=index)),
+        ("polars", pl.DataFrame({name: X[:, k] for k, name in enumerate(NAMES)})),
+    ):
+        named = clone(scaler).set_output(transform=library)
+        out = named.fit_transform(frame, qid=ids)
+        assert type(out) is type(frame)
+        assert list(out.columns) == named.get_feature_names_out().tolist() == NAMES
+        np.testing.assert_array_equal(out.to_numpy(), expected)
+        np.testing.assert_array_equal(named.transform(frame, qid=ids).to_numpy(), expected)
+        with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+            named.get_feature_names_out(NAMES[::-1])
+        if library == "pandas":
+            assert out.index.tolist() == index.tolist()
+        arrays = clone(scaler).fit(frame, qid=ids)
+        assert type(arrays.transform(frame, qid=ids)) is np.ndarray
+        default = arrays.set_output(transform="default").transform(frame, qid=ids)
+        np.testing.assert_array_equal(default, expected)
+
+
+@pytest.mark.parametrize("estimator", [*RANKERS.values(), *SCALERS.values()], ids=[*RANKERS, *SCALERS])
+def test_html(estimator):
+    name = type(estimator).__name__
+    model = clone(estimator)
+    page = model._repr_html_()
+    assert name in page
+    assert "Not fitted" in page
+    for parameter in model.get_params():
+        assert parameter in page
+    model.fit(X, Y, qid=QID)
+    fitted = model._repr_html_()
+    assert name in fitted
+    assert "Not fitted" not in fitted
+    assert name in model._repr_mimebundle_()["text/html"]
+    inside = make_pipeline(StandardScaler(), clone(estimator))._repr_html_()
+    assert name in inside
+    assert "StandardScaler" in inside
