@@ -179,6 +179,11 @@ def leave_pair_out(
 def check_pairs_can_be_held_out(model: Any, data: TrainingData, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
     beta = float(model.regression_weight)
+    if model._constrained():
+        raise ValueError(
+            f"{what} cannot hold out pairs without refitting: the signs of weights are constrained. leave_query_out is "
+            "exact under constraints."
+        )
     ((graph, _),) = scored_graphs(data, model.ties, model.balance, beta)
     reason = refuses_pair_holdout(
         graph, balance=model.balance, regression_weight=beta, weighted=data.weights is not None

@@ -152,6 +152,10 @@ class KernelRanker(Ranker):
         """The columns of a given kernel matrix that the coefficients weigh."""
         return K
 
+    def _constrained(self) -> bool:
+        """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
+        return False
+
     def _forget_fit(self) -> None:
         for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_graph_parameters"):
             self.__dict__.pop(name, None)

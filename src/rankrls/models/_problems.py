@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.ranksvm import HingeProblem
 from rankrls.solvers.reduced import ReducedProblem
 from rankrls.solvers.rows import factor_rows
+from rankrls.solvers.signed import SignedProblem
 from rankrls.solvers.subset import Basis, SubsetProblem
 
 __all__ = [
@@ -91,13 +92,14 @@ def scored_graphs(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of a kernel and a graph: builds the solvers for any data."""
+    """One combination of a kernel and a graph: builds the solvers for any data. ``signs`` constrains weights."""
 
     kernel: Kernel
     ties: Any
     balance: Any
     regression_weight: float
     solver: str
+    signs: NDArray[np.int8] | None = field(default=None, kw_only=True)
 
     def problems(self, data: TrainingData, K: NDArray[np.float64] | None = None) -> list[FittedProblem]:
         """One problem a graph. ``K`` is the kernel matrix where it is known already; it is copied."""
@@ -114,7 +116,7 @@ class Candidate:
         K: NDArray[np.float64] | None = None,
     ) -> Problem:
         """The solver of one graph."""
-        return make_problem(X, graph, target, self.kernel, self.solver, K=K)
+        return make_problem(X, graph, target, self.kernel, self.solver, K=K, signs=self.signs)
 
     def pair_problems(
         self, data: TrainingData, fitted: list[FittedProblem] | None = None
@@ -160,8 +162,11 @@ def make_problem(
     solver: str,
     *,
     K: NDArray[np.float64] | None = None,
+    signs: NDArray[np.int8] | None = None,
 ) -> Problem:
     """The solver for the shape of the data."""
+    if signs is not None:  # of weights that a linear kernel has, in the primal
+        return SignedProblem(X, graph, target, signs)
     if solver == "cg":  # RankRLS alone asks for it, and only to solve: no spectrum, nothing held out
         if kernel.is_linear:
             return KrylovProblem(X, graph, target, in_features=True)  # type: ignore[return-value]

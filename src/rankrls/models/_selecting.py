@@ -235,6 +235,7 @@ class SelectingRanker(KernelRanker):
             graphs,
             balances=options(self.balance),
             regression_weight=float(self.regression_weight),
+            constrained=self._constrained(),
         )
 
     def _publish(self, results: Results, description: str, data: TrainingData | None) -> None:

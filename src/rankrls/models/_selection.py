@@ -276,6 +276,7 @@ def plan_selection(
     *,
     balances: tuple[Any, ...],
     regression_weight: float,
+    constrained: bool = False,
 ) -> Plan:
     """The plan that ``cv`` stands for; see :class:`RankRLSCV`.
 
@@ -298,6 +299,8 @@ def plan_selection(
     reason = None
     if not _is_concordance(measure):
         reason = f"{measure} is no average over ordered pairs"
+    elif constrained:
+        reason = "the signs of weights are constrained"
     elif data.layout.n_rows > MAX_PAIR_HOLDOUT:
         reason = f"more than {MAX_PAIR_HOLDOUT} items"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +52,10 @@ class UpdatingRanker(KernelRanker):
     def _batch_equations(self, data: TrainingData, graph: ScoredGraph, part: slice) -> NormalEquations:
         """The normal equations of one batch."""
         return normal_equations(factor_rows(data.X, graph), graph.F @ data.Y[:, part])
+
+    def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
+        """The coefficients of all that was seen; X are the batch's rows."""
+        return solve_equations(equations, alpha, size)
 
     def _take_solution(self, coefficients: list[Any]) -> None:
         """Take what solves the equations as this model's coefficients."""
@@ -130,7 +135,7 @@ class UpdatingRanker(KernelRanker):
             self._one_target = data.one_target
             self._fitted_with_qid = data.has_qid
         size = max(seen.n_rows, batch[0].gram.shape[0])
-        self._take_solution([solve_equations(e, alpha, size) for e in batch])
+        self._take_solution([self._solve_batch(e, alpha, size, data.X) for e in batch])
         self._seen = seen
         self._equations = batch
         self._graph_parameters = self._graph_settings()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls.graph import PairGraph
 from rankrls.models._base import SOLVERS
 from rankrls.models._pairs import pair_graph
 from rankrls.models._problems import Candidate, FittedProblem, Problem, make_problem
+from rankrls.models._signs import check_positive, constrained_signs
 from rankrls.models._updating import UpdatingRanker
 from rankrls.models._validation import (
     TrainingData,
@@ -23,6 +26,8 @@ from rankrls.models._validation import (
 )
 from rankrls.solvers.krylov import Status
 from rankrls.solvers.krylov_problem import KrylovProblem
+from rankrls.solvers.normal_equations import NormalEquations
+from rankrls.solvers.signed import solve_signed
 
 __all__ = ["RankRLS"]
 
@@ -64,6 +69,11 @@ class RankRLS(UpdatingRanker):
         Primal solves for one weight a feature, O(m n^2 + n^3); dual for one coefficient an item, O(m^3 + m^2 n).
         "auto" takes the primal for a linear kernel with no more features than items. "cg" is conjugate gradients, to a
         relative residual of 1e-9: O(stored entries of X) an iteration for a linear kernel, O(m^2) for others.
+    positive : bool, sequence or dict, default=False
+        Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
+        feature numbers, or of names where X has them: these are not negative. A sequence with one of 1 (not negative),
+        -1 (not positive) and 0 (free) for each feature, or a mask; or a dict from numbers or names to such signs. The
+        minimum under the constraints is exact; a weight that a constraint holds is exactly 0.
 
     Attributes
     ----------
@@ -91,6 +101,9 @@ class RankRLS(UpdatingRanker):
     Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to rank with pairwise regularized least-squares.
     SIGIR 2007 workshop on learning to rank for information retrieval. Equations (8) and (11).
 
+    Kim, Park: Fast nonnegative matrix factorization: an active-set-like method and comparisons. SIAM Journal on
+    Scientific Computing 33, 2011. Algorithm 2, for ``positive``.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,6 +116,8 @@ class RankRLS(UpdatingRanker):
     >>> model.score(X, y, qid=qid)
     1.0
     """
+
+    positive: Any = False  # model files of older versions lack it
 
     def __init__(
         self,
@@ -117,6 +132,7 @@ class RankRLS(UpdatingRanker):
         balance: str = "examples",
         regression_weight: float = 0.0,
         solver: str = "auto",
+        positive: Any = False,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -128,6 +144,7 @@ class RankRLS(UpdatingRanker):
         self.balance = balance
         self.regression_weight = regression_weight
         self.solver = solver
+        self.positive = positive
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items with labels.
@@ -207,11 +224,27 @@ class RankRLS(UpdatingRanker):
     def _holdout_candidate(self, data: TrainingData) -> Candidate:
         """What ``fit`` solves and held-out scores come from; see :mod:`rankrls.model_selection`."""
         kernel = self._resolved_kernel(data.X)
-        return Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver)
+        signs = self._signs(data.X)
+        return Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver, signs=signs)
 
     def _preference_problem(self, X: Any, graph: PairGraph) -> Problem:
         """What ``fit_pairs`` solves and held-out preferences come from."""
-        return make_problem(X, graph, graph.target[:, None], self._resolved_kernel(X), self.solver)
+        kernel = self._resolved_kernel(X)
+        return make_problem(X, graph, graph.target[:, None], kernel, self.solver, signs=self._signs(X))
+
+    def _constrained(self) -> bool:
+        return check_positive(self.positive, (self.kernel,), self.solver)
+
+    def _signs(self, X: Any) -> NDArray[np.int8] | None:
+        if not self._constrained():
+            return None
+        return constrained_signs(self.positive, X.shape[1], getattr(self, "feature_names_in_", None))
+
+    def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
+        signs = self._signs(X)
+        if signs is None:
+            return super()._solve_batch(equations, alpha, size, X)
+        return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
     def _check_parameters(self) -> float:
         check_choice("solver", self.solver, (*SOLVERS, "cg"))
@@ -219,6 +252,7 @@ class RankRLS(UpdatingRanker):
         check_choice("balance", self.balance, ("pairs", "examples", "queries"))
         check_fraction("regression_weight", self.regression_weight)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        self._constrained()
         return check_alpha(self.alpha)
 
 

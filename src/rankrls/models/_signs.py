@@ -1,0 +1,106 @@
+"""What ``positive`` means for the features of X."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_positive", "constrained_signs"]
+
+_FORMS = (
+    "positive must be True (all features), False (none), a list of feature numbers or names, a sign (-1, 0 or 1) for "
+    "each feature, or a dict of features to signs"
+)
+
+
+def check_positive(positive: Any, kernels: tuple[Any, ...], solver: str) -> bool:
+    """Whether any sign is constrained; refuse models that have no weights of features to constrain."""
+    if isinstance(positive, (bool, np.bool_)):
+        constrained = bool(positive)
+    elif isinstance(positive, (str, bytes)) or not hasattr(positive, "__len__"):
+        raise ValueError(f"{_FORMS}; got {positive!r}.")
+    else:
+        constrained = len(positive) > 0
+    if not constrained:
+        return False
+    other = [k for k in kernels if not (isinstance(k, str) and k == "linear")]
+    if other:
+        raise ValueError(
+            f"positive constrains the weights of features, which only kernel='linear' has; got kernel={other[0]!r}."
+        )
+    if solver not in ("auto", "primal"):
+        raise ValueError(
+            f"positive is solved for in the weights of features: use solver='auto' or 'primal'; got {solver!r}."
+        )
+    return True
+
+
+def constrained_signs(positive: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.int8] | None:
+    """The sign of each feature's weight, 0 where it is free; None where all are.
+
+    Parameters
+    ----------
+    positive : bool, sequence or dict
+        See :class:`rankrls.RankRLS`.
+    n_features : int
+    names : ndarray of str, or None
+        Of the features, where X had column names.
+    """
+    if isinstance(positive, (bool, np.bool_)):
+        return np.ones(n_features, dtype=np.int8) if positive else None
+    if isinstance(positive, Mapping):
+        entries = [(key, _sign(value, key)) for key, value in positive.items()]
+    else:
+        given = positive.tolist() if isinstance(positive, np.ndarray) else list(positive)
+        if _is_sign_for_each(given, n_features):
+            out = np.array(given, dtype=np.int8)
+            return out if out.any() else None
+        entries = [(key, 1) for key in given]
+    out = np.zeros(n_features, dtype=np.int8)
+    seen: set[int] = set()
+    for key, sign in entries:
+        j = _feature(key, n_features, names)
+        if j in seen:
+            raise ValueError(f"positive names feature {key!r} twice.")
+        seen.add(j)
+        out[j] = sign
+    return out if out.any() else None
+
+
+def _is_sign_for_each(given: list[Any], n_features: int) -> bool:
+    """Whether a list holds a sign for each feature (or a mask), not the numbers of some."""
+    return len(given) == n_features and all(
+        isinstance(v, (Integral, np.bool_, float)) and v in (-1, 0, 1) for v in given
+    )
+
+
+def _sign(value: Any, key: Any) -> int:
+    if isinstance(value, (Integral, float, np.bool_)) and value in (-1, 0, 1):
+        return int(value)
+    raise ValueError(
+        f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {value!r} for {key!r}."
+    )
+
+
+def _feature(key: Any, n_features: int, names: NDArray[Any] | None) -> int:
+    if isinstance(key, str):
+        if names is None:
+            raise ValueError(f"positive names feature {key!r}, but X has no column names: use feature numbers.")
+        found = np.flatnonzero(np.asarray(names, dtype=object) == key)
+        if not len(found):
+            raise ValueError(f"positive names feature {key!r}, which X does not have.")
+        return int(found[0])
+    if isinstance(key, (bool, np.bool_)):
+        raise ValueError(f"positive as a mask needs one entry for each of the {n_features} features.")
+    if not isinstance(key, Integral):
+        raise ValueError(f"{_FORMS}; got {key!r} in it.")
+    if not 0 <= int(key) < n_features:
+        raise ValueError(
+            f"positive names feature {int(key)}, but the features are 0 to {n_features - 1}. A list of signs needs "
+            "one for each feature."
+        )
+    return int(key)

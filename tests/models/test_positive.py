@@ -1,0 +1,267 @@
+"""``positive=``: what it takes, what it refuses, and that selection, updates and export see the constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.optimize import lsq_linear
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls.export import to_json
+from rankrls.io import load_letor
+from rankrls.metrics import average_precision, disagreement_error, ndcg
+from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out, tournament_leave_pair_out
+from rankrls.models._signs import constrained_signs
+from rankrls.preprocessing import QueryMinMaxScaler
+from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
+
+X, Y, QID = ranking_data(70, queries=9, n=6)
+NAMES = np.array(list("abcdef"), dtype=object)
+SIGNS = (1, -1, 0, 0, 1, -1)
+
+
+def bounded(X, L, y, alpha, signs):
+    values, vectors = np.linalg.eigh(L)
+    F = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    stacked = np.vstack((F @ X, np.sqrt(alpha) * np.eye(X.shape[1])))
+    right = np.concatenate((F @ y, np.zeros(X.shape[1])))
+    signs = np.asarray(signs)
+    low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+    return lsq_linear(stacked, right, (low, high), method="bvls", tol=1e-15, max_iter=500).x
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
+def test_every_graph_and_kind_of_features(graph):
+    w = np.random.default_rng(0).random(len(Y)) + 0.1
+    expected = bounded(X, laplacian(Y, QID, w, graph), Y, 0.3, SIGNS)
+    for features in (X, sparse.csr_matrix(X), pd.DataFrame(X)):
+        model = RankRLS(0.3, positive=SIGNS, **graph).fit(features, Y, qid=QID, sample_weight=w)
+        np.testing.assert_allclose(model.coef_, expected, rtol=1e-7, atol=1e-9)
+    single = RankRLS(0.3, positive=SIGNS, **graph).fit(X.astype(np.float32), Y, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(single.coef_, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_targets_and_more_features_than_items():
+    wide = np.random.default_rng(1).normal(size=(len(Y), 2 * len(Y)))
+    both = np.column_stack((Y, -Y))
+    model = RankRLS(positive=True).fit(wide, both, qid=QID)
+    assert model.coef_.shape == (2, wide.shape[1])
+    graph = GRAPHS[0] | {"balance": "examples"}
+    for t in (0, 1):
+        expected = bounded(wide, laplacian(both[:, t], QID, None, graph), both[:, t], 1.0, np.ones(wide.shape[1]))
+        np.testing.assert_allclose(model.coef_[t], expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "signs"),
+    [
+        (True, [1, 1, 1, 1, 1, 1]),
+        (np.bool_(True), [1, 1, 1, 1, 1, 1]),
+        (False, None),
+        ([], None),
+        ({}, None),
+        ([0, 0, 0, 0, 0, 0], None),
+        ({"a": 0}, None),
+        ([0, 4], [1, 0, 0, 0, 1, 0]),
+        (["a", "f"], [1, 0, 0, 0, 0, 1]),
+        (("b", 0), [1, 1, 0, 0, 0, 0]),
+        ([1, -1, 0, 0, 1, -1], [1, -1, 0, 0, 1, -1]),
+        (np.array([1.0, -1.0, 0.0, 0.0, 1.0, -1.0]), [1, -1, 0, 0, 1, -1]),
+        ([True, False, False, True, False, False], [1, 0, 0, 1, 0, 0]),
+        ([0, 1, 2, 3, 4, 5], [1, 1, 1, 1, 1, 1]),
+        (range(2), [1, 1, 0, 0, 0, 0]),
+        ({"c": -1, 0: 1, "e": 0}, [1, 0, -1, 0, 0, 0]),
+    ],
+    ids=str,
+)
+def test_forms(given, signs):
+    found = constrained_signs(given, 6, NAMES)
+    if signs is None:
+        assert found is None
+    else:
+        assert found.tolist() == signs
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a", "positive must be True"),
+        (1, "positive must be True"),
+        (None, "positive must be True"),
+        ([0.5], "got 0.5 in it"),
+        ([6], "names feature 6, but the features are 0 to 5. A list of signs needs one for each"),
+        ([-1, 1], "names feature -1"),
+        ([0, "a"], "names feature 'a' twice"),
+        (["z"], "names feature 'z', which X does not have"),
+        ([True, False], "mask needs one entry for each of the 6 features"),
+        ({"a": 2}, "got 2 for 'a'"),
+    ],
+    ids=str,
+)
+def test_refused_forms(given, message):
+    frame = pd.DataFrame(X, columns=NAMES)
+    for model in (RankRLS(positive=given), RankRLSCV(positive=given)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(frame, Y, qid=QID)
+
+
+def test_names_need_columns_that_have_them():
+    with pytest.raises(ValueError, match="names feature 'a', but X has no column names"):
+        RankRLS(positive=["a"]).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (RankRLS(positive=True, kernel="rbf"), "only kernel='linear' has; got kernel='rbf'"),
+        (RankRLS(positive=[0], solver="dual"), "use solver='auto' or 'primal'; got 'dual'"),
+        (RankRLS(positive=[0], solver="cg"), "use solver='auto' or 'primal'; got 'cg'"),
+        (RankRLSCV(positive=True, kernel=("linear", "rbf")), "got kernel='rbf'"),
+        (RankRLSCV(positive=True, solver="dual"), "got 'dual'"),
+    ],
+    ids=str,
+)
+def test_only_weights_of_features_have_signs(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match=message):
+        model.fit_pairs(X, [0, 1], [1, 2])
+
+
+def test_held_out_queries_equal_refits():
+    alphas = (0.1, 3.0)
+    held = leave_query_out(RankRLS(positive=SIGNS), X, Y, qid=QID, alphas=alphas)
+    for k, alpha in enumerate(alphas):
+        expected = held_out_by_refits(lambda a=alpha: RankRLS(a, positive=SIGNS), X, Y, QID, query_rows(QID))
+        np.testing.assert_allclose(centred(held[:, k], QID), centred(expected, QID), rtol=1e-7, atol=1e-9)
+    free = leave_query_out(RankRLS(), X, Y, qid=QID, alphas=alphas)
+    assert np.abs(free - held).max() > 1e-2  # the constraints bind
+
+
+def test_selection_by_queries_is_selection_by_refits():
+    alphas = (0.1, 3.0, 100.0)
+    model = RankRLSCV(alphas, positive=True).fit(X, Y, qid=QID)
+    assert model.selection_ == "leave-query-out over 9 queries"
+    errors = []
+    for alpha in alphas:
+        scores = held_out_by_refits(lambda a=alpha: RankRLS(a, positive=True), X, Y, QID, query_rows(QID))
+        errors.append(float(disagreement_error(Y, scores, qid=QID)))
+    np.testing.assert_allclose(np.sort(model.cv_results_["mean_score"]), np.sort(errors), rtol=1e-12)
+    assert model.best_score_ == pytest.approx(min(errors))
+    np.testing.assert_array_equal(model.coef_, RankRLS(model.alpha_, positive=True).fit(X, Y, qid=QID).coef_)
+    assert (model.coef_ >= 0.0).all()
+    assert clone(model).get_params()["positive"] is True
+
+
+def test_selection_of_a_global_ranking_takes_folds_of_rows():
+    assert RankRLSCV(positive=True).fit(X, Y).selection_ == f"5 folds of {len(Y)} rows"
+    assert RankRLSCV(positive=[]).fit(X, Y).selection_ == f"leave-pair-out over {len(Y)} items"
+    folds = [(np.arange(0, len(Y), 2), np.arange(1, len(Y), 2))]
+    model = RankRLSCV((1.0, 10.0), positive=SIGNS, cv=folds).fit(X, Y)
+    train, test = folds[0]
+    errors = [
+        float(disagreement_error(Y[test], RankRLS(a, positive=SIGNS).fit(X[train], Y[train]).predict(X[test])))
+        for a in (10.0, 1.0)
+    ]
+    np.testing.assert_allclose(model.cv_results_["mean_score"], errors)
+
+
+def test_pairs_of_items_are_not_held_out():
+    labels = (Y > 1).astype(int)
+    for function in (leave_pair_out, tournament_leave_pair_out):
+        with pytest.raises(ValueError, match="signs of weights are constrained"):
+            function(RankRLS(positive=True), X, labels)
+
+
+def test_preferences():
+    rng = np.random.default_rng(2)
+    i, j = rng.integers(0, len(X), (2, 80))
+    i, j = i[i != j], j[i != j]
+    model = RankRLS(0.5, positive=SIGNS).fit_pairs(X, i, j)
+    stacked = np.vstack((X[i] - X[j], np.sqrt(0.5) * np.eye(6)))
+    signs = np.array(SIGNS)
+    low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+    right = np.concatenate((np.ones(len(i)), np.zeros(6)))
+    expected = lsq_linear(stacked, right, (low, high), method="bvls", tol=1e-15).x
+    np.testing.assert_allclose(model.coef_, expected, rtol=1e-8, atol=1e-10)
+    lead = leave_preference_out(RankRLS(0.5, positive=SIGNS), X, i, j)
+    for e in (0, 7, 30):
+        rest = np.arange(len(i)) != e
+        refit = RankRLS(0.5, positive=SIGNS).fit_pairs(X, i[rest], j[rest])
+        assert lead[e] == pytest.approx((X[i[e]] - X[j[e]]) @ refit.coef_, rel=1e-7)
+    chosen = RankRLSCV(positive=True).fit_pairs(X, i, j)
+    assert (chosen.coef_ >= 0.0).all()
+    assert (RankRLSCV().fit_pairs(X, i, j).coef_ < 0.0).any()
+
+
+def test_updates():
+    half = np.isin(QID, np.unique(QID)[::2])
+    full = RankRLS(0.3, positive=SIGNS).fit(X, Y, qid=QID)
+    assert (full.coef_ == 0.0).any()
+    model = RankRLS(0.3, positive=SIGNS).fit(X[half], Y[half], qid=QID[half])
+    model.partial_fit(X[~half], Y[~half], qid=QID[~half])
+    np.testing.assert_allclose(model.coef_, full.coef_, rtol=1e-9, atol=1e-12)
+    model.forget(X[half], Y[half], qid=QID[half])
+    rest = RankRLS(0.3, positive=SIGNS).fit(X[~half], Y[~half], qid=QID[~half])
+    np.testing.assert_allclose(model.coef_, rest.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_what_a_constraint_holds_is_not_exported():
+    frame = pd.DataFrame(X, columns=NAMES)
+    scaler = StandardScaler().set_output(transform="pandas")
+    ranker = RankRLS(1.0, positive={"a": -1}).fit(scaler.fit_transform(frame), Y, qid=QID)
+    assert ranker.coef_[0] == 0.0
+    exported = to_json(make_pipeline(scaler, ranker)).content
+    assert '"b"' in str(exported)
+    assert '"a"' not in str(exported)
+
+
+@pytest.mark.shared_data
+def test_real_data(data_dir):
+    table = load_letor(data_dir / "mq2008_letor4" / "Fold1" / "train.txt")
+    test = load_letor(data_dir / "mq2008_letor4" / "Fold1" / "test.txt")
+    alphas = (10.0, 100.0)
+    free = RankRLSCV(alphas).fit(table.X, table.y, qid=table.qid)
+    model = RankRLSCV(alphas, positive=True).fit(table.X, table.y, qid=table.qid)
+    assert (free.coef_ < 0.0).any()
+    assert (model.coef_ >= 0.0).all()
+    assert 0 < (model.coef_ > 0.0).sum() < 46
+    quality = [average_precision(test.y, m.predict(test.X), qid=test.qid, convention="letor") for m in (free, model)]
+    assert quality[1] > quality[0] - 0.03
+    train = table.qid != table.qid[0]
+    refit = RankRLS(model.alpha_, positive=True).fit(table.X[train], table.y[train], qid=table.qid[train])
+    np.testing.assert_allclose(model.held_out_scores_[~train], refit.predict(table.X[~train]), rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("folder", "parts", "free", "constrained"),
+    [
+        ("mq2008_letor4", ("train", "test"), (0.4757, 0.5151, 0.7803, 46), (0.4708, 0.5116, 0.7714, 17)),
+        ("ohsumed_letor1", ("trainingset", "testset"), (0.4476, 0.4493, 0.6243, 25), (0.4440, 0.4387, 0.6219, 13)),
+    ],
+)
+def test_what_the_guide_says_it_costs(folder, parts, free, constrained, data_dir):
+    found = {False: [], True: []}
+    for fold in range(1, 6):
+        train, test = (load_letor(data_dir / folder / f"Fold{fold}" / f"{part}.txt") for part in parts)
+        X_train, X_test = train.X, test.X
+        if folder == "ohsumed_letor1":
+            X_train, X_test = (QueryMinMaxScaler().fit_transform(t.X, qid=t.qid) for t in (train, test))
+        for positive, rows in found.items():
+            model = RankRLSCV(scoring="map", positive=positive).fit(X_train, train.y, qid=train.qid)
+            scores = model.predict(X_test)
+            letor = {"qid": test.qid, "convention": "letor"}
+            judged = average_precision(test.y, scores, **letor), ndcg(test.y, scores, k=10, **letor)
+            right = 1.0 - disagreement_error(test.y, scores, qid=test.qid)
+            rows.append((*judged, right, np.count_nonzero(model.coef_)))
+    for positive, said in ((False, free), (True, constrained)):
+        mean = np.mean(found[positive], axis=0)
+        np.testing.assert_allclose(mean[:3], said[:3], atol=2e-4)
+        assert round(mean[3]) == said[3]
