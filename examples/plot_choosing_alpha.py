@@ -12,6 +12,7 @@ import numpy as np
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import disagreement_error
+from rankrls.plots import AlphaSelectionDisplay
 
 rng = np.random.default_rng(0)
 utility_weights = rng.normal(size=150) / np.sqrt(150)
@@ -24,23 +25,18 @@ def some_queries(n):
 
 
 X, y, qid = some_queries(40)
-best = RankRLSCV().fit(X, y, qid=qid)
-simplest = RankRLSCV(rule="one_se").fit(X, y, qid=qid)
+model = RankRLSCV().fit(X, y, qid=qid)
 
 # %%
-# The held-out curve, with what new queries say of the same models. The one-standard-error rule takes the largest value
-# that is not clearly worse than the best.
+# The held-out curve, with what new queries say of the same models. The one-standard-error rule, ``rule="one_se"``,
+# takes the largest value that is not clearly worse than the best.
 
 X_new, y_new, qid_new = some_queries(500)
-alphas, mean, error = (best.cv_results_[name] for name in ("alpha", "mean_score", "standard_error"))
+alphas = model.cv_results_["alpha"]
 on_new = [disagreement_error(y_new, RankRLS(alpha).fit(X, y, qid=qid).predict(X_new), qid=qid_new) for alpha in alphas]
 
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
-axes.fill_between(alphas, mean - error, mean + error, alpha=0.2, color="tab:blue", linewidth=0)
-axes.plot(alphas, mean, color="tab:blue", label="leave-query-out on 40 queries, one fit")
-axes.plot(alphas, on_new, color="black", linestyle=":", label="500 new queries")
-for model, rule, color in ((best, "best", "tab:green"), (simplest, "one standard error", "tab:orange")):
-    axes.axvline(model.alpha_, color=color, label=f"{rule}: alpha = {model.alpha_:.3g}")
-axes.set(xscale="log", xlabel="alpha", ylabel="disagreement error")
-axes.legend()
+axes.plot(alphas, on_new, color="black", linestyle="--", label="500 new queries")
+AlphaSelectionDisplay.from_estimator(model, ax=axes, label="leave-query-out on 40 queries, one fit")
+axes.set(ylabel="disagreement error")
 plt.show()

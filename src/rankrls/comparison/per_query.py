@@ -15,8 +15,8 @@ from rankrls.comparison.significance import (
     holm,
     paired_randomization,
     paired_wilcoxon,
-    per_query_vector,
 )
+from rankrls.metrics._paired import per_query_vector
 
 __all__ = ["Comparison", "PairComparison", "compare_per_query"]
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls.metrics._paired import DIGITS, paired_differences, per_query_vector
+
 __all__ = [
     "Interval",
     "PairedTest",
@@ -20,12 +22,10 @@ __all__ = [
     "holm",
     "paired_randomization",
     "paired_wilcoxon",
-    "per_query_vector",
 ]
 
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
 _BLOCK = 1 << 20  # resampled values held at once
-_DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def paired_randomization(
     n = len(moved)
     if n == 0:
         return PairedTest("randomization", 0.0, 1.0, True, **counted)
-    observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
+    observed = abs(moved.sum()) - 4 * DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
     extreme = 0
     if exact:
@@ -286,7 +286,7 @@ def _corrected_tails(
     """Efron's tails: bias from the share of means below the estimate, acceleration from the jackknife."""
     from scipy.special import ndtr, ndtri
 
-    near = _DIGITS * np.abs(x).max()
+    near = DIGITS * np.abs(x).max()
     below = np.mean(means < estimate - near) + 0.5 * np.mean(np.abs(means - estimate) <= near)
     # Few draws can fall all on one side; the tails then stay finite.
     bias = ndtri(np.clip(below, 0.5 / len(means), 1 - 0.5 / len(means)))
@@ -336,37 +336,19 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Differences of the queries that both judge, on a grid that rounding cannot leave, and what to report of them."""
-    x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
-    if x.shape != z.shape:
-        raise ValueError(f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}.")
-    both = ~(np.isnan(x) | np.isnan(z))
-    x, z = x[both], z[both]
-    dropped = int(len(both) - len(x))
-    _check_enough(len(x), dropped)
-    unit = _DIGITS * max(float(np.abs(x).max()), float(np.abs(z).max()))
-    d = np.round((x - z) / unit) * unit if unit > 0 else np.zeros(len(x))
+    paired = paired_differences(a, b)
+    both, d = paired.both, paired.differences
+    dropped = int(len(both) - len(d))
+    _check_enough(len(d), dropped)
     counted = {
-        "difference": float(np.mean(x - z)),
+        "difference": paired.mean,
         "wins": int((d > 0).sum()),
         "ties": int((d == 0).sum()),
         "losses": int((d < 0).sum()),
-        "n_queries": len(x),
+        "n_queries": len(d),
         "n_dropped": dropped,
     }
     return d, counted
-
-
-def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """One finite number, or NaN, per query, as float64; anything else is a ValueError that calls it ``name``."""
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from None
-    if x.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one value per query; got shape {x.shape}.")
-    if np.isinf(x).any():
-        raise ValueError(f"{name} holds {x[np.isinf(x)][0]} at position {int(np.argmax(np.isinf(x)))}.")
-    return x
 
 
 def _check_enough(n: int, dropped: int) -> None:

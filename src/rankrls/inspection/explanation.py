@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._scorer import final_step_inputs
-from rankrls.models._pipelines import fitted_ranker, linear_weights
+from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features, pipeline_steps
 from rankrls.models._validation import check_choice, check_features, check_no_extra_qid
 
 __all__ = ["Explanation", "PairExplanation", "explain"]
@@ -90,7 +89,7 @@ def explain(
         final, target, "there are no contributions of features to add up. Fit with kernel='linear'."
     )
     check_no_extra_qid(final._fitted_with_qid, qid, "explain")
-    names = _names(model, X, feature_names, len(weights))
+    names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
     Z = check_features(final, Z, kernel="linear")
     layout = query_layout(qid, Z.shape[0])
@@ -327,46 +326,9 @@ class PairExplanation:
         return self.table()
 
 
-def _pipeline_steps(model: Any) -> list[Any]:
-    """What stands before the ranker, outermost first."""
-    if hasattr(model, "best_estimator_"):
-        return _pipeline_steps(model.best_estimator_)
-    if not isinstance(model, Pipeline):
-        return []
-    before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
-    return before + _pipeline_steps(model.steps[-1][1])
-
-
 def _scaler_names(model: Any) -> list[str]:
     by_query = " inside each query"
     return [
         type(step).__name__ + (by_query if getattr(step, "fitted_with_qid_", False) else "")
-        for step in _pipeline_steps(model)
+        for step in pipeline_steps(model)
     ]
-
-
-def _names(model: Any, X: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    """A name for each feature that the last step sees."""
-    steps = _pipeline_steps(model)
-    first = steps[0] if steps else fitted_ranker(model)
-    names: Any = getattr(first, "feature_names_in_", None) if given is None else [str(name) for name in given]
-    columns = getattr(first, "n_features_in_", n)
-    if names is not None and len(names) != columns:
-        raise ValueError(f"feature_names has {len(names)} names; the model takes {columns} features.")
-    known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
-    for step in steps:
-        known = _names_after(step, known)
-    return tuple(known) if len(known) == n else tuple(f"x{j}" for j in range(n))
-
-
-def _names_after(step: Any, names: list[str]) -> list[str]:
-    """The names of a transformer's columns; none where it does not say."""
-    own = getattr(step, "feature_names_in_", None)
-    try:
-        # A transformer that was fitted on names insists on those; ours replace them where it passes them on.
-        out = [str(name) for name in step.get_feature_names_out(None if own is not None else names)]
-    except (AttributeError, ValueError, TypeError):
-        return []
-    if own is not None and out == [str(name) for name in own]:
-        return names
-    return out

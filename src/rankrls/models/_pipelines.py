@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._base import Ranker
 from rankrls.models._validation import check_no_extra_qid
 
-__all__ = ["check_target", "fitted_ranker", "item_scores", "linear_weights"]
+__all__ = [
+    "check_target",
+    "fitted_ranker",
+    "item_scores",
+    "linear_weights",
+    "names_of_features",
+    "pipeline_steps",
+]
 
 
 def fitted_ranker(model: Any) -> Ranker:
@@ -57,3 +65,40 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
         raise ValueError(f"This {type(final).__name__} is not linear ({why}), and {what}")
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     return np.asarray(coef[check_target(target, len(coef))])
+
+
+def pipeline_steps(model: Any) -> list[Any]:
+    """What stands before the ranker, outermost first."""
+    if hasattr(model, "best_estimator_"):
+        return pipeline_steps(model.best_estimator_)
+    if not isinstance(model, Pipeline):
+        return []
+    before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
+    return before + pipeline_steps(model.steps[-1][1])
+
+
+def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
+    """A name for each feature that the last step sees."""
+    steps = pipeline_steps(model)
+    first = steps[0] if steps else fitted_ranker(model)
+    names: Any = getattr(first, "feature_names_in_", None) if given is None else [str(name) for name in given]
+    columns = getattr(first, "n_features_in_", n)
+    if names is not None and len(names) != columns:
+        raise ValueError(f"feature_names has {len(names)} names; the model takes {columns} features.")
+    known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
+    for step in steps:
+        known = _names_after(step, known)
+    return tuple(known) if len(known) == n else tuple(f"x{j}" for j in range(n))
+
+
+def _names_after(step: Any, names: list[str]) -> list[str]:
+    """The names of a transformer's columns; none where it does not say."""
+    own = getattr(step, "feature_names_in_", None)
+    try:
+        # A transformer that was fitted on names insists on those; ours replace them where it passes them on.
+        out = [str(name) for name in step.get_feature_names_out(None if own is not None else names)]
+    except (AttributeError, ValueError, TypeError):
+        return []
+    if own is not None and out == [str(name) for name in own]:
+        return names
+    return out

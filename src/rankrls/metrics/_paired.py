@@ -1,0 +1,56 @@
+"""Two rankings, query by query: one number a query each, and their differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DIGITS", "PairedDifferences", "paired_differences", "per_query_vector"]
+
+DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
+
+
+@dataclass(frozen=True)
+class PairedDifferences:
+    """First minus second.
+
+    Attributes
+    ----------
+    both : ndarray of bool, shape (q,)
+        The queries that both judge.
+    differences : ndarray of float
+        Theirs, on a grid that rounding cannot leave: 0 is a tie.
+    mean : float
+        Of the differences as they are; NaN where no query is judged by both.
+    """
+
+    both: NDArray[np.bool_]
+    differences: NDArray[np.float64]
+    mean: float
+
+
+def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
+    """Differences of one value a query; NaN is a query that is not judged."""
+    x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
+    if x.shape != z.shape:
+        raise ValueError(f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}.")
+    both = ~(np.isnan(x) | np.isnan(z))
+    x, z = x[both], z[both]
+    unit = DIGITS * max(float(np.abs(x).max(initial=0.0)), float(np.abs(z).max(initial=0.0)))
+    d = np.round((x - z) / unit) * unit if unit > 0 else np.zeros(len(x))
+    return PairedDifferences(both, d, float(np.mean(x - z)) if len(x) else float("nan"))
+
+
+def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """One finite number, or NaN, per query, as float64; anything else is a ValueError that calls it ``name``."""
+    try:
+        x = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from None
+    if x.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, one value per query; got shape {x.shape}.")
+    if np.isinf(x).any():
+        raise ValueError(f"{name} holds {x[np.isinf(x)][0]} at position {int(np.argmax(np.isinf(x)))}.")
+    return x

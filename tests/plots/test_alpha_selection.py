@@ -1,0 +1,140 @@
+"""The drawn curve is the one that was chosen by, and the marked values are those that estimators take."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV
+from rankrls.metrics import disagreement_error, ndcg
+from rankrls.model_selection import leave_query_out
+from rankrls.plots import AlphaSelectionDisplay
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 20))
+    y = np.digitize(X[:, 0] + 2 * rng.normal(size=120), [-1.0, 1.0])
+    return X, y, np.repeat(np.arange(24), 5)
+
+
+def band_of(display):
+    """Lower and upper edge of the band, by ascending position."""
+    corners = display.band_.get_paths()[0].vertices
+    at = np.unique(corners[:, 0])
+    return np.array([[corners[corners[:, 0] == x, 1].min(), corners[corners[:, 0] == x, 1].max()] for x in at])
+
+
+def mark(line):
+    return line.get_xdata()[0], line.get_ydata()[0]
+
+
+def test_the_curve_of_a_choice_with_both_rules(data):
+    X, y, qid = data
+    best = RankRLSCV().fit(X, y, qid=qid)
+    simplest = RankRLSCV(rule="one_se").fit(X, y, qid=qid)
+    assert best.alpha_ < simplest.alpha_
+    table = best.cv_results_
+    display = AlphaSelectionDisplay.from_estimator(best)
+    np.testing.assert_array_equal(display.line_.get_xdata(), table["alpha"])
+    np.testing.assert_array_equal(display.line_.get_ydata(), table["mean_score"])
+    wanted = np.column_stack(
+        [table["mean_score"] - table["standard_error"], table["mean_score"] + table["standard_error"]]
+    )
+    np.testing.assert_allclose(band_of(display), wanted[::-1])
+    assert mark(display.best_) == (best.alpha_, best.best_score_)
+    assert mark(display.one_se_) == (simplest.alpha_, simplest.best_score_)
+    edge = best.best_score_ + best.best_score_error_
+    assert display.threshold_.get_ydata()[-1] == edge
+    assert display.best_.get_label().endswith(", chosen")
+    assert not display.one_se_.get_label().endswith("chosen")
+    assert display.ax_.get_xscale() == "log"
+    assert display.ax_.get_xlabel() == "alpha"
+    assert display.ax_.get_ylabel() == "disagreement, leave-query-out over 24 queries"
+    other = AlphaSelectionDisplay.from_estimator(simplest)
+    assert other.one_se_.get_label().endswith(", chosen")
+    assert mark(other.best_) == mark(display.best_)
+
+
+def test_only_the_combination_that_was_chosen(data):
+    X, y, qid = data
+    model = RankRLSCV(scoring="ndcg@3", kernel=("rbf", "linear"), gamma=(0.01, 0.1), ties=("include", "exclude"))
+    model.fit(X, y, qid=qid)
+    display = AlphaSelectionDisplay.from_estimator(model)
+    chosen = {name: value for name, value in model.best_params_.items() if name != "alpha"}
+    again = RankRLSCV(scoring="ndcg@3", **chosen).fit(X, y, qid=qid)
+    np.testing.assert_allclose(display.line_.get_xdata(), again.cv_results_["alpha"])
+    np.testing.assert_allclose(display.line_.get_ydata(), again.cv_results_["mean_score"])
+    assert display.best == model.alpha_
+    assert display.threshold_ is None or display.threshold_.get_ydata()[-1] < model.best_score_  # greater is better
+
+
+def test_the_simplest_machine_has_the_smallest_c(data):
+    X, y, qid = data
+    grid = tuple(10.0 ** np.arange(-5, 1))
+    best = RankSVMCV(Cs=grid).fit(X, y, qid=qid)
+    simplest = RankSVMCV(Cs=grid, rule="one_se").fit(X, y, qid=qid)
+    display = AlphaSelectionDisplay.from_estimator(best)
+    assert (display.best, display.one_se) == (best.C_, simplest.C_)
+    assert display.ax_.get_xlabel() == "C"
+    assert np.all(np.diff(display.line_.get_xdata()) > 0)
+
+
+def test_from_held_out_scores(data):
+    X, y, qid = data
+    model = RankRLSCV().fit(X, y, qid=qid)
+    alphas = model.cv_results_["alpha"][::-1]  # any order
+    scores = leave_query_out(RankRLS(), X, y, qid=qid, alphas=alphas)
+    figure, ax = plt.subplots()
+    display = AlphaSelectionDisplay.from_scores(y, scores, alphas, qid=qid, ax=ax, color="black")
+    np.testing.assert_allclose(display.values, model.cv_results_["mean_score"], atol=1e-12)
+    np.testing.assert_allclose(display.errors, model.cv_results_["standard_error"], atol=1e-12)
+    per_query = disagreement_error(y, scores, qid=qid, per_query=True)
+    per_query = per_query[~np.isnan(per_query[:, 0])]
+    by_hand = per_query.std(axis=0, ddof=1) / np.sqrt(len(per_query))
+    np.testing.assert_allclose(display.errors[::-1], by_hand)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert display.line_.get_color() == "black"
+    display = AlphaSelectionDisplay.from_scores(y, scores, alphas, qid=qid, scoring="ndcg@2")
+    np.testing.assert_allclose(display.values[::-1], ndcg(y, scores, qid=qid, k=2))
+    assert display.best == alphas[np.argmax(display.values[::-1])]
+
+
+def test_without_errors_there_is_one_rule():
+    display = AlphaSelectionDisplay([1.0, 100.0, 10.0], [0.3, 0.4, 0.2], chosen=100.0).plot()
+    assert display.alphas.tolist() == [100.0, 10.0, 1.0]
+    assert display.best == 10.0
+    assert np.isnan(display.one_se)
+    assert display.band_ is display.one_se_ is display.threshold_ is None
+    assert mark(display.chosen_) == (100.0, 0.4)
+    one_query = AlphaSelectionDisplay.from_scores([0, 1, 2], np.eye(3)[:, :2], [1.0, 2.0])
+    assert one_query.errors is None
+
+
+def test_one_mark_where_the_rules_agree():
+    display = AlphaSelectionDisplay([1.0, 10.0], [0.3, 0.2], errors=[0.01, 0.01], chosen=10.0).plot()
+    assert display.best_.get_label() == "best and one standard error: alpha = 10, chosen"
+    assert display.one_se_ is None
+
+
+def test_errors(data):
+    X, y, qid = data
+    with pytest.raises(ValueError, match=r"There are 2 alphas but values has shape \(3,\); each alpha needs one"):
+        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="positive numbers, for a logarithmic axis"):
+        AlphaSelectionDisplay([0.0, 2.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="parameter must be 'alpha' or 'C'; got 'gamma'"):
+        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0], parameter="gamma")
+    with pytest.raises(ValueError, match=r"chosen must be one of the alphas; got 3\.0"):
+        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0], chosen=3.0)
+    with pytest.raises(ValueError, match="CGRankRLS keeps no measure of every .*Use ValidationSurfaceDisplay"):
+        AlphaSelectionDisplay.from_estimator(CGRankRLS().fit(X, y, qid=qid))
+    with pytest.raises(ValueError, match="Use PursuitPathDisplay"):
+        AlphaSelectionDisplay.from_estimator(RankingPursuitCV(2, cv=2).fit(X, y, qid=qid))
+    with pytest.raises(ValueError, match="Fit RankRLSCV"):
+        AlphaSelectionDisplay.from_estimator(RankRLS().fit(X, y, qid=qid))
+    with pytest.raises(ValueError, match="a row for each item and a column for each alpha"):
+        AlphaSelectionDisplay.from_scores(y, np.zeros(120), [1.0])
+    with pytest.raises(ValueError, match=r"y has shape \(120,\), but there are scores of 100 items"):
+        AlphaSelectionDisplay.from_scores(y, np.zeros((100, 1)), [1.0])

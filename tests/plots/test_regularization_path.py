@@ -1,0 +1,142 @@
+"""Every point of a path is a fit of its own."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+from scipy import sparse
+
+from rankrls import CGRankRLS, RankRLS, RankRLSCV
+from rankrls.plots import RegularizationPathDisplay
+
+GRID = [1e-3, 10.0, 0.1]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 7)), columns=list("abcdefg"))
+    y = np.round(X.to_numpy() @ [2.0, -1.5, 1.0, -0.5, 0.2, 0.0, 0.0] + rng.normal(size=60))
+    return X, y, np.repeat(np.arange(12), 5)
+
+
+def drawn(display):
+    return np.column_stack([line.get_ydata() for line in display.lines_])
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "cg"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_against_fits(data, solver, kind):
+    X, y, qid = data
+    X = X.to_numpy() if kind == "dense" else sparse.csr_array(X.to_numpy())
+    model = RankRLS(solver=solver, ties="exclude", balance="queries")
+    display = RegularizationPathDisplay.from_estimator(model, X, y, qid=qid, alphas=GRID)
+    for alpha, weights in zip([10.0, 0.1, 1e-3], drawn(display), strict=True):
+        wanted = RankRLS(alpha, ties="exclude", balance="queries").fit(X, y, qid=qid).coef_
+        np.testing.assert_allclose(weights, wanted, rtol=1e-6, atol=1e-9)
+    assert [line.get_label() for line in display.lines_] == [f"x{j}" for j in range(7)]
+    assert display.lines_[0].get_xdata().tolist() == [10.0, 0.1, 1e-3]
+    left, right = display.ax_.get_xlim()
+    assert left > right  # less regularization to the right
+    assert display.alpha_ is None
+    assert not hasattr(model, "coef_")
+
+
+def test_what_a_model_chose_is_marked(data):
+    X, y, qid = data
+    model = RankRLSCV(balance=("pairs", "queries"), regression_weight=0.3).fit(X, y, qid=qid, sample_weight=1 + qid % 3)
+    display = RegularizationPathDisplay.from_estimator(
+        model, X, y, qid=qid, sample_weight=1 + qid % 3, alphas=(model.alpha_, 2 * model.alpha_), top=3
+    )
+    np.testing.assert_allclose(drawn(display)[1], model.coef_, rtol=1e-8)
+    assert set(display.alpha_.get_xdata()) == {model.alpha_}
+    largest = np.argsort(-np.abs(model.coef_))[:3]
+    assert [label.get_text() for label in display.labels_] == [X.columns[j] for j in largest]
+    for label, j in zip(display.labels_, largest, strict=True):
+        assert label.xy == (model.alpha_, pytest.approx(model.coef_[j]))
+        assert label.get_color() == display.lines_[j].get_color()
+
+
+def test_largest_where_alpha_is_marked():
+    weights = [[1.0, 0.1], [1.0, 5.0]]
+    for alpha, first in ((None, "x1"), (1.0, "x0"), (0.011, "x1")):
+        display = RegularizationPathDisplay([1.0, 0.01], weights, alpha=alpha).plot(top=1)
+        assert [label.get_text() for label in display.labels_] == [first]
+
+
+def test_labels_do_not_overlap():
+    ends = [0.0, 1e-4, 2e-4, 0.5, 0.5, 1.0, 1.0, -1.0]
+    display = RegularizationPathDisplay([1.0, 0.1], [np.zeros(8), ends]).plot()
+    display.figure_.canvas.draw()
+    boxes = [Text.get_window_extent(label) for label in display.labels_]  # without the lines that lead to them
+    order = sorted(range(8), key=lambda k: boxes[k].y0)
+    assert all(boxes[a].y1 <= boxes[b].y0 + 0.5 for a, b in pairwise(order))
+    heights = [display.labels_[k].xy[1] for k in order]
+    assert heights == sorted(heights)
+
+
+def test_automatic_grid_is_fine_and_wide(data):
+    X, y, qid = data
+    model = RankRLSCV().fit(X, y, qid=qid)
+    display = RegularizationPathDisplay.from_estimator(model, X, y, qid=qid)
+    assert len(display.alphas) == 101
+    ends = display.alphas[[0, -1]]
+    np.testing.assert_allclose(ends, model.cv_results_["alpha"][[0, -1]], rtol=1e-9)
+    assert np.abs(display.weights[0]).max() < 0.2 * np.abs(display.weights[-1]).max()
+
+
+def test_targets(data):
+    X, y, qid = data
+    Y = np.column_stack([y, y % 3])
+    for ties in ("include", "exclude"):
+        display = RegularizationPathDisplay.from_estimator(
+            RankRLS(ties=ties), X, Y, qid=qid, alphas=[2.0], target=1, names=range(7)
+        )
+        wanted = RankRLS(2.0, ties=ties).fit(X, y % 3, qid=qid).coef_
+        np.testing.assert_allclose(drawn(display)[0], wanted)
+    with pytest.raises(ValueError, match="The model has 2 targets; say which: target=0 to 1"):
+        RegularizationPathDisplay.from_estimator(RankRLS(), X, Y, qid=qid)
+    with pytest.raises(ValueError, match="target must be from 0 to 1; got 5"):
+        RegularizationPathDisplay.from_estimator(RankRLS(), X, Y, qid=qid, target=5)
+
+
+def test_preferences(data):
+    X, y, _ = data
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(60, size=(2, 100))
+    i, j = i[i != j], j[i != j]
+    strength, weight = np.sign(y[i] - y[j]), rng.uniform(0, 2, size=len(i))
+    display = RegularizationPathDisplay.from_pairs(
+        RankRLS(), X, i, j, strength=strength, weight=weight, alphas=GRID, color="black"
+    )
+    for alpha, weights in zip([10.0, 0.1, 1e-3], drawn(display), strict=True):
+        wanted = RankRLS(alpha).fit_pairs(X, i, j, strength=strength, weight=weight).coef_
+        np.testing.assert_allclose(weights, wanted, rtol=1e-7, atol=1e-10)
+    assert {line.get_color() for line in display.lines_} == {"black"}
+    model = RankRLSCV().fit_pairs(X, i, j, strength=strength)
+    display = RegularizationPathDisplay.from_pairs(model, X, i, j, strength=strength, alphas=[model.alpha_])
+    np.testing.assert_allclose(drawn(display)[0], model.coef_)
+
+
+def test_errors(data):
+    X, y, qid = data
+    with pytest.raises(ValueError, match="needs RankRLS with kernel='linear'.*got RankRLS with kernel='rbf'"):
+        RegularizationPathDisplay.from_estimator(RankRLS(kernel="rbf"), X, y)
+    with pytest.raises(ValueError, match="got RankRLS with kernel='rbf'"):
+        RegularizationPathDisplay.from_estimator(RankRLSCV(kernel="rbf").fit(X, y, qid=qid), X, y)
+    with pytest.raises(ValueError, match="got RankRLSCV"):
+        RegularizationPathDisplay.from_estimator(RankRLSCV(), X, y)
+    with pytest.raises(ValueError, match="got CGRankRLS"):
+        RegularizationPathDisplay.from_estimator(CGRankRLS(), X, y)
+    with pytest.raises(ValueError, match="alphas must be positive for a logarithmic axis"):
+        RegularizationPathDisplay.from_estimator(RankRLS(), X, y, qid=qid, alphas=[0.0, 1.0])
+    with pytest.raises(ValueError, match="There are 2 names but 7 features"):
+        RegularizationPathDisplay.from_estimator(RankRLS(), X, y, qid=qid, names=["a", "b"])
+    with pytest.raises(ValueError, match=r"a row for each of 2 alphas; got shape \(3, 1\)"):
+        RegularizationPathDisplay([1.0, 2.0], np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="alphas must be a sequence of positive numbers"):
+        RegularizationPathDisplay([0.0], [[1.0]])
+    with pytest.raises(ValueError, match="alpha must be positive to be marked"):
+        RegularizationPathDisplay([1.0], [[1.0]], alpha=0.0)

@@ -1,0 +1,31 @@
+"""Displays can be made without matplotlib; drawing says what to install."""
+
+import builtins
+
+import pytest
+
+from rankrls import plots
+
+DISPLAYS = {
+    "AlphaSelectionDisplay": ([1.0, 2.0], [0.1, 0.2]),
+    "CoefficientsDisplay": ([1.0, -2.0],),
+    "PerQueryDifferencesDisplay": ([1.0, 2.0], [0.0, 2.0]),
+    "PursuitPathDisplay": ([0.3, 0.2],),
+    "RegularizationPathDisplay": ([1.0, 2.0], [[1.0], [0.5]]),
+    "ValidationSurfaceDisplay": ([[0.1, 0.2]], [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(plots.__all__))
+def test_the_error_names_the_extra(name, monkeypatch):
+    real = builtins.__import__
+
+    def without(module, *args, **kwargs):
+        if module.split(".")[0] == "matplotlib":
+            raise ImportError(module)
+        return real(module, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    display = getattr(plots, name)(*DISPLAYS[name])
+    with pytest.raises(ImportError, match=r"pip install 'rankrls\[plots\]'"):
+        display.plot()
