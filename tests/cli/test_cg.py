@@ -112,7 +112,7 @@ def test_preferences(files, rows, letor, rankrls):
         (["--method", "cg", "--tol", "-1"], "--tol must be at least 0"),
         (["--method", "cg", "--tol", "nan"], "--tol needs a finite number"),
         (["--method", "cg", "--selection", "grid"], "--selection must be one of tikhonov, early_stopping, hybrid"),
-        (["--max-iter", "5"], "--max-iter is an option of --method cg, not of rankrls"),
+        (["--max-iter", "5"], "--max-iter is an option of --method cg and ranksvm, not of rankrls"),
         (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "p.csv", "--cv", "3"], "--vali-pairs and --cv exclude"),
         (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "far.csv"], "far.csv:1: the loser '400' is no row"),
         (["--method", "cg", "--vali", "flat.txt"], "flat.txt: no line has a qid"),

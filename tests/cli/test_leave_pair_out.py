@@ -60,7 +60,7 @@ def test_an_automatic_grid_and_a_note_about_scaling(patients, rankrls):
         (("--global", "--vali", "x.txt"), "--leave-pair-out and --vali exclude"),
         (("--global", "--metric", "map"), "--leave-pair-out and --metric exclude"),
         (("--global", "--rule", "one_se"), "--rule means nothing to --leave-pair-out"),
-        (("--global", "--ties", "both"), "ties='exclude' makes the graph depend"),
+        (("--global", "--ties", "both"), "--ties exclude makes the graph depend"),
         (("--global", "--alphas", "0"), "needs alpha > 0"),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_model_of_queries_judges_inside_queries(files, rankrls, refused):
         ("0,1\n1,2\n", ["--vali", "items.txt"], "--method rankrls chooses among --pairs by leaving some out"),
         ("0,1\n1,2\n", ["--vali-pairs", "bad.csv"], "--method rankrls chooses among --pairs by leaving some out"),
         ("0,1\n1,2\n", ["--test-pairs", "none.csv"], "none.csv: No such file or directory"),
-        ("0,1\n1,2\n", ["--cv", "3"], "cv=3 folds need from 2 to 2 preferences"),
+        ("0,1\n1,2\n", ["--cv", "3"], "--cv 3 folds need from 2 to 2 preferences"),
     ],
     ids=lambda v: v if isinstance(v, str) else " ".join(v),
 )

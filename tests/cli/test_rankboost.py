@@ -50,7 +50,7 @@ def test_without_validation_data_all_rounds_are_kept(files, rankrls):
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.skops", "--method", "rankboost")
     refused(*fit, "--alphas", "1,2", match="--alphas")
-    refused(*fit, "--patience", "5", match="patience needs validation data")
+    refused(*fit, "--patience", "5", match="--patience needs validation data: give --vali.")
     refused(*fit, "--n-estimators", "0", match="--n-estimators must be at least 1")
     refused("cv", files / "train.txt", "--method", "rankboost", match="chooses by validation data: give --vali FILE")
     (files / "p.csv").write_text("0,1\n1,2\n")

@@ -28,6 +28,23 @@ def test_the_choice_is_that_of_the_estimator(files, rankrls):
     assert read_info(files / "m.skops")["estimator"] == "RankSVMCV"
 
 
+def test_a_basis_and_when_to_stop(files, rankrls):
+    train = load_letor(files / "train.txt")
+    result = rankrls(
+        *("fit", files / "train.txt", "--method", "ranksvm", "--kernel", "rbf", "--Cs", "0.1,1"),
+        *("--n-basis", "9", "--basis", "kmeans", "--random-state", "3", "--tol", "0.1", "--max-iter", "3"),
+        *("-m", files / "m.skops", "--json"),
+    )
+    assert result.status == 0, result.err
+    basis = {"n_basis": 9, "basis": "kmeans", "random_state": 3}
+    expected = RankSVMCV((0.1, 1.0), kernel="rbf", **basis, tol=0.1, max_iter=3).fit(train.X, train.y, qid=train.qid)
+    assert result.json["chosen"]["C"] == expected.C_
+    np.testing.assert_array_equal(load(files / "m.skops").predict(train.X), expected.predict(train.X))
+    some = rankrls("fit", files / "train.txt", "--method", "ranksvm", "--max-iter", "1", "-m", files / "n.skops")
+    assert "note: --method ranksvm stopped before --tol 1e-06 was reached: --max-iter 1 Newton steps" in some.err
+    assert "raise --max-iter or --tol." in some.err
+
+
 def test_preferences(files, rankrls):
     (files / "p.csv").write_text("0,1\n1,2\n3,2\n4,1\n0,5\n")
     fit = ("fit", files / "train.txt", "--pairs", files / "p.csv", "--method", "ranksvm", "-m", files / "p.skops")
@@ -40,5 +57,11 @@ def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.skops", "--method", "ranksvm")
     refused(*fit, "--alphas", "1,2", match="--alphas")
     refused(*fit, "--Cs", "-1", match="--Cs must not be negative")
-    refused(*fit, "--Cs", "0", match="C must be a positive")
+    refused(*fit, "--Cs", "0", match="--Cs must be a positive")
+    refused(*fit, "--tol", "0", match="--tol must be a number between 0 and 1; got 0.0")
+    refused(*fit, "--max-iter", "0", match="--max-iter must be at least 1")
+    refused(*fit, "--n-basis", "5", match="--n-basis needs a kernel other than linear")
+    refused(*fit, "--basis", "kmeans", match="--basis needs a kernel other than linear")
+    refused(*fit, "--kernel", "rbf", "--basis", "kmeans", match="--basis needs --n-basis")
+    refused(*fit, "--kernel", "rbf", "--random-state", "1", match="--random-state needs --n-basis")
     refused(*fit, "--loss", "log", match="--loss must be one of")

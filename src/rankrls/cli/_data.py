@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankrls.cli._report import Report
+from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
@@ -59,7 +60,7 @@ def read(
     """
     from rankrls.io import load_letor
 
-    with report.working("reading", f"reading {path}"):
+    with report.working("reading", f"reading {path}"), in_options():
         table = load_letor(path, n_features=n_features, zero_based=zero_based, dense=dense)
     if queries == "ignored":
         return replace(table, qid=None)

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.cli._options import parse_names
+from rankrls.cli._words import in_options
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 
 if TYPE_CHECKING:
     from rankrls.io import LetorTable
 
-__all__ = ["Judgement", "document_ids", "judge", "measures_for", "show"]
+__all__ = ["Judgement", "document_ids", "judge", "measure_names", "measures_for", "show"]
 
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")
@@ -72,6 +74,15 @@ def measures_for(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str
     return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
+def measure_names(text: str | None, convention: str) -> tuple[str, ...] | None:
+    """The measures that ``--metrics`` names, each of them known, in a convention that is."""
+    names = None if text is None else parse_names("--metrics", text)
+    with in_options():
+        for name in names or ("map",):
+            resolve_measure(name, convention)
+    return names
+
+
 def judge(
     names: Sequence[str],
     convention: str,
@@ -91,8 +102,8 @@ def judge(
     required = set(must_judge)
     out = {}
     for name in names:
-        measure = resolve_measure(name, convention)
-        out[name] = _judge(measure, table, scores, layout)
+        with in_options():
+            out[name] = _judge(resolve_measure(name, convention), table, scores, layout)
         if name in required and not out[name].judged:
             raise ValueError(f"{table.path}: {name} judges nothing here: no query has what it looks for.")
     return out

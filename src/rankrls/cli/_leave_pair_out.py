@@ -9,6 +9,7 @@ from rankrls.cli._findings import described, print_data
 from rankrls.cli._models import Learning
 from rankrls.cli._report import Report
 from rankrls.cli._training import Data
+from rankrls.cli._words import in_options
 
 __all__ = ["check", "run"]
 
@@ -67,7 +68,8 @@ def _curve(learning: Learning, data: Data) -> tuple[list[dict[str, Any]], Any]:
     for values in product(*(v if isinstance(v, tuple) else (v,) for v in parsed)):
         chosen = dict(zip(_CHOICES, values, strict=True))
         model = RankRLS(**chosen, regression_weight=learning.regression_weight)
-        result = leave_pair_out(model, table.X, table.y, qid=table.qid, alphas=learning.parsed("alphas"))
+        with in_options():
+            result = leave_pair_out(model, table.X, table.y, qid=table.qid, alphas=learning.parsed("alphas"))
         columns = (result.alpha, result.score, result.standard_error, *result.interval)
         for alpha, score, error, low, high in zip(*(c.tolist() for c in columns), strict=True):
             curve.append(

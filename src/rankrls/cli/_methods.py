@@ -35,8 +35,8 @@ class MethodOption:
     metavar, help : str
     choices : tuple of str
         The words that are allowed, where only some are.
-    least : float or None
-        The smallest number allowed.
+    least, most : float or None
+        The smallest and the largest number allowed.
     """
 
     name: str
@@ -45,6 +45,7 @@ class MethodOption:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
+    most: float | None = None
 
     @property
     def flag(self) -> str:
@@ -59,6 +60,8 @@ class MethodOption:
             raise ValueError(f"{self.flag} needs a finite number; got {value!r}.")
         if self.least is not None and value < self.least:
             raise ValueError(f"{self.flag} must be at least {self.least:g}; got {value!r}.")
+        if self.most is not None and value > self.most:
+            raise ValueError(f"{self.flag} must be at most {self.most:.12g}; got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ class Method:
     learns_pairs: bool = False
     validates_pairs: bool = False
     needs_vali: bool = False
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The estimator's parameters that are options of this method, as they are written on the command line."""
+        return {option.name: option.flag for option in self.options}
 
 
 def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
@@ -160,6 +168,11 @@ def _pursuit(learning: Learning, given: dict[str, Any]) -> Any:
 def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
     from rankrls.models import RankSVMCV
 
+    of_basis = [option.flag for option in (_N_BASIS, _BASIS, _SEED) if option.name in given]
+    if of_basis and learning.parsed("kernel") == "linear":
+        raise ValueError(f"{of_basis[0]} needs a kernel other than linear, as in --kernel rbf: weights have no basis.")
+    if of_basis and _N_BASIS.name not in given:
+        raise ValueError(f"{of_basis[0]} needs {_N_BASIS.flag}: without it every item is in the basis.")
     return RankSVMCV(
         _options.parse_alphas(given.pop("Cs", "auto"), "--Cs"),
         cv=learning.folds,
@@ -171,9 +184,19 @@ def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
 
 
 _GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
-_SEED = MethodOption("random_state", int, "SEED", "of what is drawn at random; 0 by default.", least=0)
+_SEED = MethodOption("random_state", int, "SEED", "of what is drawn at random; 0 by default.", least=0, most=2**32 - 1)
 _PATIENCE = MethodOption("patience", int, "N", "stop when nothing better was found for so many steps.", least=1)
-
+_BASIS = MethodOption(
+    "basis",
+    str,
+    "HOW",
+    "random rows (default), centres of k-means (kmeans), or rows by pursuit.",
+    choices=("random", "kmeans", "pursuit"),
+)
+_MAX_ITER = MethodOption("max_iter", int, "N", "iterations at most; by default 500, for ranksvm 100.", least=1)
+_TOL = MethodOption(
+    "tol", float, "T", "stop at this precision, relative: cg at a residual, ranksvm at a gap to the minimum.", least=0
+)
 _N_BASIS = MethodOption("n_basis", int, "R", "items in the basis; by default 500, for ranksvm all.", least=1)
 
 METHODS: dict[str, Method] = {
@@ -199,10 +222,8 @@ METHODS: dict[str, Method] = {
                     "tikhonov (alpha), early_stopping (iterations) or hybrid (both).",
                     choices=("tikhonov", "early_stopping", "hybrid"),
                 ),
-                MethodOption("max_iter", int, "N", "iterations at most.", least=1),
-                MethodOption(
-                    "tol", float, "T", "an alpha is settled at this residual, relative to the first.", least=0
-                ),
+                _MAX_ITER,
+                _TOL,
                 _PATIENCE,
                 _SEED,
             ),
@@ -217,13 +238,7 @@ METHODS: dict[str, Method] = {
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
             (
                 _N_BASIS,
-                MethodOption(
-                    "basis",
-                    str,
-                    "HOW",
-                    "random rows, centres of k-means, or rows by pursuit.",
-                    choices=("random", "kmeans", "pursuit"),
-                ),
+                _BASIS,
                 _SEED,
             ),
             learns_pairs=True,
@@ -249,6 +264,10 @@ METHODS: dict[str, Method] = {
                     "loss", str, "NAME", "squared_hinge (default) or hinge.", choices=("squared_hinge", "hinge")
                 ),
                 _N_BASIS,
+                _BASIS,
+                _SEED,
+                _MAX_ITER,
+                _TOL,
             ),
             reports=("C_", "n_support_"),
             widen="--Cs lo:hi:n",

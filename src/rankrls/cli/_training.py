@@ -12,12 +12,12 @@ import numpy as np
 
 from rankrls.cli import _options
 from rankrls.cli._data import read
-from rankrls.cli._judging import Judgement, judge, measures_for
+from rankrls.cli._judging import Judgement, judge, measure_names, measures_for
 from rankrls.cli._methods import METHODS, Method
 from rankrls.cli._models import Learning, with_scaler
 from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
-from rankrls.metrics import resolve_measure
+from rankrls.cli._words import in_options
 from rankrls.models._results import choices_at_edges
 
 if TYPE_CHECKING:
@@ -80,10 +80,9 @@ def plan(learning: Learning, *, vali: Path | None, measures: str | None, pairs: 
     pairs = pairs or PairFiles()
     if learning.folds is not None and vali is not None:
         raise ValueError("--vali and --cv exclude each other: choose by validation data or by folds.")
-    names = None if measures is None else _options.parse_names("--metrics", measures)
-    for name in names or ():
-        resolve_measure(name, learning.convention)
-    out = Plan(learning, learning.estimator(), learning.scaler(), names, pairs)
+    names = measure_names(measures, learning.convention)
+    with in_options():
+        out = Plan(learning, learning.estimator(), learning.scaler(), names, pairs)
     _check_pairs(out, vali)
     return out
 
@@ -108,6 +107,8 @@ def _check_pairs(plan: Plan, vali: Path | None) -> None:
             if able
             else f"--method {learning.method} chooses among --pairs by leaving some out, not by validation data."
         )
+    if plan.method.needs_vali and learning.own.get("patience") is not None:
+        raise ValueError(f"--patience needs validation data, and --method {learning.method} takes --pairs without.")
     if learning.folds is not None and files.validation is not None:
         raise ValueError("--vali-pairs and --cv exclude each other: choose by validation data or by folds.")
     for name in _OF_LABELS:
@@ -131,7 +132,7 @@ def read_data(
         try:
             table = read(path, report, queries=queries, n_features=features, zero_based=zero_based, dense=dense)
         except ValueError as error:
-            if not tables:
+            if not tables or "beyond the" not in str(error):
                 raise
             had = f"{files['train']} has {features} features; --features N sets another number"
             raise ValueError(f"{error} ({had}.)") from error
@@ -160,8 +161,10 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
             estimator.verbose = _progress(say, plan.learning.metric)
+        name = {type(estimator).__name__: f"--method {plan.learning.method}"}
         try:
-            _fit(estimator, data)
+            with in_options(plan.method.flags, name):
+                _fit(estimator, data)
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise

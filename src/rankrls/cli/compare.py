@@ -53,11 +53,9 @@ def command(
     """
     report = Report(as_json, verbose, quiet)
     from rankrls.cli._data import check_target, describe, limited_threads
-    from rankrls.cli._judging import measures_for, resolve_measure
+    from rankrls.cli._judging import measure_names, measures_for
 
-    names = None if metrics is None else options.parse_names("--metrics", metrics)
-    for name in names or ("map",):
-        resolve_measure(name, convention)
+    names = measure_names(metrics, convention)
     if top < 1:
         raise ValueError(f"--top must be at least 1; got {top}.")
     paths = [*models, *([baseline] if baseline is not None and baseline not in models else [])]

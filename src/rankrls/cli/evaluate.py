@@ -68,9 +68,7 @@ def command(
             if given is not None:
                 raise ValueError(f"{flag} is about labels, and --pairs judges by preferences: give one of the two.")
     queries: Any = "ignored" if everything else "required" if pairs is None else "optional"
-    names = None if metrics is None else options.parse_names("--metrics", metrics)
-    for name in names or ("map",):
-        _judging.resolve_measure(name, convention)
+    names = _judging.measure_names(metrics, convention)
     with limited_threads(threads):
         table, values, by_query = (
             _from_file(files, scores, queries, report) if scores else _from_model(files, queries, report)

@@ -1,0 +1,118 @@
+"""What the command line says is in its own words: options, not parameters, arrays or classes."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rankrls.cli._words import in_words
+
+ODD = [
+    "--method cg --selection early_stopping --max-iter 1",
+    "--method cg --selection tikhonov --max-iter 2",
+    "--method cg --tol 2",
+    "--method cg --random-state 99999999999",
+    "--method cg --vali tied.txt",
+    "--method cg --pairs one.csv",
+    "--method rankboost --patience 5",
+    "--method rankboost --patience 5 --pairs three.csv",
+    "--method rankboost --learning-rate 2",
+    "--method rankboost --n-estimators 2 --vali tied.txt",
+    "--method ranksvm --Cs 0",
+    "--method ranksvm --tol 0",
+    "--method ranksvm --Cs 1 --max-iter 1",
+    "--method ranksvm --cv 50",
+    "--method sparse",
+    "--method sparse --kernel sigmoid --gamma 100",
+    "--method pursuit --alphas 1",
+    "--method pursuit --max-basis 0",
+    "--cv 50",
+    "--metric p",
+    "--metric tau@3",
+    "--convention trek",
+    "--pairs one.csv",
+    "--pairs three.csv --cv 9",
+    "--pairs three.csv --metric map",
+    "--pairs ties.csv",
+    "--alphas 0",
+    "--regression-weight 2",
+    "--features 2",
+]
+FILES = ["", "--global", "--method cg", "--method ranksvm --Cs 1", "--method rankboost", "--metric ndcg@3", "--vali"]
+PYTHON = re.compile(
+    r"(?<![\w./-])(?:\w+=|None|True|False|[a-z]+_[a-z_]+|X|y|m|C|tol|cv|[A-Z][a-z]*[A-Z]\w+)(?![\w.]*\.(?:txt|csv)|[\w/-])"
+)
+ALLOWED = {"RankRLS", "RankSVM", "NDCG", "kendall_tau", "one_se", "pair_accuracy", "early_stopping", "squared_hinge"}
+
+
+def python_words(text):
+    return {found.group() for found in PYTHON.finditer(text)} - ALLOWED
+
+
+@pytest.fixture
+def odd(files, rows, letor):
+    X, y, qid = rows(1)
+    letor(files / "tied.txt", X, y * 0, qid)
+    letor(files / "one.txt", X[:8], y[:8], qid[:8])
+    letor(files / "negative.txt", X, y - 5, qid)
+    letor(files / "wide.txt", np.hstack((X, X)), y, qid)
+    letor(files / "noqid.txt", X, y)
+    (files / "one.csv").write_text("0,1\n")
+    (files / "three.csv").write_text("0,1\n1,2\n2,3\n")
+    (files / "ties.csv").write_text("winner,loser,strength\n0,1,0\n1,2,0\n")
+    return files
+
+
+@pytest.mark.parametrize("options", ODD)
+def test_odd_options(options, odd, rankrls, monkeypatch):
+    monkeypatch.chdir(odd)
+    said = rankrls("fit", "train.txt", "-m", "m.skops", *options.split()).err
+    assert said.startswith("rankrls: ")
+    assert not python_words(said), said
+
+
+@pytest.mark.parametrize("name", ["tied", "one", "negative", "wide", "noqid"])
+@pytest.mark.parametrize("options", FILES)
+def test_odd_files(name, options, odd, rankrls, monkeypatch):
+    monkeypatch.chdir(odd)
+    train = ("train.txt", "--vali", f"{name}.txt") if options == "--vali" else (f"{name}.txt", *options.split())
+    said = rankrls("fit", *train, "-m", "m.skops").err
+    assert not python_words(said), said
+
+
+def test_features_that_training_did_not_have(odd, rankrls, refused, monkeypatch):
+    monkeypatch.chdir(odd)
+    hint = "(train.txt has 5 features; --features N sets another number.)"
+    line = refused(
+        "fit", "train.txt", "--test", "wide.txt", "-m", "m.skops", match="beyond the 5 features that are read"
+    )
+    assert line.endswith(hint)
+    line = refused("fit", "train.txt", "--test", "noqid.txt", "-m", "m.skops", match="no line has a qid")
+    assert not line.endswith(hint)
+
+
+def test_numbers_that_overflow_are_said_once(files, rows, letor, rankrls, refused):
+    X, y, qid = rows(1)
+    letor(files / "huge.txt", X * 1e200, y, qid)
+    refused("fit", files / "huge.txt", "-m", files / "m.skops", match="numbers overflowed: features as large")
+    notes = rankrls("fit", files / "huge.txt", "-m", files / "m.skops", "--method", "cg").err.splitlines()
+    assert sum("numbers overflowed" in note for note in notes) == 1
+    assert not any("encountered" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("max_iter=5 steps; raise max_iter or tol.", "--max-iter 5 steps; raise --max-iter or --tol."),
+        ("choose one of (cv), or scoring='map'.", "choose one of (--cv), or --metric map."),
+        ("tol must be None or small", "--tol must be small"),
+        ("the control of cvs and max_iterations stays", "the control of cvs and max_iterations stays"),
+        ("data/max_iter.txt:3: bad; max_iter.txt", "data/max_iter.txt:3: bad; max_iter.txt"),
+        ("--max-iter must be at least 1", "--max-iter must be at least 1"),
+        ("Give X_val and y_val (and qid_val where fit has qid).", "Give --vali."),
+        ("Give validation data (X_val, y_val, qid_val) or folds of rows (cv).", "Give validation data (--vali)."),
+    ],
+)
+def test_words(said, shown):
+    flags = {"max_iter": "--max-iter", "tol": "--tol", "cv": "--cv", "scoring": "--metric"}
+    assert in_words(said, flags) == shown
