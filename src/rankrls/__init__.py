@@ -26,6 +26,7 @@ _HOMES = {
     "RankingPursuitCV": "rankrls.models",
     "SparseRankRLS": "rankrls.models",
     "SparseRankRLSCV": "rankrls.models",
+    "fit_pairs": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
@@ -43,6 +44,7 @@ __all__ = [
     "SparseRankRLS",
     "SparseRankRLSCV",
     "TransductiveRankRLS",
+    "fit_pairs",
     "load",
     "save",
 ]
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
         SparseRankRLS,
         SparseRankRLSCV,
         TransductiveRankRLS,
+        fit_pairs,
     )
     from rankrls.persistence import (
         load,

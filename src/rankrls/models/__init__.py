@@ -1,5 +1,6 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls.models._pipeline_pairs import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost
@@ -26,4 +27,5 @@ __all__ = [
     "SparseRankRLS",
     "SparseRankRLSCV",
     "TransductiveRankRLS",
+    "fit_pairs",
 ]

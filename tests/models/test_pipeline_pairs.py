@@ -1,0 +1,130 @@
+"""``fit_pairs`` of a pipeline is its last step's on what its transformers make of the items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
+from rankrls.preprocessing import QueryMinMaxScaler
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 4)) * [1.0, 10.0, 100.0, 0.1] + 5.0
+QID = np.repeat(np.arange(8), 5)
+A, B = RNG.integers(0, 40, (2, 90))
+A, B = A[A != B], B[A != B]
+STRENGTH, WEIGHT = RNG.random(len(A)) + 0.1, RNG.random(len(A)) + 0.1
+WITHIN = np.array([(a, b) for q in range(8) for a in range(5 * q, 5 * q + 5) for b in range(5 * q, a)]).T
+
+
+@pytest.mark.parametrize(
+    "last",
+    [RankRLS(), RankRLS(kernel="rbf"), RankSVM(), RankBoost(10), RankingPursuit(3), SparseRankRLS(n_basis=10)],
+    ids=lambda e: type(e).__name__,
+)
+def test_is_the_last_step_on_transformed_items(last):
+    if "random_state" in last.get_params():
+        last.set_params(random_state=0)
+    model = make_pipeline(StandardScaler(), PCA(3, random_state=0), clone(last))
+    options = {"weight": WEIGHT} | ({} if isinstance(last, RankBoost) else {"strength": STRENGTH})
+    assert fit_pairs(model, X, A, B, **options) is model
+    Z = PCA(3, random_state=0).fit_transform(StandardScaler().fit_transform(X))
+    expected = last.fit_pairs(Z, A, B, **options)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(Z))
+
+
+def test_frames_sparse_items_and_no_transformer():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), RankRLS(positive=["b"]))
+    fit_pairs(model, frame, A, B)
+    assert model[-1].feature_names_in_.tolist() == list("abcd")
+    assert model[-1].coef_[1] >= 0.0
+    thin = sparse.csr_array(np.where(X > 5.0, X, 0.0))
+    scaled = fit_pairs(make_pipeline(MaxAbsScaler(), RankRLS()), thin, A, B)
+    np.testing.assert_allclose(scaled[-1].coef_, RankRLS().fit_pairs(MaxAbsScaler().fit_transform(thin), A, B).coef_)
+    expected = RankRLS().fit_pairs(X, A, B).coef_
+    for model in (RankRLS(), make_pipeline(RankRLS()), make_pipeline("passthrough", RankRLS())):
+        fitted = fit_pairs(model, X, A, B)
+        final = fitted.steps[-1][1] if isinstance(fitted, Pipeline) else fitted
+        np.testing.assert_array_equal(final.coef_, expected)
+
+
+def test_groups_and_validation_data_reach_the_last_step():
+    groups = np.arange(len(A)) % 5
+    model = fit_pairs(make_pipeline(StandardScaler(), RankRLSCV()), X, A, B, groups=groups)
+    assert model[-1].selection_ == "leave-one-out over 5 groups of preferences"
+    new = RNG.normal(size=(20, 4)) * [1.0, 10.0, 100.0, 0.1]
+    val = {"winners_val": np.arange(10), "losers_val": np.arange(10, 20)}
+    model = fit_pairs(make_pipeline(StandardScaler(), CGRankRLS(scoring="pair_accuracy")), X, A, B, X_val=new, **val)
+    scaler = StandardScaler().fit(X)
+    expected = CGRankRLS(scoring="pair_accuracy")
+    expected.fit_pairs(scaler.transform(X), A, B, X_val=scaler.transform(new), **val)
+    np.testing.assert_array_equal(model[-1].coef_, expected.coef_)
+
+
+def test_scalers_of_queries():
+    model = make_pipeline(QueryMinMaxScaler(), RankRLS())
+    fit_pairs(model, X, *WITHIN, qid=QID)
+    Z = QueryMinMaxScaler().fit_transform(X, qid=QID)
+    expected = RankRLS().fit_pairs(Z, *WITHIN)
+    np.testing.assert_array_equal(model[-1].coef_, expected.coef_)
+    with sklearn.config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(model.predict(X, qid=QID), expected.predict(Z))
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        model.predict(X)
+    together = fit_pairs(make_pipeline(QueryMinMaxScaler(), RankRLS()), X, A, B)
+    one = RankRLS().fit_pairs(QueryMinMaxScaler().fit_transform(X), A, B)
+    np.testing.assert_array_equal(together.predict(X), one.predict(QueryMinMaxScaler().fit_transform(X)))
+    both = make_pipeline(StandardScaler(), QueryMinMaxScaler(), CGRankRLS(scoring="pair_accuracy"))
+    val = {"winners_val": [0, 1], "losers_val": [2, 3], "qid_val": QID}
+    fit_pairs(both, X, *WITHIN, qid=QID, X_val=X, **val)
+    scale = make_pipeline(StandardScaler(), QueryMinMaxScaler())
+    with sklearn.config_context(enable_metadata_routing=True):
+        V = scale.fit_transform(X, qid=QID)
+    del val["qid_val"]
+    expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(V, *WITHIN, X_val=V, **val)
+    np.testing.assert_array_equal(both[-1].coef_, expected.coef_)
+
+
+def test_a_pipeline_with_a_cache(tmp_path):
+    model = Pipeline([("scale", StandardScaler()), ("rank", RankRLS())], memory=str(tmp_path))
+    for _ in range(2):
+        fit_pairs(model, X, A, B)
+        expected = RankRLS().fit_pairs(StandardScaler().fit_transform(X), A, B)
+        np.testing.assert_allclose(model.predict(X), expected.predict(StandardScaler().fit_transform(X)))
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        (
+            make_pipeline(StandardScaler(), Ridge()),
+            {},
+            "last step must learn from preferences.*Ridge has no",
+        ),
+        (make_pipeline(StandardScaler()), {}, "StandardScaler has no fit_pairs"),
+        (Ridge(), {}, "the model must learn from preferences"),
+        (make_pipeline(StandardScaler(), RankRLS()), {"groups": A}, "RankRLS.fit_pairs takes no 'groups'"),
+        (make_pipeline(StandardScaler(), RankRLS()), {"winners": A + 40}, "but X has rows 0 to 39"),
+        (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, "weight has shape"),
+        (make_pipeline(StandardScaler(), RankRLS()), {"qid": QID}, "no transformer of the pipeline takes it"),
+        (RankRLS(), {"qid": QID}, "no transformer of the pipeline takes it"),
+        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID}, "of different queries, whose features"),
+        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID[1:]}, "qid"),
+    ],
+    ids=range(10),
+)
+def test_refused_before_anything_is_fitted(model, change, message):
+    model = clone(model)
+    with pytest.raises(ValueError, match=message):
+        fit_pairs(model, X, **{"winners": A, "losers": B, **change})
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    assert not hasattr(first, "n_features_in_")
