@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options
+from rankrls.cli._signs import positive_words
 
 if TYPE_CHECKING:
     from rankrls.cli._models import Learning
@@ -110,6 +111,10 @@ class Method:
 def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
     from rankrls.models import RankRLSCV
 
+    if "positive" in given:  # columns are known when the data are read
+        if learning.parsed("kernel") != "linear":
+            raise ValueError("--positive is about the weights of features: it needs --kernel linear.")
+        given = {**given, "positive": positive_words(given["positive"])}
     return RankRLSCV(**_searched(learning), **given)
 
 
@@ -207,6 +212,11 @@ METHODS: dict[str, Method] = {
             "exact, by one factorisation",
             _rankrls,
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
+            (
+                MethodOption(
+                    "positive", str, "LIST", "no weight is negative: all, or of features a,b,c as TRAIN numbers them."
+                ),
+            ),
             learns_pairs=True,
         ),
         Method(

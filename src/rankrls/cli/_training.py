@@ -17,6 +17,7 @@ from rankrls.cli._methods import METHODS, Method
 from rankrls.cli._models import Learning, with_scaler
 from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
+from rankrls.cli._signs import positive_columns
 from rankrls.cli._words import in_options
 from rankrls.models._results import choices_at_edges
 
@@ -158,6 +159,8 @@ def _scaled(scaler: Any, table: LetorTable, *, first: bool) -> Any:
 def train(plan: Plan, data: Data, report: Report) -> Trained:
     """Choose and fit. Where the user interrupts and the estimator has kept its best model so far, that is it."""
     estimator, interrupted = plan.estimator, False
+    if getattr(estimator, "positive", False):
+        estimator.positive = positive_columns(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
             estimator.verbose = _progress(say, plan.learning.metric)

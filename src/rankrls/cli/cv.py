@@ -54,8 +54,12 @@ def command(
     if leave_pair_out:
         from rankrls.cli import _leave_pair_out
 
+        signs = method_options.get("positive")  # there is no shortcut under constraints
         _leave_pair_out.check(
-            {"--vali": vali, "--cv": folds, "--pairs": pairs, "--metric": metric, "--metrics": metrics}
+            {
+                **{"--vali": vali, "--cv": folds, "--pairs": pairs, "--metric": metric, "--metrics": metrics},
+                "--positive": signs,
+            }
         )
     metric = metric or ("disagreement" if pairs is None else "pair_accuracy")
     learning = Learning(

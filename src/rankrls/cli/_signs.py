@@ -1,0 +1,41 @@
+"""``--positive``: which weights must not be negative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankrls.cli import _options
+
+__all__ = ["positive_columns", "positive_words"]
+
+
+def positive_words(text: str) -> bool | tuple[str, ...]:
+    """True for all features, or the names and numbers of some."""
+    return True if text.strip() == "all" else _options.parse_names("--positive", text)
+
+
+def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | tuple[int, ...]:
+    """Columns of a table's X, from names where it has them and from numbers as its file counts.
+
+    Raises
+    ------
+    ValueError
+        For a feature that the file does not have.
+    """
+    if isinstance(words, bool):
+        return words
+    names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
+    return tuple(names[word] if word in names else _numbered(word, table, bool(names)) for word in words)
+
+
+def _numbered(word: str, table: Any, has_names: bool) -> int:
+    if not has_names and word.isdecimal():
+        column = int(word) - table.first_feature
+        if 0 <= column < table.n_features:
+            return column
+    if has_names:
+        raise ValueError(f"--positive names feature {word!r}, which {table.path} does not have.")
+    last = table.first_feature + table.n_features - 1
+    raise ValueError(
+        f"--positive names feature {word!r}, but {table.path} has the features {table.first_feature} to {last}."
+    )

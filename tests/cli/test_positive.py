@@ -1,0 +1,58 @@
+"""``--positive``: features by the numbers of the file."""
+
+import numpy as np
+import pytest
+
+from rankrls import RankRLSCV, load
+from rankrls.cli._signs import positive_columns
+from rankrls.io import load_letor
+
+
+@pytest.mark.parametrize(("text", "positive"), [("all", True), ("2", (1,)), ("2, 4", (1, 3))])
+def test_the_constraints_of_the_estimator(text, positive, files, rankrls):
+    train = load_letor(files / "train.txt")
+    assert (RankRLSCV().fit(train.X, train.y, qid=train.qid).coef_[1]) < 0.0
+    result = rankrls("fit", files / "train.txt", "--positive", text, "-m", files / "m.skops", "--json")
+    assert result.status == 0, result.err
+    expected = RankRLSCV(positive=positive).fit(train.X, train.y, qid=train.qid)
+    model = load(files / "m.skops")
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert model.coef_[1] == 0.0
+    assert result.json["selection"]["value"] == pytest.approx(expected.best_score_)
+    assert rankrls("cv", files / "train.txt", "--positive", text).status == 0
+
+
+def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
+    X, y, qid = rows(1)
+    lines = [
+        f"{label:g} qid:{q} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(row))
+        for row, label, q in zip(X.tolist(), y, qid, strict=True)
+    ]
+    (files / "zero.txt").write_text("\n".join(lines) + "\n")
+    assert rankrls("fit", files / "zero.txt", "--positive", "1", "-m", files / "m.skops").status == 0
+    assert load(files / "m.skops").positive == (1,)
+    (files / "p.csv").write_text("\n".join(f"{i},{i + 1}" for i in range(30)) + "\n")
+    of_pairs = ("--pairs", files / "p.csv", "--positive", "all")
+    assert rankrls("fit", files / "train.txt", *of_pairs, "-m", files / "p.skops").status == 0
+    assert (load(files / "p.skops").coef_ >= 0.0).all()
+
+    class Named:
+        feature_names, path = ("bm25", "7"), "t.csv"
+
+    assert positive_columns(("7", "bm25"), Named()) == (1, 0)
+    with pytest.raises(ValueError, match=r"--positive names feature '1', which t.csv does not have"):
+        positive_columns(("1",), Named())
+
+
+def test_what_is_refused(files, refused):
+    fit = ("fit", files / "train.txt", "-m", files / "m.skops")
+    refused(*fit, "--positive", "6", match="train.txt has the features 1 to 5")
+    refused(*fit, "--positive", "0", match="--positive names feature '0'")
+    refused(*fit, "--positive", "title", match="--positive names feature 'title'")
+    refused(*fit, "--positive", "1,,2", match="--positive needs a word between commas")
+    refused(*fit, "--positive", "all", "--kernel", "rbf", match="--positive is about the weights of features")
+    refused(*fit, "--positive", "all", "--method", "cg", match="--positive is an option of --method rankrls")
+    refused(
+        *("cv", files / "train.txt", "--global", "--leave-pair-out", "--positive", "all"),
+        match="--leave-pair-out and --positive exclude each other",
+    )
