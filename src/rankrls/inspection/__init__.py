@@ -2,6 +2,18 @@
 
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.ranked import rank_items
+from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
 from rankrls.ranking import Ranking, rank_positions, rank_scores
 
-__all__ = ["Explanation", "PairExplanation", "Ranking", "explain", "rank_items", "rank_positions", "rank_scores"]
+__all__ = [
+    "Explanation",
+    "PairExplanation",
+    "Posterior",
+    "Ranking",
+    "explain",
+    "pair_posterior",
+    "posterior",
+    "rank_items",
+    "rank_positions",
+    "rank_scores",
+]
