@@ -50,6 +50,7 @@ class Kernel:
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls.kernels import Kernel
     >>> Kernel("rbf", gamma=0.5)(np.array([[0.0], [2.0]]))
     array([[1.        , 0.13533528],
            [0.13533528, 1.        ]])
@@ -200,6 +201,7 @@ class KernelColumns:
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls.kernels import Kernel
     >>> Kernel("rbf", gamma=0.5).columns(np.array([[0.0], [2.0]]))(np.array([[1.0], [2.0]]))
     array([[0.60653066, 0.60653066],
            [0.13533528, 1.        ]])

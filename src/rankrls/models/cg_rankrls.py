@@ -134,6 +134,7 @@ class CGRankRLS(KernelRanker):
     --------
     >>> import numpy as np
     >>> from scipy import sparse
+    >>> from rankrls import CGRankRLS
     >>> rng = np.random.default_rng(0)
     >>> X = sparse.random_array((300, 50), density=0.2, rng=rng, format="csr")
     >>> y = X @ rng.normal(size=50) + 0.5 * rng.normal(size=300)

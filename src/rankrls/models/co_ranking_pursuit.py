@@ -106,6 +106,7 @@ class CoRankingPursuit(Ranker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import CoRankingPursuit
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.normal(size=(200, 6)), np.repeat(np.arange(40), 5)
     >>> y = np.where(qid < 8, X.sum(axis=1) + rng.normal(size=200), np.nan)

@@ -107,6 +107,7 @@ class RankBoost(Ranker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import RankBoost
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3))
     >>> qid = np.repeat(np.arange(12), 5)

@@ -85,6 +85,7 @@ class RankingPursuit(PathRanker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import RankingPursuit
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.normal(size=(60, 30)), np.repeat(np.arange(12), 5)
     >>> y = 3 * X[:, 7] - 2 * X[:, 19] + 0.1 * rng.normal(size=60) + 10 * qid

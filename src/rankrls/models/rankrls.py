@@ -107,6 +107,7 @@ class RankRLS(UpdatingRanker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import RankRLS
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 1.0], [2.0, 5.0]])
     >>> y = [1, 0, 1, 2, 0]
     >>> qid = ["a", "a", "a", "b", "b"]

@@ -75,6 +75,7 @@ class RankRLSCV(SelectingRanker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import RankRLSCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 4))
     >>> qid = np.repeat(np.arange(12), 5)

@@ -76,6 +76,7 @@ class TransductiveRankRLS(KernelRanker):
     Examples
     --------
     >>> import numpy as np
+    >>> from rankrls import TransductiveRankRLS
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.normal(size=(40, 3)), np.repeat(np.arange(8), 5)
     >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=40)
