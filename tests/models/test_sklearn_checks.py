@@ -41,6 +41,7 @@ ESTIMATORS = [
     RankRLSCV(positive=True),
     TransductiveRankRLS(),
     TransductiveRankRLS(kernel="rbf", balance="pairs", penalty=0.1),
+    TransductiveRankRLS(kernel="rbf", n_basis=20),
     RankingPursuit(),
     RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
     SparseRankRLS(),

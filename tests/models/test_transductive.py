@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import RankRLS, TransductiveRankRLS
+from rankrls import RankRLS, SparseRankRLS, TransductiveRankRLS
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import centred, ranking_data
 
@@ -74,6 +75,72 @@ def test_everything_scored_is_rankrls(kind):
     plain = RankRLS(0.5, **kind).fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.predict(X), plain.predict(X), rtol=1e-12)
     np.testing.assert_array_equal(model.transduction_, Y)
+
+
+GAUSSIAN = {"kernel": "rbf", "gamma": 0.3}
+SOME = np.flatnonzero(~HIDDEN)[::3]
+NEW = np.random.default_rng(4).normal(size=(7, X.shape[1]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("basis", [{"n_basis": len(Y)}, {"basis_indices": np.arange(len(Y))[::-1]}], ids=["n", "rows"])
+def test_a_basis_of_all_rows_is_the_kernel_model(basis, weighted):
+    options = {"penalty": 0.4, "balance": "pairs", "regression_weight": 0.2, **GAUSSIAN}
+    w = W if weighted else None
+    groups = np.unique(QID, return_inverse=True)[1] % 4
+    a = TransductiveRankRLS(**options, **basis).fit(X, PARTLY, qid=QID, groups=groups, sample_weight=w)
+    b = TransductiveRankRLS(**options).fit(X, PARTLY, qid=QID, groups=groups, sample_weight=w)
+    np.testing.assert_allclose(a.transduction_, b.transduction_, atol=1e-8)
+    np.testing.assert_allclose(a.predict(NEW), b.predict(NEW), atol=1e-8)
+    assert a.basis_indices_.tolist() == list(basis.get("basis_indices", range(len(Y))))
+    assert not hasattr(b, "basis_indices_")
+
+
+def test_over_a_basis_no_other_labels_do_better():
+    """The cross-validated error by exact leave-query-out of the sparse estimator, whose basis stays the same."""
+    alpha, penalty = 0.8, 0.6
+    options = {**GAUSSIAN, "basis_indices": SOME}
+    model = TransductiveRankRLS(alpha, penalty=penalty, **options).fit(X, PARTLY, qid=QID)
+    plain = SparseRankRLS(alpha, **options)
+    rest = SparseRankRLS(alpha, **GAUSSIAN, basis_indices=np.searchsorted(np.flatnonzero(~HIDDEN), SOME))
+    supervised = rest.fit(X[~HIDDEN], Y[~HIDDEN], qid=QID[~HIDDEN]).predict(X[HIDDEN])
+
+    def objective(y):
+        return cross_validated_error(plain, y, None) + penalty * ((y[HIDDEN] - supervised) ** 2).sum()
+
+    least = objective(model.transduction_)
+    step = np.where(HIDDEN, np.random.default_rng(3).normal(size=len(Y)), 0.0)
+    up, down = objective(model.transduction_ + step), objective(model.transduction_ - step)
+    assert least < min(up, down)
+    assert up - least == pytest.approx(down - least, rel=1e-6)  # the gradient vanishes
+    again = plain.fit(X, model.transduction_, qid=QID)
+    np.testing.assert_allclose(model.predict(NEW), again.predict(NEW), atol=1e-9)
+    large = TransductiveRankRLS(alpha, penalty=1e12, **options).fit(X, PARTLY, qid=QID)
+    np.testing.assert_allclose(large.transduction_[HIDDEN], supervised, atol=1e-8)
+    np.testing.assert_allclose(large.predict(NEW), rest.predict(NEW), atol=1e-8)
+
+
+def test_a_basis_in_every_kind_of_kernel():
+    scored = TransductiveRankRLS(n_basis=20, **GAUSSIAN).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(
+        scored.predict(NEW), SparseRankRLS(n_basis=20, **GAUSSIAN).fit(X, Y, qid=QID).predict(NEW)
+    )
+    w = np.where(np.arange(len(Y)) == SOME[1] + 1, 0.0, W)
+    plain = TransductiveRankRLS(basis_indices=SOME).fit(X, PARTLY, qid=QID, sample_weight=w)
+    full = TransductiveRankRLS().fit(X, PARTLY, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(plain.coef_, full.coef_, atol=1e-9)  # the items span all features
+    K = X @ X.T
+    given = TransductiveRankRLS(kernel="precomputed", basis_indices=SOME).fit(K, PARTLY, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(given.predict(K), plain.predict(X), atol=1e-7)
+    called = TransductiveRankRLS(kernel=lambda a, b: float(a @ b), basis_indices=SOME)
+    called.fit(list(X), PARTLY, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(called.predict(list(NEW)), plain.predict(NEW), atol=1e-7)
+    centres = TransductiveRankRLS(n_basis=10, basis="kmeans", **GAUSSIAN).fit(sparse.csr_array(X), PARTLY, qid=QID)
+    assert centres.basis_indices_ is None
+    assert centres.transduction_.shape == Y.shape
+    centres.set_params(n_basis=None).fit(X, PARTLY, qid=QID)
+    assert not hasattr(centres, "basis_indices_")
+    assert len(centres.dual_coef_) == len(Y)
 
 
 def test_the_model_is_rankrls_on_the_labels_found():
@@ -143,6 +210,11 @@ def with_nan(*rows):
         ({"penalty": "big"}, {}, "penalty must be a positive number"),
         ({"alpha": 0.0}, {}, "needs alpha > 0"),
         ({"solver": "cg"}, {}, "solver must be one of"),
+        ({"n_basis": 9, "solver": "dual"}, {}, "With a basis .* there is one solver"),
+        ({"basis_indices": [0, 3], "solver": "primal"}, {}, "With a basis .* there is one solver"),
+        ({"n_basis": 0}, {}, "n_basis must be"),
+        ({"n_basis": 9, "basis": "pursuit"}, {}, "basis must be one of"),
+        ({"basis_indices": [999]}, {}, "basis_indices names row 999"),
         ({}, {"y": with_nan(3)}, r"NaN: row 3, in query -?\d+, which has labels.*scored in all its rows or in none"),
         ({}, {"y": with_nan(3), "qid": None}, "NaN: row 3. .* or pass qid"),
         ({}, {"y": np.full(len(Y), np.nan)}, "at least one query needs labels"),

@@ -104,6 +104,7 @@ def assert_equal(x, y, name):
         RankRLSCV(positive=True),
         TransductiveRankRLS(penalty=0.5),
         TransductiveRankRLS(kernel="rbf", balance="pairs"),
+        TransductiveRankRLS(kernel="rbf", n_basis=20),
         SparseRankRLS(n_basis=20),
         SparseRankRLSCV(n_basis=20, gamma=(0.1, 1.0), ties=("include", "exclude")),
         SparseRankRLS(kernel="linear", basis="kmeans", n_basis=5),

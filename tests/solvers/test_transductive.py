@@ -10,9 +10,13 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
+from rankrls.solvers import transductive
+from rankrls.solvers.columns import BasisColumns
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.transductive import transduce
+from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.solvers.transductive import ridge_inverse, transduce
 from tests.oracles import dual_coefficients, explicit_laplacian, gaussian
 
 
@@ -72,7 +76,7 @@ def cases(draw):
 
 
 def problems(X, y, w, qid, hidden, graph):
-    """Every form, with its kernel matrix; labels of hidden rows must play no part."""
+    """Every form, with its kernel matrix and what its coefficients weigh; labels of hidden rows must play no part."""
     built = ScoredGraph.build(
         y, query_layout(qid, len(y)), weights=w, balance=graph["balance"], regression_weight=graph["beta"]
     )
@@ -80,19 +84,28 @@ def problems(X, y, w, qid, hidden, graph):
     filled[hidden] = 0.0
     target = (built.F @ filled)[:, None]
     K, G = X @ X.T, gaussian(X, X, 0.3)
-    yield K, PrimalProblem(X, built, target)
-    yield K, PrimalProblem(sparse.csr_array(X), built, target)
-    yield K, DualProblem.from_features(X, built, target)
-    yield G, DualProblem.from_kernel(G.copy(), built, target)
+    yield K, PrimalProblem(X, built, target), X
+    yield K, PrimalProblem(sparse.csr_array(X), built, target), X
+    yield K, DualProblem.from_features(X, built, target), K
+    yield G, DualProblem.from_kernel(G.copy(), built, target), G
     spectral = DualProblem.from_kernel(G.copy(), built, target)
     assert len(spectral.values) == len(y)
-    yield G, spectral
+    yield G, spectral, G
+    for kernel, numbers in (
+        (Kernel("rbf", 0.3), np.arange(len(y))),  # over all rows it is the kernel machine itself
+        (Kernel("rbf", 0.3), np.arange(0, len(y), 3)),
+        (Kernel("rbf", 1e-5), np.arange(0, len(y), 2)),  # K_RR is all but singular: rows are whitened first
+    ):
+        basis = Basis.build(kernel, X[numbers])
+        columns = kernel(X, X[numbers])
+        Z = columns @ basis.to_items
+        yield (G if len(numbers) == len(y) else Z @ Z.T), SubsetProblem(X, basis, built, target), columns
 
 
 @given(cases(), st.sampled_from([0.03, 1.0, 30.0]), st.sampled_from([0.1, 1.0, 50.0]))
 def test_labels_minimise_the_cross_validated_error(case, alpha, penalty):
     X, y, w, qid, hidden, folds, graph = case
-    for K, problem in problems(X, y, w, qid, hidden, graph):
+    for K, problem, columns in problems(X, y, w, qid, hidden, graph):
         found = transduce(problem, hidden, folds, alpha, penalty)
         labels, supervised = brute_force(K, y, w, qid, hidden, folds, alpha, penalty, graph)
         scale = max(1.0, np.abs(supervised).max())
@@ -101,9 +114,7 @@ def test_labels_minimise_the_cross_validated_error(case, alpha, penalty):
         full = y.copy()
         full[hidden] = labels
         a = dual_coefficients(K, explicit_laplacian(y, qid.tolist(), w, **graph), full, alpha)
-        coefficients = found.coefficients[:, 0]
-        scores = X @ coefficients if isinstance(problem, PrimalProblem) else K @ coefficients
-        np.testing.assert_allclose(scores, K @ a, atol=1e-8 * scale)
+        np.testing.assert_allclose(columns @ found.coefficients[:, 0], K @ a, atol=1e-8 * scale)
 
 
 @pytest.mark.parametrize("size", [3, 40])
@@ -122,6 +133,55 @@ def test_long_queries_take_the_matrix_of_the_columns(size):
     np.testing.assert_allclose(primal.labels, dual.labels, atol=1e-10)
     np.testing.assert_allclose(primal.coefficients, X.T @ dual.coefficients, atol=1e-10)
     np.testing.assert_allclose(primal.labels[:, 1], 2.0 * primal.labels[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", [1e-9, 0.1])
+def test_what_does_not_fit_into_memory_is_computed_anew(monkeypatch, penalty):
+    rng = np.random.default_rng(9)
+    qid = np.repeat(np.arange(12), 6)
+    X, y = rng.normal(size=(72, 9)), rng.normal(size=72)
+    hidden = np.flatnonzero(qid >= 5)
+    y[hidden] = 0.0
+    graph = ScoredGraph.build(y, query_layout(qid, 72))
+    problem = PrimalProblem(X, graph, (graph.F @ y)[:, None])
+    folds = [np.flatnonzero(qid % 7 == f) for f in range(7)]
+    held = transduce(problem, hidden, folds, 0.5, penalty)
+    monkeypatch.setattr(transductive, "_HELD_BYTES", 0)
+    anew = transduce(problem, hidden, folds, 0.5, penalty)
+    np.testing.assert_array_equal(anew.labels, held.labels)
+    np.testing.assert_array_equal(anew.coefficients, held.coefficients)
+
+
+def test_kernel_columns_of_queries_larger_than_a_block(monkeypatch):
+    """The rows of such a query come in pieces; primal ranking on explicit whitened features is the oracle."""
+    rng = np.random.default_rng(10)
+    qid = rng.permutation(np.repeat(np.arange(4), (40, 30, 50, 5)))
+    X, y = rng.normal(size=(125, 3)), rng.normal(size=125)
+    hidden = np.flatnonzero(qid % 2 == 1)
+    y[hidden] = 0.0
+    graph = ScoredGraph.build(y, query_layout(qid, 125))
+    target = (graph.F @ y)[:, None]
+    basis = Basis.build(Kernel("rbf", 0.3), X[:20])
+    folds = [np.flatnonzero(qid == q) for q in range(4)]
+    monkeypatch.setattr(BasisColumns, "block_rows", 16)
+    found = transduce(SubsetProblem(X, basis, graph, target), hidden, folds, 0.5, 0.3)
+    Z = basis.kernel(X, X[:20]) @ basis.to_items
+    plain = transduce(PrimalProblem(Z, graph, target), hidden, folds, 0.5, 0.3)
+    np.testing.assert_allclose(found.labels, plain.labels, atol=1e-9)
+    np.testing.assert_allclose(found.coefficients, basis.to_items @ plain.coefficients, atol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 0.3, 1e5])
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+def test_the_inverse_of_a_laplacian_plus_a_ridge(penalty, beta):
+    rng = np.random.default_rng(3)
+    qid = rng.permutation(np.repeat(np.arange(4), (1, 5, 8, 2)))
+    y, w = rng.normal(size=16), rng.random(16) + 0.1
+    graph = ScoredGraph.build(y, query_layout(qid, 16), weights=w, balance="pairs", regression_weight=beta)
+    V = rng.normal(size=(16, 3))
+    A = explicit_laplacian(y, qid.tolist(), w, balance="pairs", beta=beta) + penalty * np.eye(16)
+    found = ridge_inverse(graph, penalty, V)
+    np.testing.assert_allclose(found, np.linalg.solve(A, V), rtol=1e-9, atol=1e-15 / penalty)
 
 
 def test_a_tiny_alpha_counts_as_the_smallest_that_rounding_resolves():

@@ -8,9 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker
+from rankrls.models._basis import BASES, BasisRanker
 from rankrls.models._groups import group_blocks
-from rankrls.models._problems import Candidate
+from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem
 from rankrls.models._validation import (
     TrainingData,
     check_alpha,
@@ -28,7 +30,7 @@ from rankrls.solvers.transductive import transduce
 __all__ = ["TransductiveRankRLS"]
 
 
-class TransductiveRankRLS(KernelRanker):
+class TransductiveRankRLS(BasisRanker):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -54,6 +56,15 @@ class TransductiveRankRLS(KernelRanker):
     balance, regression_weight : as in :class:`RankRLS`
     solver : {"auto", "primal", "dual"}, default="auto"
         As in :class:`RankRLS`.
+    n_basis : int, optional
+        Items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel for r of
+        them, and no m x m matrix. None takes all, unless ``basis_indices`` names some.
+    basis : {"random", "kmeans"}, default="random"
+        How they are chosen; unscored queries lend items too.
+    basis_indices : sequence of int, optional
+        Row numbers of X to be the basis instead.
+    random_state : int, Generator or RandomState, default=0
+        For choosing the basis.
 
     Attributes
     ----------
@@ -61,10 +72,16 @@ class TransductiveRankRLS(KernelRanker):
         The label of each training row: as given, or as found for rows of unscored queries. NaN for rows of weight
         zero. Only differences inside a query mean anything.
     coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+    basis_indices_ : ndarray of shape (r,) or None
+        With a basis only: its row numbers in X. ``dual_coef_`` and ``X_fit_`` are then those of its items.
 
     Notes
     -----
-    Dual: O(m^3), less than one eigendecomposition. Primal: O(m n^2 + n^3), and O(u^3 + u^2 n) for each query of u rows.
+    Dual: O(m^3), less than one eigendecomposition. Primal: O(m n^2 + n^3), and O(u^2 n) or O(u n^2 + n^3), whichever is
+    less, for each fold of u rows. Sparse X is expanded a fold at a time; beside the data there are 2n numbers for each
+    unscored row, up to a gigabyte of them: where there would be more, they are computed anew in each of a few
+    passes. With a basis of r items the same, r in the place of n, and O(m r n) for each time that the kernel is
+    evaluated. A basis of all rows gives the dual's solution.
 
     An alpha below 1e-10 of the largest eigenvalue counts as that value: rounding would decide anything smaller.
 
@@ -87,6 +104,9 @@ class TransductiveRankRLS(KernelRanker):
     >>> from rankrls.metrics import disagreement_error
     >>> round(float(disagreement_error(y[20:], model.transduction_[20:], qid=qid[20:])), 3)
     0.125
+    >>> gaussian = TransductiveRankRLS(kernel="rbf", n_basis=15).fit(X, partly, qid=qid)
+    >>> gaussian.dual_coef_.shape
+    (15,)
     """
 
     transduction_: NDArray[np.float64]
@@ -108,6 +128,10 @@ class TransductiveRankRLS(KernelRanker):
         balance: str = "examples",
         regression_weight: float = 0.0,
         solver: str = "auto",
+        n_basis: int | None = None,
+        basis: str = "random",
+        basis_indices: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.alpha = alpha
         self.penalty = penalty
@@ -120,6 +144,10 @@ class TransductiveRankRLS(KernelRanker):
         self.balance = balance
         self.regression_weight = regression_weight
         self.solver = solver
+        self.n_basis = n_basis
+        self.basis = basis
+        self.basis_indices = basis_indices
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from queries with labels and queries without.
@@ -154,9 +182,7 @@ class TransductiveRankRLS(KernelRanker):
         hidden = _hidden_rows(data, missing)
         check_comparable(data, float(self.regression_weight))
         kernel = self._resolved_kernel(data.X)
-        (fitted,) = Candidate(kernel, "include", self.balance, float(self.regression_weight), self.solver).problems(
-            data
-        )
+        (fitted,) = self._candidate(data, kernel).problems(data)
         labels = data.Y.copy()
         if len(hidden):
             assert isinstance(fitted.problem, PrimalProblem | DualProblem)
@@ -174,6 +200,25 @@ class TransductiveRankRLS(KernelRanker):
         self.transduction_ = labels[:, 0] if data.one_target else labels
         return self
 
+    @property
+    def _has_basis(self) -> bool:
+        return self.n_basis is not None or self.basis_indices is not None
+
+    def _candidate(self, data: TrainingData, kernel: Kernel) -> Candidate:
+        settings = kernel, "include", self.balance, float(self.regression_weight)
+        if not self._has_basis:
+            return Candidate(*settings, self.solver)
+        return BasisCandidate(*settings, "direct", self._build_basis(data.X, kernel, data.kept))
+
+    def _adopt(
+        self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]
+    ) -> None:
+        family = BasisRanker if self._has_basis else KernelRanker
+        family._adopt(self, data, kernel, problems, solutions)
+
+    def _expansion_columns(self, K: Any) -> Any:
+        return super()._expansion_columns(K) if hasattr(self, "basis_indices_") else K
+
     def _check_parameters(self) -> float:
         if self.ties == "exclude":
             raise ValueError(
@@ -182,6 +227,13 @@ class TransductiveRankRLS(KernelRanker):
             )
         check_choice("ties", self.ties, ("include",))
         check_choice("solver", self.solver, ("auto", "primal", "dual"))
+        check_choice("basis", self.basis, BASES)
+        if self.n_basis is not None:
+            self._check_basis()
+        if self._has_basis and self.solver != "auto":
+            raise ValueError(
+                f"With a basis (n_basis, basis_indices) there is one solver: leave solver='auto'; got {self.solver!r}."
+            )
         check_choice("balance", self.balance, ("pairs", "examples", "queries"))
         check_fraction("regression_weight", self.regression_weight)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)

@@ -71,11 +71,11 @@ class PrimalProblem:
         """Coefficients of one alpha, (n, targets)."""
         if "spectrum" in self.__dict__:
             return self.path(np.array([alpha]))[0]
-        return self._unwhitened(solve_equations(self.equations, alpha, self.size))
+        return self.unwhitened(solve_equations(self.equations, alpha, self.size))
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of every alpha, (alphas, n, targets)."""
-        return self._unwhitened(self.spectrum.apply_inverse(alphas, self.equations.rhs))
+        return self.unwhitened(self.spectrum.apply_inverse(alphas, self.equations.rhs))
 
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
@@ -88,5 +88,6 @@ class PrimalProblem:
         """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
         return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
 
-    def _unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients as :meth:`solve` gives them, from those of whitened features."""
         return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)

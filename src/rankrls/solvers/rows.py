@@ -126,7 +126,7 @@ class ScoredRows:
     Construction takes one pass over X for the means of all groups, O(m n); a block of r rows is then O(r n).
     """
 
-    most_held: float = np.inf
+    most_held: float = 1 << 24  # an eighth of a gigabyte, twice
 
     def __init__(self, X: Matrix, graph: ScoredGraph) -> None:
         self.graph = graph

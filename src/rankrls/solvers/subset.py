@@ -152,6 +152,6 @@ class SubsetProblem(PrimalProblem):
         self.basis = basis
         super().__init__(basis.columns(X), graph, target, whitening=basis.whitening)
 
-    def _unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of the basis items."""
         return np.asarray(self.basis.to_items @ coefficients)

@@ -21,6 +21,7 @@ which is theorem 2 of the paper. The graph must not look at labels: tied pairs a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,10 @@ from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_numbers
 
-__all__ = ["Transduction", "transduce"]
+__all__ = ["Transduction", "ridge_inverse", "transduce"]
+
+_HELD_BYTES = 1 << 30
+"""Of what the primal needs of the unscored rows; beyond that it is computed anew in each of a few passes."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ def transduce(
 
     Notes
     -----
-    Dual: O(m^3), by an inverse and no spectrum. Primal: O(m n^2 + n^3) and O(u^3) for each fold of u rows.
+    Dual: O(m^3), by an inverse and no spectrum. Primal: O(m n^2 + n^3) and O(u^2 n) or O(u n^2 + n^3), whichever is
+    less, for each fold of u rows; of ``F X`` only a fold is held, and for the rows ``hidden`` 2n numbers each where
+    those fit into a gigabyte.
     """
     alpha = float(holdout_alphas(np.array([alpha]), problem.spectrum_bound())[0])
     parts = [np.sort(row_numbers(fold)) for fold in folds]
@@ -130,7 +136,7 @@ def _dual(
 def _primal(
     problem: PrimalProblem, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
 ) -> Transduction:
-    r"""In the features ``Z = F X V (lambda + alpha)^-1/2``, where ``H = Z Z'``.
+    r"""In the features ``Z = F X V (lambda + alpha)^-1/2``, where ``H = Z Z'``; a fold at a time.
 
     ``I - H`` is the identity less a matrix of rank n, and Q is block diagonal, so that
 
@@ -143,33 +149,44 @@ def _primal(
     """
     s, target = problem.spectrum, problem.target
     inside = _hidden_graph(problem, hidden)
-    root = 1.0 / np.sqrt(np.maximum(s.values, 0.0) + alpha)
-    vectors = s.vectors * root
-    Z = problem.rows.factor(np.arange(problem.rows.n_rows)) @ vectors
+    scale = 1.0 / np.sqrt(np.maximum(s.values, 0.0) + alpha)
+    known = scale[:, None] * (s.vectors.T @ problem.equations.rhs)  # Z'F y
     supervised = problem.holdout([hidden], np.array([alpha]))[hidden, 0]
     place = np.full(len(target), -1, dtype=np.intp)
     place[hidden] = np.arange(len(hidden))
+    vectors = problem.directions * scale
 
-    error = target - Z @ (Z.T @ target)  # (I - H) F y; below Q of it, twice
-    n = Z.shape[1]
-    U = np.empty((len(hidden), 2 * n))
-    W = np.zeros((n, n))
-    blocks = []
+    def hold(fold: NDArray[np.intp]) -> _ByRows | _ByColumns:
+        Z = np.empty((len(fold), len(scale)))
+        for piece in problem.rows.pieces(fold):
+            Z[np.searchsorted(fold, row_numbers(piece))] = problem.rows.factor(piece) @ vectors
+        return _ByRows(Z) if Z.shape[0] <= Z.shape[1] else _ByColumns(Z)
+
+    def share(fold: NDArray[np.intp], Q: _ByRows | _ByColumns) -> _Share:
+        mine = np.flatnonzero(place[fold] >= 0)
+        own = place[fold[mine]]
+        return Q.share(own, mine, inside.select(np.unique(inside.layout.codes[own])), penalty)
+
+    some = [fold for fold in folds if (place[fold] >= 0).any()]
+    held: list[_Share] = []
+    holds = 16 * len(hidden) * len(scale) <= _HELD_BYTES
+    W, back = np.zeros((len(scale), len(scale))), np.zeros_like(known)
+    right = penalty * supervised
     for fold in folds:
-        mine = place[fold] >= 0
-        own = place[fold][mine]
-        Q = _HeldOut(Z[fold])
-        QZ = Q(Z[fold])
-        W += QZ.T @ QZ
-        error[fold] = Q(Q(error[fold]))
-        if len(own):
-            part = inside.select(np.unique(inside.layout.codes[own]))
-            U[own, :n], U[own, n:] = part.F.T @ Z[fold][mine], part.F.T @ Q(QZ)[mine]
-            blocks.append((own, (part.F.T @ Q.columns(np.flatnonzero(mine)).T).T))
-    right = penalty * supervised - inside.F.T @ (error[hidden] - Z[hidden] @ (Z.T @ error))
-    labels = _with_ties(_solve_updated(_Foldwise(blocks, penalty), U, W, right), inside)
-    w = vectors @ (Z.T @ target + Z[hidden].T @ (inside.F @ labels))
-    return Transduction(labels, supervised, w)
+        Q = hold(fold)
+        error = Q.squared(target[fold] - Q.Z @ known)  # Q^2 (I - H) F y
+        W += Q.gram
+        back += Q.Z.T @ error
+        own = place[fold]
+        if (own >= 0).any():
+            part = share(fold, Q)
+            right[part.own] -= part.graph.F.T @ error[own >= 0]
+            if holds:
+                held.append(part)
+    parts: Callable[[], Iterable[_Share]] = (lambda: held) if holds else (lambda: (share(f, hold(f)) for f in some))
+    labels, ahead = _solve_updated(parts, W, right, back)
+    w = problem.unwhitened(s.vectors @ (scale[:, None] * (known + ahead)))
+    return Transduction(_with_ties(labels, inside), supervised, w)
 
 
 def _with_ties(labels: NDArray[np.float64], graph: ScoredGraph) -> NDArray[np.float64]:
@@ -179,68 +196,156 @@ def _with_ties(labels: NDArray[np.float64], graph: ScoredGraph) -> NDArray[np.fl
     return merge_rounding(labels - means, codes, np.zeros(labels.shape[1])) + means
 
 
-class _Foldwise:
-    """Block diagonal ``B_U' B_U + penalty I``, one block for each fold."""
-
-    def __init__(self, blocks: list[tuple[NDArray[np.intp], NDArray[np.float64]]], penalty: float) -> None:
-        self.parts = []
-        for own, B in blocks:
-            A = B.T @ B
-            A[np.diag_indices_from(A)] += penalty
-            self.parts.append((own, A, linalg.cho_factor(A, lower=True, check_finite=False)))
-
-    def __matmul__(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty_like(V)
-        for own, A, _ in self.parts:
-            out[own] = A @ V[own]
-        return out
-
-    def solve(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty_like(V)
-        for own, _, factor in self.parts:
-            out[own] = linalg.cho_solve(factor, V[own], check_finite=False)
-        return out
-
-
 def _solve_updated(
-    D: _Foldwise, U: NDArray[np.float64], W: NDArray[np.float64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Solve with ``D + U [W, -I; -I, 0] U'`` by the matrix inversion lemma, refined once."""
-    n = len(W)
-    one = np.eye(n)
-    spread = D.solve(U)
-    middle = np.block([[np.zeros((n, n)), -one], [-one, -W]]) + U.T @ spread
+    parts: Callable[[], Iterable[_Share]], W: NDArray[np.float64], right: NDArray[np.float64], back: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve with ``D + U [W, -I; -I, 0] U'`` and ``right + U [back; 0]`` by the inversion lemma, refined once.
+
+    Four passes over the parts. Returns the solution and its product with the first half of ``U'``.
+    """
+    n, one = len(W), np.eye(len(W))
+    middle = np.block([[np.zeros((n, n)), -one], [-one, -W]])
+    right, along = right.copy(), np.zeros((2 * n, right.shape[1]))
+    for part in parts():
+        right[part.own] += part.U[:, :n] @ back
+        solved = part.D.solve(np.hstack((part.U, right[part.own])))
+        middle += part.U.T @ solved[:, : 2 * n]
+        along += part.U.T @ solved[:, 2 * n :]
     factor = linalg.lu_factor(middle, check_finite=False)  # indefinite
+    along = linalg.lu_solve(factor, along, check_finite=False)
 
-    def solve(B: NDArray[np.float64]) -> NDArray[np.float64]:
-        x = D.solve(B)
-        return np.asarray(x - spread @ linalg.lu_solve(factor, U.T @ x, check_finite=False))
+    x, below = np.empty_like(right), np.zeros_like(along)
+    for part in parts():
+        x[part.own] = part.D.solve(right[part.own] - part.U @ along)
+        below += part.U.T @ x[part.own]
+    a, b = np.split(below, 2)
+    shift = np.concatenate((W @ a - b, -a))
 
-    def product(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        a, b = np.split(U.T @ x, 2)
-        return np.asarray(D @ x + U @ np.concatenate((W @ a - b, -a)))
+    step, along = np.empty_like(right), np.zeros_like(along)
+    for part in parts():
+        rest = right[part.own] - part.D @ x[part.own] - part.U @ shift
+        step[part.own] = part.D.solve(rest)
+        along += part.U.T @ step[part.own]
+    along = linalg.lu_solve(factor, along, check_finite=False)
 
-    x = solve(right)
-    return np.asarray(x + solve(right - product(x)))
+    ahead = np.zeros_like(back)
+    for part in parts():
+        x[part.own] += step[part.own] - part.D.solve(part.U @ along)
+        ahead += part.U[:, :n].T @ x[part.own]
+    return x, ahead
 
 
-class _HeldOut:
-    """``Q_U = (I - Z_U Z_U')^-1`` by the smaller of the rows' and the columns' matrix."""
+@dataclass(frozen=True)
+class _Share:
+    """What one fold adds: its rows of V, their graph, its block of D and its rows of U."""
+
+    own: NDArray[np.intp]
+    graph: ScoredGraph
+    D: _Dense | _Spread
+    U: NDArray[np.float64]
+
+
+class _ByRows:
+    """``Q = (I - Z Z')^-1`` of a fold of no more rows than columns. O(u^2 n)."""
 
     def __init__(self, Z: NDArray[np.float64]) -> None:
         self.Z = Z
-        self.by_rows = Z.shape[0] <= Z.shape[1]
-        slack = -(Z @ Z.T if self.by_rows else Z.T @ Z)
+        slack = -(Z @ Z.T)
         slack[np.diag_indices_from(slack)] += 1.0
-        self.slack = slack
+        self.Q = solve_positive(slack, np.eye(len(Z)))
+        self.QZ = self.Q @ Z
 
-    def __call__(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.by_rows:
-            return solve_positive(self.slack, B)
-        return np.asarray(B + self.Z @ solve_positive(self.slack, self.Z.T @ B))
+    def squared(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Q^2 B``."""
+        return np.asarray(self.Q @ (self.Q @ B))
 
-    def columns(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
-        """``Q_U`` in some columns, dense."""
-        unit = np.zeros((len(self.Z), len(which)))
-        unit[which, np.arange(len(which))] = 1.0
-        return self(unit)
+    @property
+    def gram(self) -> NDArray[np.float64]:
+        """``Z'Q^2 Z``."""
+        return np.asarray(self.QZ.T @ self.QZ)
+
+    def share(self, own: NDArray[np.intp], mine: NDArray[np.intp], graph: ScoredGraph, penalty: float) -> _Share:
+        back = graph.F.T
+        U = np.hstack((back @ self.Z[mine], back @ (self.Q[mine] @ self.QZ)))
+        return _Share(own, graph, _Dense((back @ self.Q[mine]).T, penalty), U)
+
+
+class _ByColumns:
+    """``Q`` of a fold of more rows than columns, by the eigenvectors of ``S = I - Z'Z``. O(u n^2 + n^3).
+
+    ``Q = I + Z S^-1 Z'``, so that ``Q^2 = I + Z (S^-1 + S^-2) Z'``, ``Q^2 Z = Z S^-2`` and ``Z'Q^2Z = S^-2 - S^-1``.
+    """
+
+    def __init__(self, Z: NDArray[np.float64]) -> None:
+        self.Z = Z
+        slack = -(Z.T @ Z)
+        slack[np.diag_indices_from(slack)] += 1.0
+        values, self.vectors = linalg.eigh(slack, overwrite_a=True, check_finite=False, driver="evd")
+        self.inverse = 1.0 / np.maximum(values, len(Z) * np.finfo(np.float64).eps)
+
+    def squared(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Q^2 B``."""
+        return np.asarray(B + self.Z @ (self._function(self.inverse + self.inverse**2) @ (self.Z.T @ B)))
+
+    @property
+    def gram(self) -> NDArray[np.float64]:
+        """``Z'Q^2 Z``."""
+        return self._function(self.inverse**2 - self.inverse)
+
+    def share(self, own: NDArray[np.intp], mine: NDArray[np.intp], graph: ScoredGraph, penalty: float) -> _Share:
+        P = graph.F.T @ self.Z[mine]
+        U = np.hstack((P, P @ self._function(self.inverse**2)))
+        return _Share(own, graph, _Spread(graph, P, self.vectors * np.sqrt(self.inverse + self.inverse**2), penalty), U)
+
+    def _function(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((self.vectors * values) @ self.vectors.T)
+
+
+class _Dense:
+    """``B'B + penalty I``."""
+
+    def __init__(self, B: NDArray[np.float64], penalty: float) -> None:
+        self.A = B.T @ B
+        self.A[np.diag_indices_from(self.A)] += penalty
+        self._factor = linalg.cho_factor(self.A, lower=True, check_finite=False)
+
+    def __matmul__(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.A @ V)
+
+    def solve(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(linalg.cho_solve(self._factor, V, check_finite=False))
+
+
+class _Spread:
+    """``L + penalty I + P root root' P'``, nothing of it formed: for more rows than P has columns."""
+
+    def __init__(self, graph: ScoredGraph, P: NDArray[np.float64], root: NDArray[np.float64], penalty: float) -> None:
+        self.graph, self.penalty = graph, penalty
+        self.Y = P @ root
+        inner = self.Y.T @ ridge_inverse(graph, penalty, self.Y)
+        inner[np.diag_indices_from(inner)] += 1.0
+        self._factor = linalg.cho_factor(inner, lower=True, check_finite=False)
+
+    def __matmul__(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.graph.L @ V + self.penalty * V + self.Y @ (self.Y.T @ V))
+
+    def solve(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        x = ridge_inverse(self.graph, self.penalty, V)
+        inner = linalg.cho_solve(self._factor, self.Y.T @ x, check_finite=False)
+        return x - ridge_inverse(self.graph, self.penalty, self.Y @ inner)
+
+
+def ridge_inverse(graph: ScoredGraph, penalty: float, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""``(L + penalty I)^-1 V`` of a scored graph with tied pairs included, by Sherman and Morrison. O(m).
+
+    In a query of weight S, ``L = diag(e1 w) + (e3 - e1) / S w w'``. The denominator is written as a sum of positive
+    terms, :math:`\sum_i \frac{w_i}{S} \frac{\gamma + e_3 w_i}{\gamma + e_1 w_i}`: as it stands in the textbook it
+    cancels for a small penalty.
+    """
+    w, query = graph.weights, graph.layout.codes
+    e1, _, e3 = graph.eigenvalues
+    diagonal = penalty + e1[query] * w
+    kept = graph.group_means((penalty + e3[query] * w) / diagonal)
+    x = V / diagonal[:, None]
+    step = ((e3 - e1) / kept)[:, None] * graph.group_means(x)
+    return np.asarray(x - (w / diagonal)[:, None] * step[query])
