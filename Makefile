@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick lint types imports docs bench check clean
+.PHONY: demo test test-quick lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/query_by_example.py
@@ -32,6 +32,14 @@ docs: $(STAMPS)/docs
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(JOBS)
 
+# Wheel and sdist; then the wheel alone, in an environment with nothing but its dependencies.
+package: $(STAMPS)/package
+	rm -rf dist build/bare
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m venv build/bare
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	build/bare/bin/python tests/packaging/bare.py
+
 check: lint types imports test docs
 
 clean:
@@ -47,6 +55,7 @@ $(STAMPS)/test: EXTRAS = plots,test
 $(STAMPS)/lint: EXTRAS = plots,test,lint
 $(STAMPS)/docs: EXTRAS = docs
 $(STAMPS)/bench: EXTRAS = bench
+$(STAMPS)/package: EXTRAS = package
 $(STAMPS)/%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@mkdir -p $(STAMPS)

@@ -1,6 +1,6 @@
 """What is drawn is what was found."""
 
-import builtins
+import sys
 
 import matplotlib
 import numpy as np
@@ -45,13 +45,6 @@ def test_axes_and_options_are_taken():
 def test_errors(monkeypatch):
     with pytest.raises(ValueError, match=r"surface has 3 rows but alphas has shape \(2,\)"):
         ValidationSurfaceDisplay(SURFACE, [1.0, 2.0])
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'rankrls\[plots\]'"):
         ValidationSurfaceDisplay(SURFACE, [0.0, 1.0, 2.0]).plot()

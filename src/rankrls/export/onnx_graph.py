@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._extras import needed
 from rankrls.export._exported import Exported
 from rankrls.export._linear import affine_steps, check_offset, final_model
 
@@ -57,7 +58,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     >>> len(to_onnx(model, "toy").content) > 0
     True
     """
-    onnx = _onnx()
+    onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = final_model(model)
     offset = check_offset(offset)
     n = int(final.n_features_in_)
@@ -87,17 +88,6 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     onnx.checker.check_model(out, full_check=True)
     notes = ("Input and output are float32, what lies between float64.",)
     return Exported("onnx", out.SerializeToString(), notes)
-
-
-def _onnx() -> Any:
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError:
-        raise ImportError("Export to ONNX needs the package onnx: pip install 'rankrls[onnx]'.") from None
-    return onnx
 
 
 @dataclass

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features, pipeline_steps
@@ -213,8 +214,7 @@ class Explanation:
 
     def to_frame(self) -> Any:
         """Contributions as a pandas data frame, one row an item, with columns ``offset`` and the features' names."""
-        import pandas as pd
-
+        pd = needed("A data frame", "frames", "pandas")
         parts = self.contributions
         parts = parts.toarray() if sparse.issparse(parts) else parts
         frame = pd.DataFrame(parts, columns=list(self.feature_names))
@@ -310,8 +310,7 @@ class PairExplanation:
 
     def to_frame(self) -> Any:
         """All contributions as a pandas data frame, one row a feature, the largest first."""
-        import pandas as pd
-
+        pd = needed("A data frame", "frames", "pandas")
         return pd.DataFrame(
             {
                 "contribution": self.contributions,

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rankrls._extras import needed
 from rankrls.io._columns import ColumnTable, TableError, Wanted, assign
 
 __all__ = ["import_pyarrow", "read_parquet"]
@@ -21,14 +22,7 @@ _PIECE = 1 << 20
 
 def import_pyarrow(what: str) -> Any:
     """``pyarrow`` with its Parquet part, or an error that says how to get it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f"{what} needs pyarrow, which is not installed: python -m pip install 'rankrls[parquet]'."
-        ) from None
-    return pyarrow
+    return needed(what, "parquet", "pyarrow", "pyarrow.parquet")
 
 
 def read_parquet(path: str | os.PathLike[str] | BinaryIO, wanted: Wanted, dtype: DTypeLike) -> ColumnTable:

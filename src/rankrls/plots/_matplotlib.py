@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from rankrls._extras import needed
+
 __all__ = ["AHEAD", "BEHIND", "COLOURS", "REST", "axes_to_draw_on", "label_line_ends", "one_name_each"]
 
 # Okabe and Ito's, told apart by all kinds of colour vision; without yellow, which white paper swallows.
@@ -24,10 +26,7 @@ def axes_to_draw_on(ax: Any = None) -> Any:
     ImportError
         Where matplotlib is not installed, with the command that installs it.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'rankrls[plots]'.") from None
+    plt = needed("Drawing", "plots", "matplotlib.pyplot")
     if ax is not None:
         return ax
     return plt.subplots(layout="constrained")[1]
