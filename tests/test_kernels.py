@@ -52,6 +52,8 @@ def test_tiles_and_threads_change_nothing(name, tile, wrap, monkeypatch):
     X, Z = rng.normal(size=(17, 3)), rng.normal(size=(8, 3))
     expected, own = by_definition(name, X, Z), by_definition(name, X, X)
     monkeypatch.setattr(kernels, "_TILE", tile)
+    monkeypatch.setattr(kernels, "_CACHED", 1)  # strips of 16 rows
+    monkeypatch.setattr(kernels, "_PANEL", 5)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "3")
     K = kernel(name)(wrap(X))
     np.testing.assert_array_equal(K, K.T)

@@ -15,7 +15,7 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._compiled.threads import map_threads
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._sparse import offset_columns, shift_columns
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns"]
 
 KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid", "precomputed")
 _TILE = 1024
+_PANEL = 128
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
 
@@ -94,30 +95,35 @@ class Kernel:
             for j in range(0, right.shape[0], _TILE)
             if not symmetric or j <= i
         ]
-        for rows, columns in tiles:  # BLAS has its own threads
-            self._product(X, right, rows, columns, centre, out)
 
-        def finish(tile: tuple[slice, slice]) -> None:
+        def evaluate(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            block = out[rows, columns]
-            if self.name == "rbf":
-                assert norms is not None
-                assert symmetric_norms is not None
-                block *= -2.0
-                block += symmetric_norms[rows, None]
-                block += norms[columns]
-                np.maximum(block, 0.0, out=block)
-                if symmetric and rows == columns:
-                    np.fill_diagonal(block, 0.0)
-            self._finish(block)
+            self._product(X, right, rows, columns, centre, out)
+            width = columns.stop - columns.start
+            for part in _strips(rows, width):
+                block = out[part, columns]
+                if self.name == "rbf":
+                    assert norms is not None
+                    assert symmetric_norms is not None
+                    block *= -2.0
+                    block += symmetric_norms[part, None]
+                    block += norms[columns]
+                    np.maximum(block, 0.0, out=block)
+                    if symmetric and rows == columns:
+                        np.fill_diagonal(block[:, part.start - rows.start :], 0.0)
+                self._finish(block)
             if symmetric:
                 if rows == columns:
-                    upper = np.triu_indices(block.shape[0], 1)
-                    block[upper] = block.T[upper]
+                    _mirror(out[rows, rows])
                 else:
-                    out[columns, rows] = block.T
+                    out[columns, rows] = out[rows, columns].T
 
-        map_threads(finish, tiles)
+        if len(tiles) < n_threads():
+            for tile in tiles:  # BLAS has its own threads
+                evaluate(tile)
+        else:
+            with one_blas_thread():
+                map_threads(evaluate, tiles)
         return out
 
     def columns(self, Z: Any) -> KernelColumns:
@@ -152,8 +158,12 @@ class Kernel:
 
             out[rows, columns] = manhattan_distances(_short(_tile(X, rows, None)), _short(_tile(Z, columns, None)))
             return
-        product = _tile(X, rows, centre) @ _tile(Z, columns, centre).T
-        out[rows, columns] = product.toarray() if sparse.issparse(product) else product
+        left, right = _tile(X, rows, centre), _tile(Z, columns, centre).T
+        if sparse.issparse(left) or sparse.issparse(right):
+            product = left @ right
+            out[rows, columns] = product.toarray() if sparse.issparse(product) else product
+        else:
+            np.matmul(left, right, out=out[rows, columns])
 
     def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
         assert callable(self.name)
@@ -237,10 +247,8 @@ class KernelColumns:
         if self._shift is not None:
             X = shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
         out = np.empty((X.shape[0], self.n_columns))
-        step = max(16, _CACHED // max(self.n_columns, 1))
         everything = slice(0, self.n_columns)
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, min(start + step, X.shape[0]))
+        for rows in _strips(slice(0, X.shape[0]), self.n_columns):
             part = out[rows]
             if self._right is not None:
                 np.matmul(self._augmented(_tile(X, rows, self._centre)), self._right, out=part)
@@ -264,6 +272,23 @@ class KernelColumns:
         left[:, n] *= -self.kernel.gamma
         left[:, n + 1] = 1.0
         return left
+
+
+def _mirror(block: NDArray[np.float64]) -> None:
+    """Copy what is below the diagonal above it, by panels."""
+    for start in range(0, len(block), _PANEL):
+        panel = slice(start, min(start + _PANEL, len(block)))
+        block[:start, panel] = block[panel, :start].T
+        corner = block[panel, panel]
+        upper = np.triu_indices(len(corner), 1)
+        corner[upper] = corner.T[upper]
+
+
+def _strips(rows: slice, width: int) -> Iterator[slice]:
+    """Cut the rows of a tile so that a strip stays in cache."""
+    step = max(16, _CACHED // max(width, 1))
+    for start in range(rows.start, rows.stop, step):
+        yield slice(start, min(start + step, rows.stop))
 
 
 def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:
