@@ -1,5 +1,6 @@
 """Reading a model: what it ranks first, why, how sure it is, and what it would ask next."""
 
+from rankrls.inspection.asking import Questions, pairs_to_ask
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.ranked import rank_items
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
@@ -9,9 +10,11 @@ __all__ = [
     "Explanation",
     "PairExplanation",
     "Posterior",
+    "Questions",
     "Ranking",
     "explain",
     "pair_posterior",
+    "pairs_to_ask",
     "posterior",
     "rank_items",
     "rank_positions",
