@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankrls import RankRLS
+from rankrls import RankRLS, SparseRankRLS
 from rankrls.io import load_letor
 from rankrls.model_selection import leave_pair_out
 
@@ -46,6 +46,24 @@ def test_pairs_inside_queries_and_several_candidates(files, rankrls):
     assert "rbf" in rankrls("cv", files / "train.txt", *command).out
 
 
+@pytest.mark.parametrize("basis", ["random", "kmeans", "pursuit"])
+def test_a_basis(patients, rankrls, basis):
+    table = load_letor(patients)
+    options = ("--method", "sparse", "--kernel", "rbf", "--gamma", "0.01,0.1", "--n-basis", "9", "--random-state", "3")
+    command = ("--global", "--leave-pair-out", "--alphas", "0.1,1", *options, "--basis", basis)
+    found = rankrls("cv", patients, *command, "--json")
+    assert found.status == 0, found.err
+    curve = found.json["curve"]
+    for part, gamma in zip((curve[:2], curve[2:]), (0.01, 0.1), strict=True):
+        model = SparseRankRLS(kernel="rbf", gamma=gamma, n_basis=9, basis=basis, random_state=3)
+        expected = leave_pair_out(model, table.X, table.y, alphas=[0.1, 1.0])
+        np.testing.assert_allclose([e["c_index"] for e in part], expected.score)
+        assert [e["gamma"] for e in part] == [gamma, gamma]
+    assert found.json["notes"] == ["the basis was chosen with the labels of the held-out rows in view."] * (
+        basis == "pursuit"
+    )
+
+
 def test_an_automatic_grid_and_a_note_about_scaling(patients, rankrls):
     found = rankrls("cv", patients, "--global", "--leave-pair-out", "--scale", "standard", "--json")
     assert len(found.json["curve"]) == 21
@@ -62,6 +80,10 @@ def test_an_automatic_grid_and_a_note_about_scaling(patients, rankrls):
         (("--global", "--rule", "one_se"), "--rule means nothing to --leave-pair-out"),
         (("--global", "--ties", "both"), "--ties exclude makes the graph depend"),
         (("--global", "--alphas", "0"), "needs alpha > 0"),
+        (("--global", "--method", "sparse"), "give a kernel other than linear"),
+        (("--global", "--method", "cg"), "--method rankrls and sparse can do; cg would need a refit for each pair"),
+        (("--global", "--method", "ranksvm"), "ranksvm would need a refit for each pair. Judge it by --cv or --vali"),
+        (("--global", "--method", "rankrsl"), "--method must be one of"),
     ],
 )
 def test_refusals(options, match, patients, refused):

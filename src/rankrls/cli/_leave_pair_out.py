@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from rankrls.cli._findings import described, print_data
+from rankrls.cli._methods import METHODS, method_of
 from rankrls.cli._models import Learning
 from rankrls.cli._report import Report
 from rankrls.cli._training import Data
@@ -16,8 +17,17 @@ __all__ = ["check", "run"]
 _CHOICES = ("kernel", "gamma", "degree", "coef0", "ties", "balance")
 
 
-def check(others: dict[str, Any]) -> None:
-    """Refuse options that ask for another way to judge, before any file is read."""
+def check(method: str, others: dict[str, Any]) -> None:
+    """Refuse methods that would need a refit for each pair and options that ask for another way to judge.
+
+    Before any file is read.
+    """
+    if method in METHODS and METHODS[method].one is None:
+        names = " and ".join(name for name, known in METHODS.items() if known.one is not None)
+        raise ValueError(
+            f"--leave-pair-out holds out pairs without refitting, which --method {names} can do; {method} would need "
+            "a refit for each pair. Judge it by --cv or --vali."
+        )
     for flag, value in others.items():
         if value is not None:
             raise ValueError(
@@ -27,12 +37,12 @@ def check(others: dict[str, Any]) -> None:
 
 def run(learning: Learning, data: Data, report: Report) -> None:
     """Judge every combination and alpha, and print them."""
-    if learning.method != "rankrls":
-        raise ValueError(f"--leave-pair-out is for --method rankrls; got {learning.method!r}.")
     if learning.rule != "best":
         raise ValueError("--rule means nothing to --leave-pair-out, which chooses no model: look at its intervals.")
     if learning.scale != "none" and data.tables["train"].qid is None:
         report.note("the features were scaled with the held-out rows in view.")
+    if learning.own.get("basis") == "pursuit":
+        report.note("the basis was chosen with the labels of the held-out rows in view.")
     with report.working("judging", "leaving out pairs"):
         curve, result = _curve(learning, data)
     best = max(range(len(curve)), key=lambda k: (curve[k]["c_index"], curve[k]["alpha"]))
@@ -60,14 +70,15 @@ def run(learning: Learning, data: Data, report: Report) -> None:
 def _curve(learning: Learning, data: Data) -> tuple[list[dict[str, Any]], Any]:
     """One entry for every combination and alpha."""
     from rankrls.model_selection import leave_pair_out
-    from rankrls.models import RankRLS
 
     table = data.tables["train"]
+    method, own = method_of(learning.method, learning.own)
+    assert method.one is not None
     parsed = [learning.parsed(name) for name in _CHOICES]
     curve, result = [], None
     for values in product(*(v if isinstance(v, tuple) else (v,) for v in parsed)):
         chosen = dict(zip(_CHOICES, values, strict=True))
-        model = RankRLS(**chosen, regression_weight=learning.regression_weight)
+        model = method.one(**chosen, **own, regression_weight=learning.regression_weight)
         with in_options():
             result = leave_pair_out(model, table.X, table.y, qid=table.qid, alphas=learning.parsed("alphas"))
         columns = (result.alpha, result.score, result.standard_error, *result.interval)

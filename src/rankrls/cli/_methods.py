@@ -89,6 +89,8 @@ class Method:
         Whether ``fit_pairs`` takes validation data.
     needs_vali : bool
         Whether it chooses by validation data only; without them it takes its options as they are.
+    one : callable or None
+        The estimator of one candidate, from its parameters, where pairs can be held out of it without refitting.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Method:
     learns_pairs: bool = False
     validates_pairs: bool = False
     needs_vali: bool = False
+    one: Callable[..., Any] | None = None
 
     @property
     def flags(self) -> dict[str, str]:
@@ -128,6 +131,18 @@ def _sparse(learning: Learning, given: dict[str, Any]) -> Any:
             "model the default method is exact and faster."
         )
     return SparseRankRLSCV(**searched, **given)
+
+
+def _one_rankrls(**chosen: Any) -> Any:
+    from rankrls.models import RankRLS
+
+    return RankRLS(**chosen)
+
+
+def _one_sparse(**chosen: Any) -> Any:
+    from rankrls.models import SparseRankRLS
+
+    return SparseRankRLS(**chosen)
 
 
 def _searched(learning: Learning) -> dict[str, Any]:
@@ -218,6 +233,7 @@ METHODS: dict[str, Method] = {
                 ),
             ),
             learns_pairs=True,
+            one=_one_rankrls,
         ),
         Method(
             "cg",
@@ -252,6 +268,7 @@ METHODS: dict[str, Method] = {
                 _SEED,
             ),
             learns_pairs=True,
+            one=_one_sparse,
         ),
         Method(
             "pursuit",

@@ -56,10 +56,11 @@ def command(
 
         signs = method_options.get("positive")  # there is no shortcut under constraints
         _leave_pair_out.check(
+            method,
             {
                 **{"--vali": vali, "--cv": folds, "--pairs": pairs, "--metric": metric, "--metrics": metrics},
                 "--positive": signs,
-            }
+            },
         )
     metric = metric or ("disagreement" if pairs is None else "pair_accuracy")
     learning = Learning(
