@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rankrls.cli._columns import NOT_SAID, Columns
 from rankrls.cli._report import Report
 from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankrls.io import ColumnTable, LetorTable
 
 __all__ = [
+    "Labels",
+    "Queries",
     "check_target",
     "describe",
     "describe_rows",
+    "feature_names",
+    "labels_of",
     "limited_threads",
+    "names_of",
     "read",
     "read_for_model",
     "read_names",
@@ -27,8 +38,17 @@ __all__ = [
 ]
 
 Queries = Literal["required", "optional", "ignored"]
+Labels = Literal["required", "optional", "ignored"]
 _FEW_LABELS = 12
+_FEW_NAMES = 6
 _SHORT_PATH = 40
+_BY_NAME = "tables end in .csv, .tsv or .parquet, or are named by --input-format"
+_LIKE_A_TABLE = re.compile(r":\d+: the label '[^']*[,;]|is a Parquet file")
+_HINTS = {
+    "say which one holds the labels": "Here: --label COLUMN",
+    "leave the column out, or name the features": "Here: --ignore COLUMN, or --features COLUMN,COLUMN",
+    "no column is left for the features": "See --features and --ignore",
+}
 
 
 def read(
@@ -36,65 +56,180 @@ def read(
     report: Report,
     *,
     queries: Queries,
+    columns: Columns = NOT_SAID,
+    labels: Labels = "required",
+    names: Sequence[str] | None = None,
     n_features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dense: bool | Literal["auto"] = "auto",
-) -> LetorTable:
-    """Read a file.
+) -> LetorTable | ColumnTable:
+    """Read a file: LETOR text, CSV or Parquet, by its name.
 
     Parameters
     ----------
     path : path
+        "-" is standard input.
     report : Report
     queries : {"required", "optional", "ignored"}
         Whether every row needs a qid; "ignored" (``--global``) makes one ranking of all rows.
+    columns : Columns
+        What the user says about columns and the format.
+    labels : {"required", "optional", "ignored"}
+        Whether every row of a table needs a label; one of LETOR text always does.
+    names : sequence of str, optional
+        The features of the data or the model that were read before; of a table these columns are taken, and no others.
     n_features, zero_based, dense
         As for :func:`rankrls.io.load_letor`.
 
     Raises
     ------
     ValueError
-        For text that is not LETOR, with the line; and for a file without qid where one is required.
+        For a file that cannot be read so, with the line; and for one without qid where one is required.
     OSError
         Where the file cannot be read.
     """
-    from rankrls.io import load_letor
-
-    with report.working("reading", f"reading {path}"), in_options():
-        table = load_letor(path, n_features=n_features, zero_based=zero_based, dense=dense)
+    source: Any = sys.stdin.buffer if str(path) == "-" else path
+    table: LetorTable | ColumnTable
+    with report.working("reading", f"reading {path}"):
+        if columns.format_of(path) == "letor":
+            table = _read_letor(source, columns, names, n_features, zero_based, dense)
+        else:
+            table = _read_table(source, columns.format_of(path), columns, labels, names, n_features, report)
     if queries == "ignored":
         return replace(table, qid=None)
     if table.qid is None and queries == "required":
-        raise ValueError(f"{path}: no line has a qid. Pass --global to rank all rows together.")
+        where = "no line has a qid." if names_of(table) is None else "there is no column 'qid'. Name it by --qid, or:"
+        raise ValueError(f"{table.path}: {where} Pass --global to rank all rows together.".replace("or: P", "or p"))
     return table
 
 
-def read_for_model(path: Path, report: Report, *, queries: Queries, n_features: int, zero_based: Any) -> LetorTable:
-    """Read a file for a model of ``n_features`` features.
+def _read_letor(
+    source: Any, columns: Columns, names: Sequence[str] | None, n_features: int | None, zero_based: Any, dense: Any
+) -> LetorTable:
+    from rankrls.io import load_letor
 
-    A line that names a further feature is an error; features that the file never names are 0, and noted.
+    if n_features is None and names is None:
+        n_features = columns.feature_count
+        flag = columns.of_tables()
+        if flag is not None and not columns.usual:
+            raise ValueError(
+                f"{source}: {flag} is about columns of tables, and this is read as LETOR text ({_BY_NAME}.)"
+            )
+    try:
+        with in_options():
+            return load_letor(source, n_features=n_features, zero_based=zero_based, dense=dense)
+    except ValueError as error:
+        if _LIKE_A_TABLE.search(str(error)):
+            raise ValueError(f"{error} (It is read as LETOR text; {_BY_NAME}.)") from error
+        raise
+
+
+def _read_table(
+    source: Any,
+    format: str,
+    columns: Columns,
+    labels: Labels,
+    names: Sequence[str] | None,
+    n_features: int | None,
+    report: Report,
+) -> ColumnTable:
+    import numpy as np
+
+    from rankrls.io._columns import Wanted
+    from rankrls.io._tables import read_table
+
+    chosen = columns.names("features") if names is None else tuple(names)
+    ignore = () if names is not None else columns.names("ignore") or ()
+    wanted = Wanted(columns.label, columns.qid, columns.id, chosen, ignore, labels, columns.usual)
+    try:
+        table = read_table(source, wanted, format, "auto", np.float64)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    except ValueError as error:
+        hint = next((hint for words, hint in _HINTS.items() if words in str(error)), None)
+        raise ValueError(f"{error} ({hint}.)" if hint else str(error)) from None
+    if n_features is not None and table.n_features != n_features:
+        raise ValueError(
+            f"{table.path}: {table.n_features} columns are features ({_listed(table.feature_names)}), but {n_features} "
+            "without names are wanted: name them in their order by --features."
+        )
+    if n_features is not None and names is None:
+        report.note(
+            f"features are wanted by number, 1 to {n_features}; the columns of {table.path} are taken in this order: "
+            f"{_listed(table.feature_names)}."
+        )
+    return table
+
+
+def names_of(table: LetorTable | ColumnTable) -> tuple[str, ...] | None:
+    """Names of the features, where the file has them."""
+    return getattr(table, "feature_names", None)
+
+
+def feature_names(table: LetorTable | ColumnTable) -> list[str]:
+    """What a file calls its features: names, or numbers."""
+    names = names_of(table)
+    first = getattr(table, "first_feature", 1)
+    return [str(first + j) for j in range(table.n_features)] if names is None else [*names]
+
+
+def labels_of(table: LetorTable | ColumnTable) -> NDArray[np.float64]:
+    """Labels of a file that was read with them."""
+    if table.y is None:
+        raise ValueError(f"{table.path}: the labels have not been read.")
+    return table.y
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW_NAMES]) + (f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else "")
+
+
+def read_for_model(
+    path: Path,
+    report: Report,
+    *,
+    queries: Queries,
+    n_features: int,
+    zero_based: Any,
+    columns: Columns = NOT_SAID,
+    labels: Labels = "required",
+    names: Sequence[str] | None = None,
+) -> LetorTable | ColumnTable:
+    """Read a file for a model of ``n_features`` features, called ``names`` where it knows them.
+
+    Of a table the model's columns are taken by name, or in their order where it knows no names. In LETOR text a line
+    that names a further feature is an error; features that the file never names are 0, and noted.
     """
-    table = read(path, report, queries=queries, zero_based=zero_based)
+    if names is not None and columns.features is not None:
+        raise ValueError("--features means nothing here: the model names its features itself.")
+    given: Any = {"queries": queries, "columns": columns, "labels": labels, "names": names}
+    if columns.format_of(path) != "letor":
+        return read(path, report, **given, n_features=None if names is not None else n_features)
+    if str(path) == "-":  # it can be read once
+        return read(path, report, **given, n_features=n_features, zero_based=zero_based)
+    table: Any = read(path, report, **given, zero_based=zero_based)
+    if names is not None:
+        report.note(f"{path} has features by number; the model's, in their order, are {_listed(names)}.")
     if table.n_features == n_features:
-        return table
+        return cast("LetorTable", table)
     if table.n_features < n_features:
         report.note(
             f"{path} names features up to number {table.first_feature + table.n_features - 1} only; the model has "
             f"{n_features}, and the others count as 0."
         )
     try:
-        return read(path, report, queries=queries, n_features=n_features, zero_based=table.zero_based)
+        return read(path, report, **given, n_features=n_features, zero_based=table.zero_based)
     except ValueError as error:
         raise ValueError(f"{error} (The model has {n_features} features.)") from error
 
 
-def describe(table: LetorTable) -> dict[str, Any]:
+def describe(table: LetorTable | ColumnTable) -> dict[str, Any]:
     """What is in a file, for people and for the model's provenance."""
     import numpy as np
 
     from rankrls._queries import query_layout
 
-    labels, counts = np.unique(table.y, return_counts=True)
+    labels, counts = np.unique([] if table.y is None else table.y, return_counts=True)
     few = len(labels) <= _FEW_LABELS
     return {
         "path": table.path,

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.cli._data import labels_of
 from rankrls.cli._options import parse_names
 from rankrls.cli._words import in_options
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import ColumnTable, LetorTable
 
 __all__ = ["Judgement", "document_ids", "judge", "measure_names", "measures_for", "show"]
 
@@ -86,7 +87,7 @@ def measure_names(text: str | None, convention: str) -> tuple[str, ...] | None:
 def judge(
     names: Sequence[str],
     convention: str,
-    table: LetorTable,
+    table: LetorTable | ColumnTable,
     scores: NDArray[np.float64],
     *,
     must_judge: Iterable[str] = (),
@@ -109,20 +110,26 @@ def judge(
     return out
 
 
-def _judge(measure: RankingMeasure, table: LetorTable, scores: NDArray[np.float64], layout: QueryLayout) -> Judgement:
+def _judge(
+    measure: RankingMeasure, table: LetorTable | ColumnTable, scores: NDArray[np.float64], layout: QueryLayout
+) -> Judgement:
     docno = None
     if isinstance(measure, Measure) and not measure.uses_sample_weight and measure.choices.ties == "docno":
         docno = document_ids(table)
-    values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
+    values, average = measure.judge(labels_of(table), scores[:, None], layout, None, docno)
     per_query = values[:, 0]
     judged = per_query[~np.isnan(per_query)]
     error = float(np.std(judged, ddof=1) / np.sqrt(len(judged))) if len(judged) > 1 else np.nan
     return Judgement(float(average[0]), error, per_query)
 
 
-def document_ids(table: LetorTable) -> NDArray[Any] | None:
-    """``docid = ...`` of the comments, where every row has one; None otherwise."""
-    found = [_DOCNO.search(comment) for comment in table.comments] if table.comments else [None]
+def document_ids(table: LetorTable | ColumnTable) -> NDArray[Any] | None:
+    """A table's column of ids, or ``docid = ...`` of the comments where every row has one; None otherwise."""
+    comments = getattr(table, "comments", None)
+    if comments is None:
+        ids = getattr(table, "ids", None)
+        return None if ids is None else ids.astype(str)
+    found = [_DOCNO.search(comment) for comment in comments] if comments else [None]
     return np.array([m.group(1) for m in found if m]) if all(found) else None
 
 

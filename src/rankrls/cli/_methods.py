@@ -229,7 +229,10 @@ METHODS: dict[str, Method] = {
             (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
             (
                 MethodOption(
-                    "positive", str, "LIST", "no weight is negative: all, or of features a,b,c as TRAIN numbers them."
+                    "positive",
+                    str,
+                    "LIST",
+                    "no weight is negative: all, or of features a,b,c as TRAIN names or numbers them.",
                 ),
             ),
             learns_pairs=True,

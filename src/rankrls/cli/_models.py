@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls.cli import _options
-from rankrls.cli._data import Queries, read_for_model
+from rankrls.cli._columns import NOT_SAID, Columns
+from rankrls.cli._data import Labels, Queries, read_for_model
 from rankrls.cli._methods import method_of
 from rankrls.cli._report import Report
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import ColumnTable, LetorTable
 
 __all__ = ["Learning", "StoredModel", "final_step", "load_model", "with_scaler"]
 
@@ -130,11 +131,17 @@ class StoredModel:
         Features that it takes.
     zero_based : bool or "auto"
         Whether the training data counted features from 0; "auto" where the file does not say.
+    names : tuple of str, or None
+        The features' names, where it knows them.
+    usual : dict
+        What the training data called the columns of labels, query ids and items' ids.
     """
 
     model: Any
     n_features: int
     zero_based: Any
+    names: tuple[str, ...] | None = None
+    usual: dict[str, str] = field(default_factory=dict)
 
     @property
     def by_query(self) -> bool:
@@ -146,17 +153,34 @@ class StoredModel:
         """What a file's features go into: the first step of a pipeline, or the estimator."""
         return self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
 
-    def read(self, path: Path, report: Report, *, queries: Queries) -> LetorTable:
+    def read(
+        self,
+        path: Path,
+        report: Report,
+        *,
+        queries: Queries,
+        columns: Columns = NOT_SAID,
+        labels: Labels = "ignored",
+    ) -> LetorTable | ColumnTable:
         """A file's rows, with the columns that the model was fitted on."""
-        return read_for_model(path, report, queries=queries, n_features=self.n_features, zero_based=self.zero_based)
+        return read_for_model(
+            path,
+            report,
+            queries=queries,
+            n_features=self.n_features,
+            zero_based=self.zero_based,
+            columns=columns.like(self.usual),
+            labels=labels,
+            names=self.names,
+        )
 
-    def scores(self, table: LetorTable) -> NDArray[np.float64]:
+    def scores(self, table: LetorTable | ColumnTable) -> NDArray[np.float64]:
         """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
         if table.qid is None and scales_by_query(self.model):
             raise ValueError(f"{table.path}: the model scales features inside each query, so every line needs a qid.")
         return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
-    def one_score_a_row(self, table: LetorTable) -> NDArray[np.float64]:
+    def one_score_a_row(self, table: LetorTable | ColumnTable) -> NDArray[np.float64]:
         """The same of a model with one target, (m,)."""
         scores = self.scores(table)
         if scores.ndim == 1:
@@ -174,7 +198,11 @@ def load_model(path: Path, report: Report) -> StoredModel:
         given, model = read_info(path)["given"], load(path)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
-    return StoredModel(model, int(n_features), given.get("zero_based", "auto"))
+    names = getattr(steps[0], "feature_names_in_", None)
+    usual = given.get("columns")
+    usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
+    names = None if names is None else tuple(str(name) for name in names)
+    return StoredModel(model, int(n_features), given.get("zero_based", "auto"), names, usual)
 
 
 def scales_by_query(model: Any) -> bool:

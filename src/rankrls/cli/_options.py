@@ -16,7 +16,6 @@ __all__ = [
     "Convention",
     "Degree",
     "Everything",
-    "Features",
     "Folds",
     "Gamma",
     "Ids",
@@ -28,6 +27,7 @@ __all__ = [
     "Pairs",
     "Quiet",
     "RegressionWeight",
+    "Rows",
     "Rule",
     "Scale",
     "TestPairs",
@@ -53,7 +53,13 @@ IDS = ("row", "docid", "comment")
 
 Train = Annotated[
     Path,
-    typer.Argument(metavar="TRAIN", show_default=False, help="Training data: LETOR / SVMlight text, plain or gzip."),
+    typer.Argument(
+        metavar="TRAIN", show_default=False, help="Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet."
+    ),
+]
+Rows = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text or CSV, plain or gzip; Parquet."),
 ]
 Vali = Annotated[
     Path | None,
@@ -128,7 +134,7 @@ Ids = Annotated[
         "--ids",
         metavar="WORD",
         help="What names an item in a table of preferences. row: the number of its row, from 0; docid: what follows "
-        "'docid =' in its comment; comment: its whole comment.",
+        "'docid =' in its comment, or a table's column of ids; comment: its whole comment.",
     ),
 ]
 Measures = Annotated[
@@ -156,9 +162,6 @@ LeavePairOut = Annotated[
 ]
 Everything = Annotated[
     bool, typer.Option("--global", help="One ranking of all rows, whatever their qid; for files without qid.")
-]
-Features = Annotated[
-    int | None, typer.Option("--features", metavar="N", help="Number of features, where TRAIN does not name the last.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 Threads = Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; by default all processors.")]

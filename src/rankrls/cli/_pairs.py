@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.cli._data import names_of
 from rankrls.cli._judging import Judgement, document_ids
 from rankrls.metrics import preference_accuracy
 
 if TYPE_CHECKING:
     from rankrls.cli._report import Report
-    from rankrls.io import LetorTable, PairTable
+    from rankrls.io import ColumnTable, LetorTable, PairTable
 
 __all__ = ["MEASURE", "describe_pairs", "item_ids", "judge_pairs", "pair_rows", "read_pairs"]
 
 MEASURE = "pair_accuracy"
 
 
-def read_pairs(path: Path, table: LetorTable, ids: str, report: Report) -> PairTable:
+def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str, report: Report) -> PairTable:
     """The preferences of a file between the rows of a table.
 
     Parameters
     ----------
     path : path
-    table : LetorTable
+    table : LetorTable or ColumnTable
     ids : {"row", "docid", "comment"}
         What names an item: its row, counted from 0; what stands behind "docid =" in its comment; or its comment.
     report : Report
@@ -42,15 +43,18 @@ def read_pairs(path: Path, table: LetorTable, ids: str, report: Report) -> PairT
         return load_pairs(path, n_items=table.n_rows, ids=item_ids(table, ids))
 
 
-def item_ids(table: LetorTable, ids: str) -> list[str] | None:
+def item_ids(table: LetorTable | ColumnTable, ids: str) -> list[str] | None:
     """What names each row, by ``--ids``; None are the row numbers."""
     if ids == "row":
         return None
     if ids == "comment":
-        if not table.comments:
+        comments = getattr(table, "comments", None)
+        if not comments:
             raise ValueError(f"{table.path}: no line has a comment, so there is nothing for --ids comment to name.")
-        return [*table.comments]
+        return [*comments]
     found = document_ids(table)
+    if found is None and names_of(table) is not None:
+        raise ValueError(f"{table.path}: --ids docid needs a column of ids: name it by --id.")
     if found is None:
         raise ValueError(f"{table.path}: --ids docid needs 'docid = NAME' in the comment of every line.")
     return [str(name) for name in found.tolist()]

@@ -47,7 +47,7 @@ def root(
     ] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Learn to rank by pairwise regularized least squares: LETOR files in, a chosen and judged model out."""
+    """Learn to rank by pairwise regularized least squares: files in, a chosen and judged model out."""
     context.obj.debug |= debug
     if version:
         print(f"rankrls {__version__}")
@@ -78,6 +78,8 @@ def run(argv: list[str]) -> int:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
+            # arrays without names go into models that know theirs: columns are matched where files are read
+            warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             status = build()(args=argv, prog_name="rankrls", obj=state, standalone_mode=False)
         for text in dict.fromkeys(_one_line(str(w.message)) for w in caught if _concerns_the_user(w.category)):
             print(f"rankrls: note: {text}", file=sys.stderr)

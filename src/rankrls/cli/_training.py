@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankrls.cli import _options
-from rankrls.cli._data import read
+from rankrls.cli._columns import Columns
+from rankrls.cli._data import labels_of, names_of, read
 from rankrls.cli._judging import Judgement, judge, measure_names, measures_for
 from rankrls.cli._methods import METHODS, Method
 from rankrls.cli._models import Learning, with_scaler
@@ -22,7 +23,7 @@ from rankrls.cli._words import in_options
 from rankrls.models._results import choices_at_edges
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable, PairTable
+    from rankrls.io import ColumnTable, LetorTable, PairTable
 
 __all__ = ["Data", "PairFiles", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
@@ -59,10 +60,10 @@ class Plan:
 class Data:
     """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows."""
 
-    tables: dict[str, LetorTable]
+    tables: dict[str, LetorTable | ColumnTable]
     pairs: dict[str, PairTable]
 
-    def rows_of(self, role: str) -> LetorTable:
+    def rows_of(self, role: str) -> LetorTable | ColumnTable:
         """The items that a role's preferences are between."""
         return self.tables.get(role, self.tables["train"])
 
@@ -117,27 +118,36 @@ def _check_pairs(plan: Plan, vali: Path | None) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is about labels, and means nothing with --pairs.")
 
 
-def read_data(
-    report: Report, files: dict[str, Path | None], plan: Plan, everything: bool, features: int | None
-) -> Data:
+def read_data(report: Report, files: dict[str, Path | None], plan: Plan, everything: bool, columns: Columns) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
-    if features is not None and features < 1:
-        raise ValueError(f"--features must be at least 1; got {features}.")
-    tables: dict[str, LetorTable] = {}
+    tables: dict[str, LetorTable | ColumnTable] = {}
     dense: Any = "auto" if plan.scaler is None else True  # scaling fills what was 0
     zero_based: Any = "auto"
+    names: tuple[str, ...] | None = None
+    n_features: int | None = None
     for role, path in files.items():
         if path is None:
             continue
         queries: Any = "ignored" if everything else "optional" if plan.pair_files.train else "required"
         try:
-            table = read(path, report, queries=queries, n_features=features, zero_based=zero_based, dense=dense)
+            table = read(
+                path,
+                report,
+                queries=queries,
+                columns=columns,
+                labels="required" if getattr(plan.pair_files, role) is None else "ignored",
+                names=names,
+                n_features=None if names is not None and columns.format_of(path) != "letor" else n_features,
+                zero_based=zero_based,
+                dense=dense,
+            )
         except ValueError as error:
             if not tables or "beyond the" not in str(error):
                 raise
-            had = f"{files['train']} has {features} features; --features N sets another number"
+            had = f"{files['train']} has {n_features} features; --features N sets another number"
             raise ValueError(f"{error} ({had}.)") from error
-        features, zero_based, dense = table.n_features, table.zero_based, isinstance(table.X, np.ndarray)
+        names, n_features = names_of(table) if not tables else names, table.n_features
+        zero_based, dense = getattr(table, "zero_based", zero_based), isinstance(table.X, np.ndarray)
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
@@ -151,7 +161,7 @@ def read_data(
     return data
 
 
-def _scaled(scaler: Any, table: LetorTable, *, first: bool) -> Any:
+def _scaled(scaler: Any, table: LetorTable | ColumnTable, *, first: bool) -> Any:
     scale = scaler.fit_transform if first else scaler.transform
     return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
@@ -177,6 +187,10 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
                 estimator.verbose = 0
     if not interrupted:
         _note_edges(plan.method, estimator, report)
+    names = names_of(data.tables["train"])
+    if names is not None:  # arrays went in; who loads the model finds the names where data frames would have left them
+        first = estimator if plan.scaler is None else plan.scaler
+        first.feature_names_in_ = np.array(names, dtype=object)
     return Trained(estimator, with_scaler(plan.scaler, estimator), interrupted)
 
 
@@ -246,7 +260,7 @@ def judge_all(plan: Plan, data: Data, trained: Trained) -> dict[str, dict[str, J
         else:
             continue
         table = data.rows_of(role)
-        names = plan.measures if plan.measures is not None else measures_for(table.y, (metric,))
+        names = plan.measures if plan.measures is not None else measures_for(labels_of(table), (metric,))
         out["held out" if role == "train" else role] = judge(
             names, convention, table, scores, must_judge=plan.measures or ()
         )

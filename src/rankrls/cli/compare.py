@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = "Example: rankrls compare test.txt a.skops b.skops --metrics map,ndcg@10 --html report.html"
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text, plain or gzip.")]
 Models = Annotated[
     list[Path],
     typer.Argument(
@@ -32,8 +32,9 @@ Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Of t
 Top = Annotated[int, typer.Option("--top", metavar="N", help="Queries that changed most, of each pair.")]
 
 
+@takes_columns
 def command(
-    data: Data,
+    data: options.Rows,
     models: Models,
     metrics: options.Measures = None,
     convention: options.Convention = "letor",
@@ -41,6 +42,7 @@ def command(
     html: Html = None,
     title: Title = None,
     top: Top = 5,
+    columns: Columns = NOT_SAID,
     as_json: options.Json = False,
     threads: options.Threads = None,
     verbose: options.Verbose = False,
@@ -68,7 +70,7 @@ def command(
     if html is not None:
         check_target(html, data, *paths)
     with limited_threads(threads):
-        table, scores = _scores(data, paths, labels, report)
+        table, scores = _scores(data, paths, labels, columns, report)
         from rankrls.comparison import compare_rankings
 
         with report.working("comparing", "comparing"):
@@ -96,7 +98,9 @@ def _labels(paths: list[Path]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
 
 
-def _scores(data: Path, paths: list[Path], labels: list[str], report: Report) -> tuple[Any, dict[str, Any]]:
+def _scores(
+    data: Path, paths: list[Path], labels: list[str], columns: Columns, report: Report
+) -> tuple[Any, dict[str, Any]]:
     """The file, and each model's scores of its rows."""
     from rankrls.cli._data import read
     from rankrls.cli._models import load_model
@@ -105,15 +109,16 @@ def _scores(data: Path, paths: list[Path], labels: list[str], report: Report) ->
     table, scores, shape = None, {}, None
     for path, label in zip(paths, labels, strict=True):
         if not _is_model(path):
-            table = read(data, report, queries="required") if table is None else table
+            table = read(data, report, queries="required", columns=columns) if table is None else table
             scores[label] = read_scores(path)
             if len(scores[label]) != table.n_rows:
                 raise ValueError(f"{path} has {len(scores[label])} scores, but {data} has {table.n_rows} rows.")
             continue
         stored = load_model(path, report)
-        if shape != (stored.n_features, stored.zero_based):  # models of the same training data share one reading
-            table = stored.read(data, report, queries="required")
-            shape = (stored.n_features, stored.zero_based)
+        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
+        if shape != read_like:  # models of the same training data share one reading
+            table = stored.read(data, report, queries="required", columns=columns, labels="required")
+            shape = read_like
         assert table is not None
         with report.working("scoring", f"scoring by {path}"):
             scores[label] = stored.one_score_a_row(table)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._methods import MethodName, with_method_options
 from rankrls.cli._report import Report
 
 EXAMPLES = "Example: rankrls cv train.txt --scale minmax --metric ndcg@10 --ties both --alphas 1e-3:1e3:13"
 
 
+@takes_columns
 @with_method_options
 def command(
     train: options.Train,
@@ -35,7 +37,7 @@ def command(
     folds: options.Folds = None,
     leave_pair_out: options.LeavePairOut = False,
     everything: options.Everything = False,
-    features: options.Features = None,
+    columns: Columns = NOT_SAID,
     as_json: options.Json = False,
     threads: options.Threads = None,
     verbose: options.Verbose = False,
@@ -68,11 +70,12 @@ def command(
         *(folds, method, method_options),
     )
     with _data.limited_threads(threads):
+        ids = columns.item_ids(ids)
         files = _training.PairFiles(pairs, vali_pairs, None, ids)
         plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
         if plan.method.needs_vali and vali is None:
             raise ValueError(f"--method {method} chooses by validation data: give --vali FILE.")
-        data = _training.read_data(report, {"train": train, "validation": vali}, plan, everything, features)
+        data = _training.read_data(report, {"train": train, "validation": vali}, plan, everything, columns)
         if leave_pair_out:
             _leave_pair_out.run(learning, data, report)
             return

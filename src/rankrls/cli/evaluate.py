@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import ColumnTable, LetorTable
 
 EXAMPLES = "Example: rankrls evaluate m.skops test.txt --metrics map,ndcg@10  (or: --scores scores.txt test.txt)"
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="[MODEL] DATA", show_default=False, help="The model, and LETOR / SVMlight text.")
+    list[Path], typer.Argument(metavar="[MODEL] DATA", show_default=False, help="The model, and data as for fit.")
 ]
 Scores = Annotated[
     Path | None,
@@ -38,6 +40,7 @@ Pairs = Annotated[
 ]
 
 
+@takes_columns
 def command(
     files: Files,
     scores: Scores = None,
@@ -47,6 +50,7 @@ def command(
     pairs: Pairs = None,
     ids: options.Ids = "row",
     everything: options.Everything = False,
+    columns: Columns = NOT_SAID,
     as_json: options.Json = False,
     threads: options.Threads = None,
     verbose: options.Verbose = False,
@@ -60,7 +64,7 @@ def command(
     report = Report(as_json, verbose, quiet)
     from rankrls._queries import query_layout
     from rankrls.cli import _judging
-    from rankrls.cli._data import describe, limited_threads
+    from rankrls.cli._data import describe, labels_of, limited_threads
 
     options.check_choice("--ids", ids, options.IDS)
     if pairs is not None:
@@ -68,17 +72,19 @@ def command(
             if given is not None:
                 raise ValueError(f"{flag} is about labels, and --pairs judges by preferences: give one of the two.")
     queries: Any = "ignored" if everything else "required" if pairs is None else "optional"
+    reading = {"queries": queries, "columns": columns, "labels": "required" if pairs is None else "ignored"}
+    ids = columns.item_ids(ids)
     names = _judging.measure_names(metrics, convention)
     with limited_threads(threads):
         table, values, by_query = (
-            _from_file(files, scores, queries, report) if scores else _from_model(files, queries, report)
+            _from_file(files, scores, reading, report) if scores else _from_model(files, reading, report)
         )
         if pairs is not None:
             _judge_pairs(pairs, ids, table, values, by_query, str(scores or files[0]), report)
             return
         with report.working("judging", "judging"):
             found = _judging.judge(
-                names or _judging.measures_for(table.y), convention, table, values, must_judge=names or ()
+                names or _judging.measures_for(labels_of(table)), convention, table, values, must_judge=names or ()
             )
             intervals = {name: judgement.interval() for name, judgement in found.items()}
     ids = query_layout(table.qid, table.n_rows).ids.tolist()
@@ -116,7 +122,7 @@ def command(
 
 
 def _judge_pairs(
-    path: Path, ids: str, table: LetorTable, scores: Any, by_query: bool, whose: str, report: Report
+    path: Path, ids: str, table: LetorTable | ColumnTable, scores: Any, by_query: bool, whose: str, report: Report
 ) -> None:
     from rankrls.cli._data import describe
     from rankrls.cli._judging import show
@@ -141,26 +147,30 @@ def _judge_pairs(
     )
 
 
-def _from_model(files: list[Path], queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:
+def _from_model(
+    files: list[Path], reading: dict[str, Any], report: Report
+) -> tuple[LetorTable | ColumnTable, Any, bool]:
     from rankrls.cli._models import load_model
 
     if len(files) != 2:
         raise ValueError("evaluate needs MODEL and DATA, or --scores FILE and DATA (see rankrls evaluate --help).")
     path, data = files
     stored = load_model(path, report)
-    if queries == "ignored" and stored.by_query:
+    if reading["queries"] == "ignored" and stored.by_query:
         raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
-    table = stored.read(data, report, queries=queries)
+    table = stored.read(data, report, **reading)
     with report.working("scoring", "scoring"):
         return table, stored.one_score_a_row(table), stored.by_query
 
 
-def _from_file(files: list[Path], scores: Path, queries: Any, report: Report) -> tuple[LetorTable, Any, bool]:
+def _from_file(
+    files: list[Path], scores: Path, reading: dict[str, Any], report: Report
+) -> tuple[LetorTable | ColumnTable, Any, bool]:
     from rankrls.cli._data import read
 
     if len(files) != 1:
         raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
-    table = read(files[0], report, queries=queries)
+    table = read(files[0], report, **reading)
     values = read_scores(scores)
     if len(values) != table.n_rows:
         raise ValueError(f"{scores} has {len(values)} scores, but {files[0]} has {table.n_rows} rows.")
@@ -170,6 +180,10 @@ def _from_file(files: list[Path], scores: Path, queries: Any, report: Report) ->
 def read_scores(path: Path) -> Any:
     import numpy as np
 
+    from rankrls.io._tables import table_format
+
+    if str(path) != "-" and table_format(path) is not None and not _begins_with_a_number(path):
+        return _scores_of_table(path)
     if str(path) == "-":
         text = sys.stdin.read()
     else:
@@ -186,6 +200,22 @@ def read_scores(path: Path) -> Any:
         line = int(np.argmax(bad))
         raise ValueError(f"{path}:{line + 1}: a score must be one finite number; got {lines[line][:40]!r}.")
     return values
+
+
+def _scores_of_table(path: Path) -> Any:
+    """The column "score" of a table, as predict writes it."""
+    from rankrls.io import load_table
+
+    try:
+        return load_table(path, features=["score"], labels="ignored").X[:, 0]
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+
+
+def _begins_with_a_number(path: Path) -> bool:
+    """Whether a file is one score a line, whatever its name says."""
+    with path.open("rb") as file:
+        return math.isfinite(_number(file.readline(100).decode("utf-8", "replace")))
 
 
 def _number(text: str) -> float:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import ColumnTable, LetorTable
 
 EXAMPLES = "Example: rankrls explain m.skops test.txt 12 7  (or by document: --ids docid --query 3 doc12 doc7)"
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
 ]
-Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text, plain or gzip.")]
 First = Annotated[str, typer.Argument(metavar="A", show_default=False, help="An item, as --ids names it.")]
 Second = Annotated[
     str | None,
@@ -45,9 +45,10 @@ Names = Annotated[
 Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
 
 
+@takes_columns
 def command(
     model: Model,
-    data: Data,
+    data: options.Rows,
     first: First,
     second: Second = None,
     ids: Ids = "row",
@@ -55,6 +56,7 @@ def command(
     top: Top = 10,
     names: Names = None,
     target: Target = None,
+    columns: Columns = NOT_SAID,
     as_json: options.Json = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -66,19 +68,20 @@ def command(
     """
     report = Report(as_json, verbose, quiet)
     options.check_choice("--ids", ids, options.IDS)
+    ids = columns.item_ids(ids)
     if top < 0:
         raise ValueError(f"--top must be 0 (all) or more; got {top}.")
-    from rankrls.cli._data import read_names
+    from rankrls.cli._data import feature_names, read_names
     from rankrls.cli._models import load_model, scales_by_query
     from rankrls.inspection import explain
 
     stored = load_model(model, report)
-    table = stored.read(data, report, queries="optional")
+    table = stored.read(data, report, queries="optional", columns=columns)
     if table.qid is None and (stored.by_query or scales_by_query(stored.model)):
         raise ValueError(f"{data}: the model was fitted with queries, so every line needs a qid.")
     given = None if names is None else read_names(names)
     if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
-        given = [str(table.first_feature + j) for j in range(table.n_features)]
+        given = feature_names(table)
     rows = [_row(table, item, ids, query) for item in (first, second) if item is not None]
     try:
         found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
@@ -100,17 +103,17 @@ def command(
             }
         )
         return
-    columns = ["", "contribution", f"row {pair.a}", "mean" if pair.b is None else f"row {pair.b}", "weight"]
+    heads = ["", "contribution", f"row {pair.a}", "mean" if pair.b is None else f"row {pair.b}", "weight"]
     cells = [
         [name, f"{part:+.4g}", *("" if value != value else f"{value:.4g}" for value in values)]
         for name, part, *values in shown
     ]
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    report.print_table(pair.title(), columns, cells)
+    report.print_table(pair.title(), heads, cells)
 
 
-def _row(table: LetorTable, item: str, ids: str, query: str | None) -> int:
+def _row(table: LetorTable | ColumnTable, item: str, ids: str, query: str | None) -> int:
     """The row that an item's name means."""
     from rankrls.cli._pairs import item_ids
 
@@ -138,6 +141,6 @@ def _row(table: LetorTable, item: str, ids: str, query: str | None) -> int:
     return found[0]
 
 
-def _ids(table: LetorTable) -> Any:
+def _ids(table: LetorTable | ColumnTable) -> Any:
     assert table.qid is not None
     return table.qid.tolist()

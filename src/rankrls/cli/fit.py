@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._methods import MethodName, with_method_options
 from rankrls.cli._report import Report
 
@@ -28,6 +29,7 @@ Test = Annotated[
 ]
 
 
+@takes_columns
 @with_method_options
 def command(
     train: options.Train,
@@ -54,7 +56,7 @@ def command(
     rule: options.Rule = "best",
     folds: options.Folds = None,
     everything: options.Everything = False,
-    features: options.Features = None,
+    columns: Columns = NOT_SAID,
     as_json: options.Json = False,
     threads: options.Threads = None,
     verbose: options.Verbose = False,
@@ -77,11 +79,12 @@ def command(
         *(folds, method, method_options),
     )
     with _data.limited_threads(threads):
+        ids = columns.item_ids(ids)
         files = _training.PairFiles(pairs, vali_pairs, test_pairs, ids)
         plan = _training.plan(learning, vali=vali, measures=metrics, pairs=files)
         _data.check_target(model, train, vali, test, pairs, vali_pairs, test_pairs)
         data = _training.read_data(
-            report, {"train": train, "validation": vali, "test": test}, plan, everything, features
+            report, {"train": train, "validation": vali, "test": test}, plan, everything, columns
         )
         trained = _training.train(plan, data, report)
         judged: Any = {}
@@ -109,6 +112,14 @@ def _say_what_is_kept(trained: Trained, report: Report) -> None:
     report.note(f"interrupted: the best model found so far is kept{what}; it is saved without further judgement.")
 
 
+def _how_it_was_read(table: Any) -> dict[str, Any]:
+    """What later files have to agree with."""
+    if not hasattr(table, "feature_names"):
+        return {"zero_based": bool(table.zero_based)}
+    called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
+    return {"columns": {role: name for role, name in called.items() if name is not None}}
+
+
 def _save(path: Path, plan: Any, data: Any, trained: Trained, judged: Any, report: Report) -> None:
     from rankrls.cli import _findings
     from rankrls.cli._report import plain_json
@@ -116,7 +127,7 @@ def _save(path: Path, plan: Any, data: Any, trained: Trained, judged: Any, repor
 
     given = {
         **_findings.described(data),
-        "zero_based": bool(data.tables["train"].zero_based),
+        **_how_it_was_read(data.tables["train"]),
         "method": plan.learning.method,
         "scale": plan.learning.scale,
         "measures": _findings.measured(judged),

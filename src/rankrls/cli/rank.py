@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankrls.cli import _options as options
+from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
 
 if TYPE_CHECKING:
-    from rankrls.io import LetorTable
+    from rankrls.io import ColumnTable, LetorTable
 
 EXAMPLES = "Example: rankrls rank m.skops test.txt --top 10  (for trec_eval: --format trec -o run.txt)"
 FORMATS = ("tsv", "trec")
@@ -20,7 +21,6 @@ FORMATS = ("tsv", "trec")
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
 ]
-Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text, plain or gzip.")]
 Top = Annotated[int | None, typer.Option("--top", "-k", metavar="K", help="Only the best K of each query.")]
 Format = Annotated[
     str,
@@ -47,9 +47,10 @@ Output = Annotated[
 ]
 
 
+@takes_columns
 def command(
     model: Model,
-    data: Data,
+    data: options.Rows,
     top: Top = None,
     format: Format = "tsv",
     ids: Ids = "auto",
@@ -57,6 +58,7 @@ def command(
     target: Target = None,
     everything: options.Everything = False,
     output: Output = "-",
+    columns: Columns = NOT_SAID,
     threads: options.Threads = None,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -83,7 +85,7 @@ def command(
         stored = load_model(model, report)
         if everything and stored.by_query:
             raise ValueError(f"{model} was fitted with queries: --global would compare scores of different queries.")
-        table = stored.read(data, report, queries="ignored" if everything else "optional")
+        table = stored.read(data, report, queries="ignored" if everything else "optional", columns=columns)
         if stored.by_query and table.qid is None:
             raise ValueError(f"{data}: the model was fitted with queries, so every line needs a qid.")
         with report.working("scoring", "scoring"):
@@ -104,7 +106,7 @@ def command(
         file.write(text)
 
 
-def _names(table: LetorTable, ids: str) -> list[str]:
+def _names(table: LetorTable | ColumnTable, ids: str) -> list[str]:
     """What each row is called, one word or comment each."""
     from rankrls.cli._judging import document_ids
     from rankrls.cli._pairs import item_ids

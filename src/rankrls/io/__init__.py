@@ -5,6 +5,7 @@ from rankrls.io._columns import ColumnTable, TableError
 from rankrls.io._pairs import PairsError, PairTable, load_pairs
 from rankrls.io._reader import load_letor
 from rankrls.io._table import Comments, LetorError, LetorTable
+from rankrls.io._table_writer import save_table
 from rankrls.io._tables import load_table
 from rankrls.io._writer import save_letor
 
@@ -21,4 +22,5 @@ __all__ = [
     "load_pairs",
     "load_table",
     "save_letor",
+    "save_table",
 ]

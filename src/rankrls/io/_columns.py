@@ -83,6 +83,12 @@ class Wanted:
     features: tuple[str, ...] | None
     ignore: tuple[str, ...]
     labels: Labels
+    usual: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """What holds where nothing is given."""
+        return _USUAL | dict(self.usual)
 
     @staticmethod
     def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> Wanted:
@@ -140,7 +146,7 @@ def assign(where: str, header: Sequence[str], wanted: Wanted) -> Roles:
             _fail(where, f"{both} are both called {name!r}; names must differ." if name else f"{both} have no name.")
         place[name] = k
     roles: dict[str, str] = {}
-    for role, usual in _USUAL.items():
+    for role, usual in wanted.usual_names.items():
         given = getattr(wanted, role)
         if given is not None and given not in place:
             _fail(where, f"there is no column {given!r} for the {_word(role)}{_hint(given, header)}")
@@ -154,7 +160,8 @@ def assign(where: str, header: Sequence[str], wanted: Wanted) -> Roles:
             _fail(where, f"the column {name!r} cannot be both the {_word(other)} and the {_word(role)}.")
         roles[role] = name
     if wanted.labels == "required" and "label" not in roles:
-        _fail(where, f"there is no column 'label'; say which one holds the labels{_listed(header)}")
+        usual = wanted.usual_names["label"]
+        _fail(where, f"there is no column {usual!r}; say which one holds the labels{_listed(header)}")
     taken = {name: role for role, name in roles.items()}
     ignored = {name for pattern in wanted.ignore for name in _matching(where, pattern, header, "ignore")}
     if wanted.features is None:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from rankrls.io._columns import ColumnTable, Wanted
 
-__all__ = ["load_table", "table_format"]
+__all__ = ["load_table", "read_table", "table_format"]
 
 _ENDINGS = {".csv": "csv", ".tsv": "csv", ".tab": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -100,9 +100,16 @@ def load_table(
     >>> table.y, table.qid
     (array([2., 0.]), array(['red shoes', 'red shoes'], dtype='<U9'))
     """
+    wanted = Wanted.checked(label, qid, id, features, ignore, labels)
+    return read_table(path, wanted, format, delimiter, dtype)
+
+
+def read_table(
+    path: str | os.PathLike[str] | BinaryIO, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike
+) -> ColumnTable:
+    """:func:`load_table`, its arguments about columns checked."""
     from rankrls.io._delimited import DELIMITERS, read_delimited
 
-    wanted = Wanted.checked(label, qid, id, features, ignore, labels)
     if format not in ("auto", "csv", "parquet"):
         raise ValueError(f"format must be 'auto', 'csv' or 'parquet'; got {format!r}.")
     if delimiter != "auto" and delimiter not in DELIMITERS:

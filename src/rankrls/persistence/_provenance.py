@@ -37,7 +37,8 @@ def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[st
     ValueError
         Where ``given`` holds something that JSON cannot.
     """
-    names = getattr(final, "feature_names_in_", None)
+    first = final if model is final else model.steps[0][1]
+    names = getattr(final, "feature_names_in_", getattr(first, "feature_names_in_", None))
     primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
     coefficients = dual if primal is None else primal.T  # one column a target
     return {

@@ -1,0 +1,297 @@
+"""CSV and Parquet on the command line: the same results as from LETOR text, and columns matched by name."""
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankrls import RankRLS, load, save
+from rankrls.persistence import read_info
+
+NAMES = ["bm25", "clicks", "age", "price", "length"]
+
+
+def frame_of(X, y, qid):
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame.insert(0, "grade", y)
+    frame.insert(2, "query", [f"q {q}" for q in qid])
+    frame["url"] = [f"/{k}" for k in range(len(X))]
+    return frame
+
+
+@pytest.fixture
+def frames(files, rows):
+    """train, vali and test as LETOR text and, with columns in another order each, as CSV and Parquet."""
+    for seed, name in enumerate(("train", "vali", "test"), start=1):
+        frame = frame_of(*rows(seed))
+        frame = frame[[*np.roll(frame.columns.to_numpy(), seed - 1)]]
+        frame.to_csv(files / f"{name}.csv", index=False)
+        frame.to_csv(files / f"{name}.tsv", index=False, sep="\t")
+        frame.to_parquet(files / f"{name}.parquet", index=False)
+    return files
+
+
+COLUMNS = ["--label", "grade", "--qid", "query", "--id", "url"]
+
+
+def fit(rankrls, folder, ending, *more):
+    model = folder / f"{ending}.skops"
+    data = [folder / f"train.{ending}", "--vali", folder / f"vali.{ending}", "--test", folder / f"test.{ending}"]
+    result = rankrls("fit", *data, "-m", model, "--json", *more)
+    assert result.status == 0, result.err
+    return model, result.json
+
+
+@pytest.mark.parametrize("scale", ["none", "minmax", "standard-all"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_fit_predict_and_evaluate_as_from_letor(ending, scale, frames, rankrls):
+    letor, expected = fit(rankrls, frames, "txt", "--scale", scale)
+    model, found = fit(rankrls, frames, ending, "--scale", scale, *COLUMNS)
+    assert found["measures"] == expected["measures"]
+    assert found["chosen"] == expected["chosen"]
+    assert found["notes"] == []
+    assert found["data"]["test"]["queries"] == expected["data"]["test"]["queries"]
+    shown = rankrls("predict", model, frames / f"test.{ending}")
+    assert shown.err == ""
+    assert shown.out == rankrls("predict", letor, frames / "test.txt").out
+    options = ("--metrics", "map,ndcg@10", "--json")
+    one = rankrls("evaluate", letor, frames / "test.txt", *options).json
+    other = rankrls("evaluate", model, frames / f"test.{ending}", *options)
+    assert other.err == ""
+    assert other.json["measures"] == one["measures"]
+
+
+def test_the_model_knows_its_features_by_name(frames, rankrls, rows):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--scale", "standard-all")
+    info = read_info(model)
+    assert info["feature_names"] == NAMES
+    assert info["given"]["columns"] == {"label": "grade", "qid": "query", "id": "url"}
+    X = frame_of(*rows(3))[NAMES]
+    lines = rankrls("predict", model, frames / "test.csv").out.split()
+    np.testing.assert_array_equal(load(model).predict(X), [float(line) for line in lines])
+    with pytest.raises(ValueError, match="feature names should match"):
+        load(model).predict(X[NAMES[::-1]])
+
+
+def test_predict_takes_columns_by_name(frames, rankrls, refused, rows):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    expected = rankrls("predict", model, frames / "test.csv").out
+    frame = frame_of(*rows(3))
+    frame.assign(junk="x")[["junk", *NAMES[::-1]]].to_csv(frames / "new.csv", index=False)  # no label, no query
+    assert rankrls("predict", model, frames / "new.csv").out == expected
+    frame.drop(columns=["age"]).rename(columns={"price": "prize"}).to_csv(frames / "less.csv", index=False)
+    refused("predict", model, frames / "less.csv", match="less.csv:1: there are no columns 'age', 'price'")
+    refused("predict", model, frames / "test.csv", "--features", "age", match="the model names its features itself")
+    refused(
+        "predict", model, frames / "test.csv", "--qid", "qurey", match="there is no column 'qurey' for the query id; "
+    )
+    refused("evaluate", model, frames / "new.csv", match="there is no column 'grade'; say which one holds the labels")
+    refused("predict", model, frames / "train.txt", "--input-format", "csv", match="there are no columns 'bm25', ")
+
+
+def test_a_model_of_numbered_features_and_a_table(frames, rankrls, refused):
+    model, _ = fit(rankrls, frames, "txt")
+    expected = rankrls("predict", model, frames / "train.txt").out
+    table = frames / "train.csv"
+    refused("predict", model, table, match="the value 'q 100' of column 'query' is no number")
+    refused(
+        "predict", model, table, "--ignore", "url,grade,query,age", match="4 columns are features (bm25, clicks, pri"
+    )
+    for options in (["--features", ",".join(NAMES)], ["--ignore", "url,query,grade"]):
+        found = rankrls("predict", model, table, *options)
+        assert found.out == expected
+        assert f"are taken in this order: {', '.join(NAMES)}." in found.err
+    found = rankrls("predict", fit(rankrls, frames, "csv", *COLUMNS)[0], frames / "train.txt")
+    assert found.out == expected
+    assert "train.txt has features by number; the model's, in their order, are bm25, clicks" in found.err
+
+
+def test_a_model_fitted_on_a_frame_in_python(frames, rankrls, rows):
+    X, y, qid = rows(1)
+    model = RankRLS(alpha=2.0).fit(pd.DataFrame(X, columns=NAMES), y, qid=qid)
+    save(model, frames / "py.skops")
+    found = rankrls("predict", frames / "py.skops", frames / "test.csv")
+    test = frame_of(*rows(3))
+    assert found.err == ""
+    np.testing.assert_array_equal([float(v) for v in found.out.split()], model.predict(test[NAMES]))
+
+
+def test_features_by_pattern_and_by_exclusion(frames, rankrls):
+    for options in (["--features", "?rice,*5,c*"], ["--ignore", "url,age,l*"]):
+        model, found = fit(rankrls, frames, "csv", "--label", "grade", "--qid", "query", *options)
+        assert sorted(read_info(model)["feature_names"]) == ["bm25", "clicks", "price"]
+        assert found["data"]["train"]["features"] == 3
+
+
+def test_cv_and_compare(frames, rankrls):
+    options = ["--alphas", "0.1:10:3", "--metrics", "map", "--json"]
+    one = rankrls("cv", frames / "train.txt", *options).json
+    other = rankrls("cv", frames / "train.parquet", *COLUMNS, *options).json
+    assert other["curve"] == one["curve"]
+    linear, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    scaled, _ = fit(rankrls, frames, "parquet", *COLUMNS, "--scale", "minmax")
+    rankrls("predict", linear, frames / "test.csv", "-o", frames / "scores.csv")
+    argv = ["compare", frames / "test.csv", linear, scaled, frames / "scores.csv", "--metrics", "map"]
+    found = rankrls(*argv, *COLUMNS)
+    assert found.status == 0, found.err
+    line = next(line for line in found.out.splitlines() if line.startswith("map "))
+    of_linear, of_scaled, of_scores = (part.split("[")[0].strip() for part in line.removeprefix("map ").split("]")[:3])
+    assert of_linear == of_scores != of_scaled
+
+
+def test_tables_of_scores(frames, rankrls, refused):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    plain = rankrls("predict", model, frames / "test.csv").out.split()
+    for ending in ("csv", "tsv", "parquet", "csv.gz"):
+        path = frames / f"scores.{ending}"
+        assert rankrls("predict", model, frames / "test.csv", "-o", path).status == 0
+        table = (
+            pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path, sep="\t" if ending == "tsv" else ",")
+        )
+        assert [*table.columns] == ["query", "url", "score"]
+        assert table["score"].tolist() == [float(v) for v in plain]
+        assert table["url"].tolist() == pd.read_csv(frames / "test.csv")["url"].tolist()
+        judge = ["evaluate", "--scores", path, frames / "test.csv", "--label", "grade", "--qid", "query"]
+        found = rankrls(*judge, "--ignore", "url", "--metrics", "map", "--json")
+        assert (
+            found.json["measures"]
+            == rankrls("evaluate", model, frames / "test.csv", "--metrics", "map", "--json").json["measures"]
+        )
+    (frames / "bare.csv").write_text("\n".join(plain))
+    judge[2] = frames / "bare.csv"
+    assert rankrls(*judge, "--ignore", "url").status == 0
+    rankrls("predict", model, frames / "test.txt", "-o", frames / "letor.csv")
+    assert [*pd.read_csv(frames / "letor.csv").columns] == ["qid", "score"]
+    judge[2] = frames / "train.csv"
+    refused(*judge, "--ignore", "url", match="train.csv:1: there is no column 'score'")
+
+
+def test_preferences_between_items_of_a_table(frames, rankrls):
+    items = pd.read_csv(frames / "train.csv").drop(columns=["grade", "query"])
+    items.to_csv(frames / "items.csv", index=False)
+    votes = pd.DataFrame({"winner": ["/1", "/5", "/9"], "loser": ["/2", "/3", "/4"]})
+    votes.to_csv(frames / "votes.csv", index=False)
+    model = frames / "m.skops"
+    found = rankrls("fit", frames / "items.csv", "--pairs", frames / "votes.csv", "--id", "url", "-m", model, "--json")
+    assert found.status == 0, found.err
+    direct = RankRLS(alpha=found.json["chosen"]["alpha"]).fit_pairs(items[NAMES], [1, 5, 9], [2, 3, 4])
+    np.testing.assert_allclose(load(model).predict(items[NAMES]), direct.predict(items[NAMES]), atol=1e-12)
+    judged = rankrls(
+        "evaluate", model, frames / "items.csv", "--pairs", frames / "votes.csv", "--ids", "docid", "--json"
+    )
+    assert judged.json["measures"]["pair_accuracy"]["preferences"] == 3
+
+
+def test_rank_and_explain_name_items_and_features(frames, rankrls):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    found = rankrls("rank", model, frames / "test.csv", "--top", "1")
+    assert found.status == 0, found.err
+    head, first = (line.split("\t") for line in found.out.splitlines()[:2])
+    assert dict(zip(head, first, strict=True))["item"] == f"/{first[-1]}"
+    found = rankrls("explain", model, frames / "test.csv", "--ids", "docid", "/3", "/4", "--json")
+    assert found.status == 0, found.err
+    assert sorted(c["feature"] for c in found.json["contributions"]) == sorted(NAMES)
+
+
+def test_standard_input(frames, rankrls, monkeypatch):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    expected = rankrls("predict", model, frames / "test.csv").out
+    for kind, data in (
+        ("csv", (frames / "test.csv").read_bytes()),
+        ("csv", gzip.compress((frames / "test.tsv").read_bytes())),
+        ("parquet", (frames / "test.parquet").read_bytes()),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        found = rankrls("predict", model, "-", "--input-format", kind)
+        assert found.out == expected, found.err
+    letor, _ = fit(rankrls, frames, "txt")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((frames / "test.txt").read_bytes())))
+    assert rankrls("predict", letor, "-").out == expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "match"),
+    [
+        (
+            ["train.csv"],
+            "train.csv:1: there is no column 'label'; say which one holds the labels (columns: grade, bm25",
+        ),
+        (["train.csv"], "(Here: --label COLUMN.)"),
+        (["train.csv", "--label", "grade"], "train.csv:2: the value 'q 100' of column 'query' is no number"),
+        (["train.csv", "--label", "grade", "--qid", "query"], "(Here: --ignore COLUMN, or --features COLUMN,COLUMN.)"),
+        (
+            ["train.csv", "--label", "grade", "--ignore", "url,query"],
+            "there is no column 'qid'. Name it by --qid, or pass",
+        ),
+        (["train.csv", "--label", "grade", "--features", "bm25,agee"], "there is no column 'agee'; there is 'age'."),
+        (["train.csv", "--label", "grade", "--ignore", ","], "--ignore needs a word between commas"),
+        (["train.csv", "--input-format", "xls"], "--input-format must be one of letor, csv, parquet"),
+        (["train.csv", "--input-format", "letor"], "the label 'grade,bm25,query,clicks,age,price,len...' is not"),
+        (
+            ["copy.txt"],
+            "(It is read as LETOR text; tables end in .csv, .tsv or .parquet, or are named by --input-format.)",
+        ),
+        (["train.txt", "--label", "grade"], "--label is about columns of tables, and this is read as LETOR text"),
+        (["train.txt", "--features", "a,b"], "--features is a number for LETOR text"),
+        (["train.parquet", "--label", "url", "--qid", "query"], "no numbers: labels are numbers"),
+        (["copy.parquet", "--label", "url"], "copy.parquet: this is no Parquet file"),
+    ],
+)
+def test_errors_say_what_to_do(argv, match, frames, refused, monkeypatch):
+    monkeypatch.chdir(frames)
+    for name in ("copy.txt", "copy.parquet"):
+        (frames / name).write_bytes((frames / "train.csv").read_bytes())
+    refused("fit", *argv, "-m", "none.skops", match=match)
+    assert not (frames / "none.skops").exists()
+
+
+def test_validation_data_without_a_feature(frames, refused):
+    pd.read_csv(frames / "vali.csv").drop(columns="age").to_csv(frames / "vali.csv", index=False)
+    argv = ["fit", frames / "train.csv", "--vali", frames / "vali.csv", *COLUMNS, "-m", frames / "none.skops"]
+    refused(*argv, match="vali.csv:1: there is no column 'age'")
+
+
+def test_without_pyarrow(frames, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    refused(
+        "fit",
+        frames / "train.parquet",
+        *COLUMNS,
+        "-m",
+        frames / "n.skops",
+        match="needs pyarrow, which is not installed",
+    )
+
+
+def test_a_model_of_a_table_goes_to_a_search_engine(frames, rankrls):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--scale", "standard-all")
+    found = rankrls("export", model, "-", "--format", "solr")
+    assert found.status == 0, found.err
+    assert all(f'"{name}"' in found.out for name in NAMES)
+    assert rankrls("export", model, "-", "--format", "solr", "--offset", frames / "train.csv").status == 0
+
+
+@pytest.mark.parametrize("method", ["cg", "sparse", "pursuit", "ranksvm", "rankboost"])
+def test_every_method(method, frames, rankrls):
+    more = ["--kernel", "rbf", "--n-basis", "20"] if method == "sparse" else []
+    model, _ = fit_without_vali(rankrls, frames, "--method", method, *more)
+    assert read_info(model)["feature_names"] == NAMES
+    assert rankrls("predict", model, frames / "test.csv").err == ""
+
+
+def fit_without_vali(rankrls, folder, *more):
+    model = folder / "m.skops"
+    result = rankrls("fit", folder / "train.csv", "-m", model, "--json", *COLUMNS, *more)
+    assert result.status == 0, result.err
+    return model, result.json
+
+
+def test_signs_of_named_features(frames, rankrls, refused):
+    model, _ = fit_without_vali(rankrls, frames, "--positive", "clicks,length")
+    coef = dict(zip(NAMES, load(model).coef_, strict=True))
+    assert min(coef["clicks"], coef["length"]) >= 0
+    argv = ["fit", frames / "train.csv", "-m", frames / "none.skops", *COLUMNS]
+    refused(*argv, "--positive", "cliks", match="--positive names feature 'cliks', which")
