@@ -7,6 +7,8 @@ by how far their diabetes will have gone a year later. All measurements have one
 compared.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_diabetes
 

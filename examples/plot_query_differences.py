@@ -39,7 +39,7 @@ print(report)
 
 # %%
 # One bar a query, from the clearest win to the clearest loss. The band is the interval of the mean difference. What
-# learning gains lies below the first ten places, and a third of the queries pays for it.
+# learning gains lies below the first ten places, and two queries in five pay for it.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 PerQueryDifferencesDisplay.from_report(report, "learnt", "plain", measure="map", ax=left)

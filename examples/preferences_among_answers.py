@@ -197,7 +197,7 @@ def shorter_wins(votes):
 # %%
 # All of it
 # ---------
-# Prompts count the same, and the intervals are over prompts: there are thirteen, so they are wide.
+# Prompts count the same, and the intervals are over prompts. There are thirteen, so the intervals are wide.
 
 
 def main(folder, picture=None):

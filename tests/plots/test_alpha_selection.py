@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV
 from rankrls.metrics import disagreement_error, ndcg
@@ -51,7 +52,7 @@ def test_the_curve_of_a_choice_with_both_rules(data):
     assert display.ax_.get_xscale() == "log"
     assert display.ax_.get_xlabel() == "alpha"
     assert display.ax_.get_ylabel() == "disagreement, leave-query-out over 24 queries"
-    other = AlphaSelectionDisplay.from_estimator(simplest)
+    other = AlphaSelectionDisplay.from_estimator(make_pipeline("passthrough", simplest))
     assert other.one_se_.get_label().endswith(", chosen")
     assert mark(other.best_) == mark(display.best_)
 
@@ -110,6 +111,14 @@ def test_without_errors_there_is_one_rule():
     assert mark(display.chosen_) == (100.0, 0.4)
     one_query = AlphaSelectionDisplay.from_scores([0, 1, 2], np.eye(3)[:, :2], [1.0, 2.0])
     assert one_query.errors is None
+
+
+def test_one_standard_error_below_the_best_where_greater_is_better():
+    display = AlphaSelectionDisplay([1.0, 10.0, 100.0], [0.8, 0.76, 0.7], errors=[0.05] * 3, greater_is_better=True)
+    display.plot()
+    assert (display.best, display.one_se) == (1.0, 10.0)
+    assert display.threshold_.get_xdata().tolist() == [1.0, 1.0, 10.0]
+    assert display.threshold_.get_ydata().tolist() == [0.8, 0.75, 0.75]
 
 
 def test_one_mark_where_the_rules_agree():

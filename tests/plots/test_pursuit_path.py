@@ -1,6 +1,6 @@
 """A drawn path is the path."""
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,15 +8,6 @@ import pytest
 from rankrls import CoRankingPursuit, RankingPursuit, RankingPursuitCV
 from rankrls.metrics import disagreement_error, ndcg
 from rankrls.plots import PursuitPathDisplay
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

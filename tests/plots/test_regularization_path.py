@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
 
 from rankrls import CGRankRLS, RankRLS, RankRLSCV
 from rankrls.plots import RegularizationPathDisplay
@@ -130,6 +131,8 @@ def test_errors(data):
         RegularizationPathDisplay.from_estimator(RankRLSCV(), X, y)
     with pytest.raises(ValueError, match="got CGRankRLS"):
         RegularizationPathDisplay.from_estimator(CGRankRLS(), X, y)
+    with pytest.raises(ValueError, match=r"got Pipeline\. Transform X first, and give the last step"):
+        RegularizationPathDisplay.from_estimator(make_pipeline(RankRLS()), X, y)
     with pytest.raises(ValueError, match="alphas must be positive for a logarithmic axis"):
         RegularizationPathDisplay.from_estimator(RankRLS(), X, y, qid=qid, alphas=[0.0, 1.0])
     with pytest.raises(ValueError, match="There are 2 names but 7 features"):

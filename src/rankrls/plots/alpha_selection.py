@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
+from rankrls.models._pipelines import fitted_ranker
 from rankrls.models._results import Results
 from rankrls.models._selection import Curve, judged
 from rankrls.plots._matplotlib import AHEAD, BEHIND, axes_to_draw_on
@@ -113,7 +113,7 @@ class AlphaSelectionDisplay:
 
         Parameters
         ----------
-        estimator : RankRLSCV, SparseRankRLSCV or RankSVMCV
+        estimator : RankRLSCV, SparseRankRLSCV or RankSVMCV, or a Pipeline that ends in one
             After ``fit`` or ``fit_pairs``.
         ax, line_kw
             As for :meth:`plot`.
@@ -123,7 +123,7 @@ class AlphaSelectionDisplay:
         ValueError
             Where the estimator keeps no measure of every regularization value.
         """
-        check_is_fitted(estimator)
+        estimator = fitted_ranker(estimator)
         table = getattr(estimator, "cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
         if parameter is None or not hasattr(estimator, "best_index_"):  # CGRankRLS has a row an iteration too

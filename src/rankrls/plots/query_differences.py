@@ -219,8 +219,8 @@ class PerQueryDifferencesDisplay:
             losses, edges, label=f"{second} better: {self.losses}", **{"color": BEHIND, **look}
         )
         self.ax_.axhline(0.0, color="black", linewidth=0.8)
-        between = "" if self.interval is None else " [{:+.3g}, {:+.3g}]".format(*self.interval)
-        self.mean_ = self.ax_.axhline(self.mean, color="black", linestyle="--", label=f"mean {self.mean:+.3g}{between}")
+        between = "" if self.interval is None else " [{:+.4f}, {:+.4f}]".format(*self.interval)
+        self.mean_ = self.ax_.axhline(self.mean, color="black", linestyle="--", label=f"mean {self.mean:+.4f}{between}")
         self.band_ = None
         if self.interval is not None:
             self.band_ = self.ax_.axhspan(*self.interval, color="0.8", linewidth=0, zorder=0)

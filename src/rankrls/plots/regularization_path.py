@@ -240,7 +240,7 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
         what += f" with kernel={kernel!r}" if kernel is not None else ""
         raise ValueError(
             f"A regularization path needs RankRLS with kernel='linear', or a fitted RankRLSCV that chose it; got "
-            f"{what}."
+            f"{what}.{' Transform X first, and give the last step.' if hasattr(estimator, 'steps') else ''}"
         )
     automatic = isinstance(alphas, str) and alphas == "auto"
     model, grid = checked_model(estimator, None if automatic else alphas, "A regularization path")
