@@ -231,6 +231,14 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"y": np.eye(M)[0] - np.eye(M)[1]}, "All labels but 2 are 0"),
         ({"y": np.column_stack((Y, Y))}, "one target at a time; y has 2"),
         ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, "Input y contains NaN: row 4"),
+        ({"y": np.full(M, np.nan)}, "Input y contains NaN: row 0"),
+        ({"y": np.eye(M)[0], "qid": QID}, "All labels but 1 are 0"),
+        ({"y": np.ones(M), "qid": QID}, "Nothing to compare"),
+        ({"y": np.arange(M), "qid": np.arange(M)}, "Nothing to compare"),
+        ({"estimator": RankRLS(balance="queries"), "qid": QID}, "several queries and balance='queries'"),
+        ({"estimator": RankRLS(regression_weight=0.5), "qid": QID}, "regression_weight > 0 with several queries"),
+        ({"estimator": RankRLS(regression_weight=0.5), "sample_weight": W}, "sample_weight and regression_weight > 0"),
+        ({"estimator": SparseRankRLS(ties="exclude")}, "cannot hold out pairs without refitting: ties='exclude'"),
         ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
     ],
 )
@@ -249,6 +257,7 @@ def test_refusals(arguments, message):
         ({"estimator": RankRLS(ties="exclude")}, "ties='exclude'"),
         ({"alpha": 0.0}, "needs alpha > 0"),
         ({"estimator": RankRLSCV()}, "got RankRLSCV"),
+        ({"y": np.where(np.arange(M) == 4, np.nan, BINARY)}, "Input y contains NaN: row 4"),
     ],
 )
 def test_tournament_refusals(arguments, message):

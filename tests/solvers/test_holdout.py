@@ -10,10 +10,13 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.kernels import Kernel
 from rankrls.solvers import holdout
+from rankrls.solvers.columns import BasisColumns
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.reduced import ReducedProblem
+from rankrls.solvers.subset import Basis, SubsetProblem
 from tests.oracles import gaussian, scores_without
 from tests.solvers.test_solutions import build, cases
 
@@ -63,6 +66,22 @@ def test_dual_equals_refits(case):
         (gaussian(X, X, 0.2), DualProblem.from_kernel(gaussian(X, X, 0.2), graph, target)),
     ):
         assert_equals_refits(problem.holdout(blocks, ALPHAS)[:, :, 0], blocks, K, y, qid, w, options)
+
+
+@given(cases(), st.sampled_from([0.2, 1e-5]), st.integers(1, 8), st.sampled_from([4, 2048]))
+def test_sparse_equals_refits(case, gamma, size, block):
+    """On the kernel of the basis; single queries and two folds of them, also where a query is larger than a block."""
+    X, y, qid, w, options = case
+    graph = build(y, qid, w, options)
+    basis = Basis.build(Kernel("rbf", gamma), X[:size])
+    Z = basis.kernel(X, X[:size]) @ basis.to_items
+    folds = [np.flatnonzero(graph.layout.codes % 2 == f) for f in (0, 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BasisColumns, "block_rows", block)
+        problem = SubsetProblem(X, basis, graph, (graph.F @ y)[:, None])
+        for blocks in (blocks_of(graph), [fold for fold in folds if len(fold)]):
+            scores = problem.holdout(blocks, ALPHAS)[:, :, 0]
+            assert_equals_refits(scores, blocks, Z @ Z.T, y, qid, w, options)
 
 
 @given(cases(), st.integers(2, 4), st.integers(0, 2**32 - 1))

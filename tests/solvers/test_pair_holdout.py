@@ -8,6 +8,7 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
 from rankrls.solvers import pair_holdout
 from rankrls.solvers.dual import DualProblem
 from rankrls.solvers.pair_holdout import (
@@ -18,6 +19,7 @@ from rankrls.solvers.pair_holdout import (
     tournament_wins,
 )
 from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.subset import Basis, SubsetProblem
 from tests.oracles import gaussian, scores_without
 
 ALPHAS = np.array([1e-2, 1.0, 100.0])
@@ -75,6 +77,11 @@ def problems(X, y, qid, w, graph):
     spectral = DualProblem.from_kernel(G.copy(), on, target)
     assert len(spectral.values) == M
     yield G, spectral, ridge
+    wide = 1.0 / X.shape[1]  # or items far from the basis would all but tie
+    for kernel, numbers in ((Kernel("rbf", wide), np.arange(0, M, 3)), (Kernel("rbf", 1e-5), np.arange(0, M, 2))):
+        basis = Basis.build(kernel, X[numbers])
+        Z = kernel(X, X[numbers]) @ basis.to_items
+        yield Z @ Z.T, SubsetProblem(X, basis, on, target), ridge
 
 
 @pytest.mark.parametrize("n", [3, 30])
@@ -113,9 +120,9 @@ def test_items_with_equal_features_tie(qid):
     same = (X[:, None] == X).all(axis=2) & (qid[:, None] == qid) & ~np.eye(M, dtype=bool)
     i, j = np.nonzero(same)
     assert len(i)
-    for _, problem, ridge in problems(X, y, qid, None, {"balance": "examples"}):
+    for K, problem, ridge in problems(X, y, qid, None, {"balance": "examples"}):
         np.testing.assert_array_equal(held_out_differences(problem, y, ridge, i, j), 0.0)
-        expected = refitted_differences(X @ X.T, y, qid, None, {"balance": "examples"})[:, :, 1]
+        expected = refitted_differences(K, y, qid, None, {"balance": "examples"})[:, :, 1]
         if isinstance(problem, PrimalProblem):
             won = np.nan_to_num(0.5 + 0.5 * np.sign(expected)).sum(axis=1)
             np.testing.assert_allclose(tournament_wins(problem, y, ridge)[:, 1], won, atol=1e-12)
