@@ -119,6 +119,9 @@ def test_offsets_cancel_before_they_are_rounded():
     model = RankRLS().fit(X, Y)
     pair = explain(model, far).pair(0, 2)
     assert pair.difference == pytest.approx(float((X[0] - X[2]) @ (model.coef_ * [1, 0, 1, 1])), abs=1e-12)
+    pair = explain(model, far).pair(0, 1)
+    part = dict(zip(pair.feature_names, pair.contributions, strict=True))["x1"]
+    assert part == pytest.approx(-0.5 * model.coef_[1], rel=1e-12)
 
 
 def test_frames_and_tables():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -200,6 +201,13 @@ def test_sizes_and_scales_do_not_matter():
         for got, expected in zip(other.difference(A, B), first.difference(A, B), strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-9)
         assert other.answer_variance == pytest.approx(first.answer_variance)
+    assert first.answer_variance == pytest.approx(2 * first.noise_variance)
+    pairs = posterior(RankRLS(balance="pairs"), X, Y, qid=QID)  # noise s^2 / (items of the query), on average
+    counts = np.array([np.sum(q == QID) for q in QID])
+    assert pairs.answer_variance == pytest.approx(2 * pairs.noise_variance * np.mean(1 / counts))
+    mean, std = first.difference(A, B)
+    expected = ndtr(mean / np.sqrt(std**2 + first.answer_variance))
+    np.testing.assert_allclose(first.probability(A, B, of="labels"), expected)
     scaled = posterior(RankRLS(alpha=2.0), X[:25], 10 * y)
     np.testing.assert_allclose(scaled.difference(A, B)[1], 10 * first.difference(A, B)[1])
     np.testing.assert_allclose(scaled.probability(A, B), first.probability(A, B))
