@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMANDS = ("fit", "cv", "predict", "evaluate", "info")
+COMMANDS = ("fit", "cv", "predict", "evaluate", "info", "convert", "split")
 
 
 def python(*argv, **options):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls.io import TableError, load_table, save_letor
+from rankrls.io import TableError, load_table, save_letor, save_table
 from rankrls.io import _delimited as delimited
 
 
@@ -385,3 +385,49 @@ def test_the_reader_of_letor_says_that_a_file_is_parquet(tmp_path):
         load_letor(parquet(a=[1]))
     save_letor(tmp_path / "t.txt", [[1.0]], [1.0])
     refused((tmp_path / "t.txt").read_bytes(), "<stream>:1: there is no column 'label'")
+
+
+class TestWriting:
+    @given(
+        rows=st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS), min_size=1, max_size=20),
+        ending=st.sampled_from(["csv", "tsv", "csv.gz", "parquet"]),
+    )
+    def test_what_is_written_is_read_again(self, rows, ending, tmp_path_factory):
+        path = tmp_path_factory.mktemp("t") / f"t.{ending}"
+        qid = ["q" + text.strip().replace("\r", "") for _, _, text in rows]
+        X = np.array([row[:2] for row in rows])
+        y = np.where(np.arange(len(rows)) % 2 == 0, X[:, 0], np.nan)
+        save_table(path, X, y, qid, ids=np.arange(len(rows)), feature_names=["a b", 'c"d'], label="grade")
+        table = load_table(path, label="grade", labels="optional")
+        np.testing.assert_array_equal(table.X, X)
+        np.testing.assert_array_equal(np.signbit(table.X), np.signbit(X))
+        np.testing.assert_array_equal(table.y, y)
+        assert [str(q).rstrip(" \t\n\v\f") for q in table.qid] == [q.rstrip(" \t\n\v\f") for q in qid]
+        assert table.ids.tolist() == [*range(len(rows))]
+
+    def test_sparse_and_many_blocks(self, tmp_path, monkeypatch):
+        from scipy import sparse
+
+        monkeypatch.setattr("rankrls.io._table_writer._BLOCK_CELLS", 10)
+        X = sparse.random_array((17, 3), density=0.4, rng=0, format="csr")
+        for ending in ("csv", "parquet"):
+            save_table(tmp_path / f"t.{ending}", X, np.arange(17))
+            np.testing.assert_array_equal(load_table(tmp_path / f"t.{ending}").X, X.toarray())
+
+    @pytest.mark.parametrize(
+        ("arguments", "match"),
+        [
+            ({"X": [[np.nan]]}, r"X is nan in row 0, column 'f1': features must be finite"),
+            ({"X": np.empty((0, 2))}, "there is nothing to write"),
+            ({"y": [1, 2]}, r"y has shape \(2,\), but X has 1 rows"),
+            ({"qid": [1, 2]}, r"qid has shape \(2,\)"),
+            ({"feature_names": ["a", "b"]}, "feature_names has 2 names, but X has 1 columns"),
+            ({"feature_names": ["label"], "y": [1]}, "two columns are called 'label'"),
+            ({"path": "t.txt"}, r"t.txt: the name of a table ends in .csv, .tsv"),
+        ],
+    )
+    def test_what_cannot_be_written(self, arguments, match, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ValueError, match=match):
+            save_table(**{"path": "t.csv", "X": [[1.0]], **arguments})
+        assert not [*tmp_path.iterdir()]

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from rankrls import __version__
-from rankrls.cli import compare, cv, evaluate, explain, export, fit, info, predict, rank
+from rankrls.cli import compare, convert, cv, evaluate, explain, export, fit, info, predict, rank, split
 
 __all__ = ["run"]
 
@@ -27,6 +27,8 @@ COMMANDS: dict[str, Any] = {
     "evaluate": evaluate,
     "compare": compare,
     "export": export,
+    "convert": convert,
+    "split": split,
     "info": info,
 }
 BAD_INPUT, INTERRUPTED, FAILED = 2, 130, 1

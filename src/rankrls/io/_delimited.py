@@ -18,7 +18,7 @@ from rankrls.io._rows import Growing, Names
 from rankrls.io._source import foreign, open_bytes
 from rankrls.io._table import LetorError
 
-__all__ = ["DELIMITERS", "read_delimited"]
+__all__ = ["DELIMITERS", "header_of", "read_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
 _BUFFER = 1 << 23
@@ -72,7 +72,7 @@ class _Reader:
         """Read to the end."""
         self._fill()
         data = bytes(memoryview(self.buffer)[: self.filled])
-        self.header = _header(self.name, data, self.delimiter)
+        self.header = header_of(self.name, data, self.delimiter)
         names = self.header.names
         self.roles = assign(f"{self.name}:{self.header.line}", names, self.wanted)
         self._plan(self.roles)
@@ -259,7 +259,7 @@ def _number(raw: bytes) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _header(name: str, data: bytes, delimiter: str) -> _Header:
+def header_of(name: str, data: bytes, delimiter: str) -> _Header:
     """The line that names the columns."""
     offset = len(_MARK) if data.startswith(_MARK) else 0
     lines = data[offset:].split(b"\n", _HEADER_LINES)[:_HEADER_LINES]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls.io._atomic import atomic_write
 from rankrls.io._tables import table_format
-from rankrls.io._writer import _as_features, _packed
+from rankrls.io._writer import as_features, packed
 
 __all__ = ["save_table", "write_columns"]
 
@@ -80,7 +80,7 @@ def save_table(
     2,a b,0.5,1e-09
     0,c,0,4
     """
-    features = _as_features(X)
+    features = as_features(X)
     rows, n = features.shape
     if rows == 0 or n == 0:
         raise ValueError(f"X has shape {features.shape}: there is nothing to write.")
@@ -138,7 +138,7 @@ def write_columns(
         return
     ending = path.lower().removesuffix(".gz")
     delimiter = "," if ending.endswith(".csv") else "\t"
-    with atomic_write(path) as file, _packed(file, path) as sink:
+    with atomic_write(path) as file, packed(file, path) as sink:
         for k, columns in enumerate(blocks):
             text = io.StringIO(newline="")
             writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")

@@ -17,7 +17,7 @@ from rankrls.io._atomic import atomic_write
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["save_letor"]
+__all__ = ["as_features", "packed", "save_letor"]
 
 _BLOCK_ENTRIES = 200_000
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]")
@@ -83,7 +83,7 @@ def save_letor(
     2 qid:7 1:0.5 2:1e-9 # docid = 12
     0 qid:7 1:0 2:4
     """
-    features = _as_features(X)
+    features = as_features(X)
     rows, columns = features.shape
     labels = np.asarray(y, dtype=np.float64)
     if rows == 0 or columns == 0:
@@ -111,21 +111,21 @@ def save_letor(
             indptr, at, values = _name_columns(indptr, at, values, _absent(features, ends, drop_zeros))
         return _format(indptr, at + first_id, values, labels[here], ids and ids[here], notes and notes[here])
 
-    with atomic_write(path) as file, _packed(file, os.fspath(path)) as sink:
+    with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
         wave = 4 * n_threads()  # blocks of text in memory at once
         for k in range(0, len(starts), wave):
             for text in map_threads(block, starts[k : k + wave]):
                 sink.write(text.data)
 
 
-def _packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
     if name.endswith(".gz"):
         # no name and no time inside: the same table gives the same file
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # type: ignore[return-value]
     return nullcontext(file)
 
 
-def _as_features(X: Any) -> NDArray[Any] | csr_array:
+def as_features(X: Any) -> NDArray[Any] | csr_array:
     if hasattr(X, "tocsr"):
         from scipy.sparse import csr_array
 

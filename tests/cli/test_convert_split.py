@@ -1,0 +1,175 @@
+"""convert keeps every number and id; split passes rows on as they are, whole queries at a time."""
+
+import gzip
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankrls.io import load_letor, load_table, save_letor
+
+
+@pytest.fixture
+def letor(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 4)) * 10.0 ** rng.integers(-9, 9, (30, 4))
+    X[2, 1], X[3, 0] = 0.0, -0.0
+    path = tmp_path / "data.txt"
+    save_letor(path, X, np.arange(30) % 3, np.arange(30) // 5 + 10, comments=[f"docid = d,{k}" for k in range(30)])
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+def test_there_and_back(ending, letor, rankrls):
+    table, back = letor.with_name(f"t.{ending}"), letor.with_name("back.txt")
+    assert rankrls("convert", letor, table).status == 0
+    found, expected = load_table(table), load_letor(letor)
+    np.testing.assert_array_equal(found.X, expected.X)
+    assert np.signbit(found.X[3, 0])
+    assert (found.feature_names, found.label, found.id_name) == (("f1", "f2", "f3", "f4"), "label", "docid")
+    result = rankrls("convert", table, back)
+    assert result.status == 0
+    assert "the features 1 to 4 are f1, f2, f3, f4" in result.err
+    assert back.read_bytes() == letor.read_bytes()
+    again = letor.with_name(f"again.{ending}")
+    rankrls("convert", back, again)
+    assert again.read_bytes() == table.read_bytes()
+
+
+def test_names_of_columns(letor, rankrls, refused):
+    (letor.parent / "names.txt").write_text("bm25\nage\nsize\nclicks, all\n")
+    names = ["--names", letor.parent / "names.txt"]
+    rankrls("convert", letor, letor.with_name("t.csv"), *names)
+    frame = pd.read_csv(letor.with_name("t.csv"))
+    assert [*frame.columns] == ["label", "qid", "docid", "bm25", "age", "size", "clicks, all"]
+    frame = frame.rename(columns={"label": "grade", "qid": "query", "docid": "url"})
+    frame.to_csv(letor.with_name("named.csv"), index=False)
+    given = ["--label", "grade", "--qid", "query", "--id", "url"]
+    assert rankrls("convert", letor.with_name("named.csv"), letor.with_name("u.parquet"), *given).status == 0
+    found = pd.read_parquet(letor.with_name("u.parquet"))
+    pd.testing.assert_frame_equal(found, frame.astype({"grade": float}), check_exact=True)
+    refused("convert", letor, letor.with_name("b.txt"), *names, match="--names means nothing to ")
+    (letor.parent / "names.txt").write_text("bm25\n")
+    refused("convert", letor, letor.with_name("b.csv"), *names, match="--names: feature_names has 1 names, but X has 4")
+    (letor.parent / "names.txt").write_text("a\nb\nc\nqid\n")
+    refused("convert", letor, letor.with_name("b.csv"), *names, match="two columns are called 'qid'")
+    refused("convert", letor, letor, match="is read by this command")
+    assert not letor.with_name("b.csv").exists()
+
+
+def test_what_a_format_cannot_hold(letor, rankrls, refused):
+    pd.DataFrame({"qid": ["red shoes"], "label": [1], "a": [2.0]}).to_csv(letor.with_name("q.csv"), index=False)
+    refused(
+        "convert", letor.with_name("q.csv"), letor.with_name("q.txt"), match="LETOR text has no empty ids and none with"
+    )
+    pd.DataFrame({"qid": [1, 1], "label": [1, None], "a": [2.0, 3]}).to_csv(letor.with_name("l.csv"), index=False)
+    assert rankrls("convert", letor.with_name("l.csv"), letor.with_name("l.parquet")).status == 0
+    assert pd.read_parquet(letor.with_name("l.parquet"))["label"].isna().tolist() == [False, True]
+    refused(
+        "convert",
+        letor.with_name("l.csv"),
+        letor.with_name("l.txt"),
+        match="l.csv:3: the cell of column 'label' is empty",
+    )
+    letor.write_text("1 qid:1 1:2 # some words\n0 qid:1 1:3\n")
+    found = rankrls("convert", letor, letor.with_name("c.csv"))
+    assert "the comments of" in found.err
+    assert letor.with_name("c.csv").read_text() == "label,qid,f1\n1,1,2\n0,1,3\n"
+
+
+def parts_of(folder, ending, names=("train", "vali", "test")):
+    return {name: (folder / f"{name}.{ending}").read_text().splitlines() for name in names}
+
+
+def test_parts_are_whole_queries_and_rows_as_they_are(letor, rankrls):
+    text = "# a comment line\n\n" + letor.read_text().replace("\n", "\r\n", 3)
+    letor.write_bytes(text.encode())
+    found = rankrls("split", letor, letor.with_name("parts"), "--json", "--parts", "50,33.3,16.7")
+    assert {name: part["queries"] for name, part in found.json["parts"].items()} == {"train": 3, "vali": 2, "test": 1}
+    parts = parts_of(letor.with_name("parts"), "txt")
+    lines = [line for line in text.splitlines() if "qid" in line]
+    assert sorted(chain(*parts.values())) == sorted(lines)
+    for part in parts.values():
+        assert part == [line for line in lines if line in part]  # in the file's order
+    queries = [{line.split()[1] for line in part} for part in parts.values()]
+    assert sum(map(len, queries)) == len(set.union(*queries)) == 6
+
+
+def test_the_order_of_rows_does_not_matter_and_the_seed_does(letor, rankrls):
+    lines = letor.read_text().splitlines()
+    letor.with_name("mixed.txt").write_text("\n".join(lines[k] for k in np.random.default_rng(0).permutation(30)))
+    runs = {}
+    for name, data, seed in (("a", letor, 0), ("b", letor.with_name("mixed.txt"), 0), ("c", letor, 1)):
+        assert rankrls("split", data, letor.with_name(name), "--seed", seed, "-q").out == ""
+        runs[name] = {k: sorted(v) for k, v in parts_of(letor.with_name(name), "txt").items()}
+    assert runs["a"] == runs["b"] != runs["c"]
+
+
+def test_folds(letor, rankrls):
+    assert rankrls("split", letor, letor.with_name("folds"), "--folds", "3").status == 0
+    whole = sorted(letor.read_text().splitlines())
+    tests = []
+    for k in (1, 2, 3):
+        fold = parts_of(letor.with_name("folds") / f"Fold{k}", "txt")
+        assert sorted(chain(*fold.values())) == whole
+        assert sorted(fold["vali"]) == sorted(parts_of(letor.with_name("folds") / f"Fold{k % 3 + 1}", "txt")["test"])
+        tests += fold["test"]
+    assert sorted(tests) == whole
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+def test_tables_keep_all_their_columns(ending, tmp_path, rankrls):
+    frame = pd.DataFrame(
+        {
+            "text": [f'so, "{k}"\nhe said' for k in range(20)],
+            "query": [f"q {k // 2}" for k in range(20)],
+            "a": np.arange(20),
+        }
+    )
+    path = tmp_path / f"d.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    assert rankrls("split", path, tmp_path / "out", "--qid", "query", "--parts", "1,1").status == 0
+
+    def read(name):
+        path = tmp_path / "out" / f"{name}.{ending}"
+        if ending == "csv.gz":
+            assert gzip.decompress(path.read_bytes())
+        return pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path, sep="\t" if ending == "tsv" else ",")
+
+    train, test = read("train"), read("test")
+    assert not set(train["query"]) & set(test["query"])
+    assert len(train) == len(test) == 10
+    pd.testing.assert_frame_equal(pd.concat([train, test]).sort_values("a", ignore_index=True), frame)
+
+
+@pytest.mark.parametrize(
+    ("argv", "match"),
+    [
+        (["--parts", "1"], "--parts must be two or three positive numbers"),
+        (["--parts", "1,-1"], "--parts must be two or three positive numbers"),
+        (["--parts", "a,b"], "--parts must be two or three positive numbers"),
+        (["--parts", "99,1"], "6 queries are too few for 2 parts of these shares"),
+        (["--folds", "2"], "--folds must be at least 3"),
+        (["--folds", "7"], "6 queries are too few for 7 parts"),
+        (["--seed", "-1"], "--seed must not be negative"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_wrong_options(argv, match, letor, refused):
+    refused("split", letor, letor.with_name("out"), *argv, match=match)
+    assert not letor.with_name("out").exists()
+
+
+def test_wrong_files(letor, refused):
+    out = letor.with_name("out")
+    letor.write_text("1 1:2\n0 1:3\n")
+    refused("split", letor, out, match="there is no qid, and parts are of whole queries")
+    letor.with_name("d.csv").write_text("qid,a\n1,2\n,3\n")
+    refused("split", letor.with_name("d.csv"), out, match="d.csv:3: the cell of column 'qid' is empty")
+    letor.with_name("d.csv").write_text("qid,a\n1,2\n1,3,4\n")
+    refused("split", letor.with_name("d.csv"), out, match="d.csv:3: 3 cells, but line 1 names 2 columns")
+    refused("split", letor.with_name("d.csv"), out, "--qid", "quid", match="there is no column 'quid' for the query id")
