@@ -46,7 +46,8 @@ ALLOWED = {"RankRLS", "RankSVM", "NDCG", "kendall_tau", "one_se", "pair_accuracy
 
 
 def python_words(text):
-    return {found.group() for found in PYTHON.finditer(text)} - ALLOWED
+    found = {match.group() for match in PYTHON.finditer(text)} - ALLOWED
+    return {word for word in found if len(word) == 1 or not word.isupper()}  # FILE, MRR
 
 
 @pytest.fixture
@@ -98,6 +99,39 @@ def test_numbers_that_overflow_are_said_once(files, rows, letor, rankrls, refuse
     notes = rankrls("fit", files / "huge.txt", "-m", files / "m.skops", "--method", "cg").err.splitlines()
     assert sum("numbers overflowed" in note for note in notes) == 1
     assert not any("encountered" in note for note in notes)
+
+
+def test_export_and_explain_too(odd, rankrls, monkeypatch):
+    monkeypatch.chdir(odd)
+    rankrls("fit", "train.txt", "-m", "m.skops", "--quiet")
+    rankrls("fit", "train.txt", "-m", "k.skops", "--quiet", "--kernel", "rbf")
+    (odd / "names.txt").write_text("a\nb\n")
+    for command, match in (
+        ("export m.skops - --format solr --names names.txt", "--names has 2 names; the model has 5 features"),
+        ("export m.skops - --format solr", "Give --names, one a column"),
+        ("export m.skops - --format vespa --phase third", "--phase must be one of"),
+        ("export m.skops - --format json --target 7", "--target must be from 0 to 0; got 7"),
+        ("export k.skops - --format json", "export to ONNX (--format onnx)"),
+        ("explain m.skops train.txt 0 1 --target 7", "--target must be"),
+        ("explain m.skops train.txt 0 1 --names names.txt", "--names"),
+    ):
+        said = rankrls(*command.split())
+        assert said.status == 2
+        assert match in said.err
+        assert not python_words(said.err), said.err
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_name_or_number(odd, rankrls, monkeypatch):
+    """As some editors and shells put before UTF-8."""
+    monkeypatch.chdir(odd)
+    rankrls("fit", "train.txt", "-m", "m.skops", "--quiet")
+    rankrls("predict", "m.skops", "test.txt", "-o", "s.txt")
+    for name, text in (("names.txt", "a\nb\nc\nd\ne\n"), ("s.txt", (odd / "s.txt").read_text())):
+        (odd / name).write_text(text, "utf-8-sig")
+    exported = rankrls("export", "m.skops", "-", "--format", "json", "--names", "names.txt")
+    assert exported.json["features"][0]["name"] == "a"
+    judged = [rankrls("evaluate", *words, "test.txt", "--json").json for words in (("m.skops",), ("--scores", "s.txt"))]
+    assert judged[0]["measures"] == judged[1]["measures"]
 
 
 @pytest.mark.parametrize(

@@ -141,13 +141,8 @@ def _read_table(
     chosen = columns.names("features") if names is None else tuple(names)
     ignore = () if names is not None else columns.names("ignore") or ()
     wanted = Wanted(columns.label, columns.qid, columns.id, chosen, ignore, labels, columns.usual)
-    try:
+    with in_options(hints=_HINTS):
         table = read_table(source, wanted, format, "auto", np.float64)
-    except ImportError as error:
-        raise ValueError(str(error)) from None
-    except ValueError as error:
-        hint = next((hint for words, hint in _HINTS.items() if words in str(error)), None)
-        raise ValueError(f"{error} ({hint}.)" if hint else str(error)) from None
     if n_features is not None and table.n_features != n_features:
         raise ValueError(
             f"{table.path}: {table.n_features} columns are features ({_listed(table.feature_names)}), but {n_features} "
@@ -275,7 +270,7 @@ def shortened(path: str) -> str:
 def read_names(path: Path) -> list[str]:
     """Names of features from a file, one a line."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file in UTF-8; it needs one feature name a line.") from None
     for number, line in enumerate(lines, 1):

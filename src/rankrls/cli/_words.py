@@ -28,6 +28,9 @@ _PHRASES = [
     (r"give k, or a name such as", "give a name such as"),
     (r"choose gain='positive' \(negative counts as 0\) or a callable", "take --convention trec (negative counts as 0)"),
     (r"must be None or ", "must be "),
+    (r"; got None\b", ""),
+    (r"This \w+ is not linear", "This model is not linear"),
+    (r"to ONNX \(to_onnx\)", "to ONNX (--format onnx)"),
     (r"has no depth; got k=(\d+)", r"has no depth; got \1"),
     (r"(Holding out [\w ]*preferences .*Give validation data)\.", r"\1 (--vali-pairs)."),
     (r"lower C\b", "give smaller --Cs"),
@@ -70,8 +73,12 @@ def in_words(text: str, flags: Mapping[str, str] = FLAGS) -> str:
 
 
 @contextmanager
-def in_options(flags: Mapping[str, str] | None = None, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Errors and warnings from inside, with options for parameters.
+def in_options(
+    flags: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
+) -> Iterator[None]:
+    """Errors and warnings from inside, with options for parameters; a package that is not installed is bad input.
 
     Parameters
     ----------
@@ -79,6 +86,8 @@ def in_options(flags: Mapping[str, str] | None = None, names: Mapping[str, str] 
         Parameters beside those of ``FLAGS``, and what they are called here.
     names : mapping of str to str, optional
         Classes, and what they are called here.
+    hints : mapping of str to str, optional
+        What to add to an error that has some words in it.
     """
     known = FLAGS | dict(flags or {})
     classes = dict(names or {})
@@ -96,7 +105,13 @@ def in_options(flags: Mapping[str, str] | None = None, names: Mapping[str, str] 
         except ValueError as error:
             if type(error).__name__ == "LinAlgError":
                 raise ValueError(f"{_TOO_LARGE} ({error})") from error
-            raise ValueError(say(str(error))) from error
+            text = say(str(error))
+            hint = next((hint for words, hint in (hints or {}).items() if words in str(error)), None)
+            raise ValueError(f"{text} ({hint}.)" if hint else text) from error
+        except ImportError as error:
+            if "pip install" not in str(error):
+                raise
+            raise ValueError(str(error)) from error
         finally:
             found = [(str(w.message), w.category) for w in caught]
     for text, category in dict.fromkeys(found):

@@ -12,6 +12,7 @@ import typer
 from rankrls.cli import _options as options
 from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
+from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
@@ -185,9 +186,9 @@ def read_scores(path: Path) -> Any:
     if str(path) != "-" and table_format(path) is not None and not _begins_with_a_number(path):
         return _scores_of_table(path)
     if str(path) == "-":
-        text = sys.stdin.read()
+        text = sys.stdin.read().removeprefix("\ufeff")
     else:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
     lines = text.rstrip().splitlines()
     if not lines:
         raise ValueError(f"{path}: the file holds no scores.")
@@ -206,16 +207,14 @@ def _scores_of_table(path: Path) -> Any:
     """The column "score" of a table, as predict writes it."""
     from rankrls.io import load_table
 
-    try:
+    with in_options():
         return load_table(path, features=["score"], labels="ignored").X[:, 0]
-    except ImportError as error:
-        raise ValueError(str(error)) from None
 
 
 def _begins_with_a_number(path: Path) -> bool:
     """Whether a file is one score a line, whatever its name says."""
     with path.open("rb") as file:
-        return math.isfinite(_number(file.readline(100).decode("utf-8", "replace")))
+        return math.isfinite(_number(file.readline(100).decode("utf-8-sig", "replace")))
 
 
 def _number(text: str) -> float:

@@ -10,6 +10,7 @@ import typer
 from rankrls.cli import _options as options
 from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
+from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
@@ -83,10 +84,8 @@ def command(
     if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
         given = feature_names(table)
     rows = [_row(table, item, ids, query) for item in (first, second) if item is not None]
-    try:
+    with in_options({"feature_names": "--names", "target": "--target"}):
         found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
-    except ValueError as error:
-        raise ValueError(str(error).replace("target=0", "--target 0").replace("target must", "--target must")) from None
     pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
     shown = pair.rows(top or None)
     if as_json:

@@ -11,6 +11,7 @@ import typer
 
 from rankrls.cli import _options as options
 from rankrls.cli._report import Report
+from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.cli._models import StoredModel
@@ -20,6 +21,7 @@ _HINTS = {
     "columns without names": "Here: --names FILE, one name a line",
     "scales by query": "Here: rankrls fit --scale standard-all or minmax-all",
 }
+_FLAGS = {"feature_names": "--names", "target": "--target", "offset": "--offset", "phase": "--phase"}
 FORMATS = ("solr", "elasticsearch", "opensearch", "vespa", "onnx", "json")
 
 Model = Annotated[
@@ -91,14 +93,9 @@ def command(
         arguments["phase"] = phase
     from rankrls import export
 
-    try:
+    with in_options(_FLAGS, hints=_HINTS):
         arguments["offset"] = _offset(offset, stored, report)
         exported = getattr(export, f"to_{format}")(stored.model, name, **arguments)
-    except ImportError as error:
-        raise ValueError(str(error)) from None
-    except ValueError as error:
-        hint = next((hint for words, hint in _HINTS.items() if words in str(error)), None)
-        raise ValueError(f"{error} ({hint}.)" if hint else str(error)) from None
     if output != "-":
         exported.save(output)
     elif isinstance(exported.content, str):
@@ -106,7 +103,7 @@ def command(
     else:
         sys.stdout.buffer.write(exported.content)
     for note in exported.notes:
-        report.note(note)
+        report.note(note.replace("see offset", "see --offset"))
 
 
 def _check_meaning(format: str, given: dict[str, Any], phase: str) -> None:
