@@ -1,7 +1,9 @@
 """Ranking pursuit: the path of P terms against P products of the kernel matrix with a vector; features; growth.
 
 A stage has to look at every column once, which is one such product: the limit. Beside it there are the kernel matrix
-itself, seen through the graph, and the orthogonalisation of each new column, four passes over the columns taken so far.
+itself, seen through the graph, and the orthogonalisation of each new column, two passes over the columns taken so far,
+or four where digits cancel. The matrix is 200 MB: where memory is new to the process, touching it can take longer than
+computing it.
 
 With features as the dictionary the rival is scikit-learn's orthogonal matching pursuit by its Gram matrix, on rows that
 were centred inside their queries and columns of length 1 beforehand, where it takes the same path.

@@ -4,8 +4,9 @@ For scored data ``(Lz)_i = w_i [e_1 (z_i - z_c) + e_2 (z_c - z_q) + e_3 z_q]`` w
 its query (see :mod:`rankrls.graph.scored`). The rows of a query that fits into the cache are read twice, once for its
 scores and means and once for its contribution, but come from memory once. The means of a query that does not fit are
 known beforehand: they are linear, ``z_q = xbar_q'p`` with the mean row ``xbar_q`` of the query, which is kept dense.
-There are few such queries. What rounding leaves between those means and the means of the scores is added afterwards as
-a multiple of the mean row; an offset of the columns would square it otherwise.
+There are few such queries. Each of their rows is added as soon as its score is known. What rounding leaves between
+those means and the means of the scores is added afterwards as a multiple of the mean row; an offset of the columns
+would square it otherwise.
 
 For pairs ``(Lz)_i = sum_j c_ij (z_i - z_j)`` needs all scores first: two passes over the rows and one over the pairs.
 """
@@ -89,6 +90,14 @@ def laplacian_product(
 
 
 @compiled
+def _known_level(score, w, known):  # type: ignore[no-untyped-def]
+    """``(Lz)_i`` of an item whose class has a known mean; the rest of its deviation is kept with the class."""
+    deviation = score - known[0]
+    known[3] += w * deviation
+    return w * (known[1] * deviation + known[2])
+
+
+@compiled
 def _levels(z, task, bounds, query, w, group_weight, query_weight, e1, e2, e3, query_base, slot, known):  # type: ignore[no-untyped-def]
     """Turn the scores z of a task into ``(Lz)_i``; return their weighted sum around the known mean of their query.
 
@@ -99,10 +108,7 @@ def _levels(z, task, bounds, query, w, group_weight, query_weight, e1, e2, e3, q
     rows = np.uint64(task[1]) - first
     if task[4] == _PIECE:
         for r in range(rows):
-            k = np.uint64(slot[first + r])
-            deviation = z[r] - known[k, 0]
-            known[k, 3] += w[first + r] * deviation
-            z[r] = w[first + r] * (known[k, 1] * deviation + known[k, 2])
+            z[r] = _known_level(z[r], w[first + r], known[np.uint64(slot[first + r])])
         return 0.0
     g0, g1 = np.uint64(task[2]), np.uint64(task[3])
     q = np.uint64(query[g0])
@@ -133,6 +139,21 @@ def _levels(z, task, bounds, query, w, group_weight, query_weight, e1, e2, e3, q
 
 
 @compiled
+def _sparse_piece(data, indices, indptr, rows, first, last, p, w, slot, known, out):  # type: ignore[no-untyped-def]
+    """Rows whose classes have known means, one by one: the next comes from memory while this one is added."""
+    one = np.uint64(1)
+    for r in range(np.uint64(first), np.uint64(last)):
+        i = np.uint64(rows[r])
+        lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        score = 0.0
+        for k in range(lo, hi):
+            score += data[k] * p[np.uint64(indices[k])]
+        value = _known_level(score, w[r], known[np.uint64(slot[r])])
+        for k in range(lo, hi):
+            out[np.uint64(indices[k])] += value * data[k]
+
+
+@compiled
 def _sparse_pass(data, indices, indptr, rows, tasks, t0, t1, p, levels, known, left, out):  # type: ignore[no-untyped-def]
     """Tasks t0 to t1 of ``X'L(Xp)``: scores, levels and contribution of each while its rows are in the cache."""
     longest = 0
@@ -141,6 +162,9 @@ def _sparse_pass(data, indices, indptr, rows, tasks, t0, t1, p, levels, known, l
     z = np.empty(longest)
     for t in range(np.uint64(t0), np.uint64(t1)):
         task = tasks[t]
+        if task[4] == _PIECE:
+            _sparse_piece(data, indices, indptr, rows, task[0], task[1], p, levels[2], levels[9], known, out)
+            continue
         sparse_dot(data, indices, indptr, rows, task[0], task[1], p, z)
         left[t] = _levels(z, task, *levels, known)
         sparse_add(data, indices, indptr, rows, task[0], task[1], z, out)
