@@ -1,5 +1,7 @@
 """``rankrls rank``: lists of a model's scores; a run that trec_eval reads in the same order."""
 
+import csv
+
 import numpy as np
 import pytest
 import pytrec_eval
@@ -34,9 +36,12 @@ def test_the_list_is_that_of_the_scores(model, files, rankrls):
         assert [int(line[1]) for line in found] == ranking.positions.tolist()
         assert [float(line[3]) for line in found] == ranking.scores.tolist()
         assert [line[2] for line in found] == [line[4] for line in found]
-    again = rankrls("rank", model, files / "test.txt", "--top", "3", "-o", files / "list.tsv")
+    again = rankrls("rank", model, files / "test.txt", "--top", "3", "-o", files / "list.txt")
     assert again.out == ""
-    assert (files / "list.tsv").read_text() == result.out
+    assert (files / "list.txt").read_text() == result.out
+    assert rankrls("rank", model, files / "test.txt", "--top", "3", "-o", files / "list.csv").status == 0
+    with open(files / "list.csv", newline="") as file:
+        assert [*csv.reader(file)] == [line.split("\t") for line in result.out.splitlines()]
 
 
 def test_a_run_has_the_order_of_trec_eval(files, rankrls):
@@ -78,6 +83,21 @@ def test_ids_and_targets(model, files, rankrls, refused):
     refused("rank", files / "two.skops", files / "plain.txt", "--target", "2", match="--target must be from 0 to 1")
     refused("rank", model, files / "test.txt", "--target", "1", match="--target must be from 0 to 0")
     refused(*two_targets, "--ids", "comment", "--format", "trec", match="row 0 is called 'a long name'")
+    (files / "named.csv").write_text("qid,label,a,b,c,d,e\nmy query,1,1,2,3,4,5\n")
+    refused(
+        "rank",
+        files / "two.skops",
+        files / "named.csv",
+        "--target",
+        "0",
+        "--format",
+        "trec",
+        "-q",
+        match="of query 'my query'",
+    )
+    alone = ("rank", files / "two.skops", files / "plain.txt", "--target", "0", "-o", files / "alone.csv")
+    assert rankrls(*alone).status == 0
+    assert (files / "alone.csv").read_text().splitlines()[0] == "rank,item,score,row"
     refused(*two_targets, "--ids", "docid", match="needs 'docid = NAME'")
     refused(*two_targets, "--top", "0", match="--top must be at least 1")
     refused(*two_targets, "--format", "csv", match="--format must be one of tsv, trec")

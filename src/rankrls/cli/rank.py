@@ -66,7 +66,8 @@ def command(
     """List the items of each query, best first.
 
     Queries come in the file's order. Items of equal scores stand in the file's order, except in a trec run: there as
-    trec_eval orders them, by the score in single precision and then the greater document id first.
+    trec_eval orders them, by the score in single precision and then the greater document id first. With -o a name that
+    ends in .csv, .tsv or .parquet: a table of the same columns.
     """
     report = Report(False, verbose, quiet)
     options.check_choice("--format", format, FORMATS)
@@ -77,6 +78,7 @@ def command(
         raise ValueError(f"--run must be one word; got {run!r}.")
     from rankrls.cli._data import check_target, limited_threads
     from rankrls.cli._models import load_model
+    from rankrls.io._tables import table_format
     from rankrls.ranking import rank_scores
 
     with limited_threads(threads):
@@ -93,6 +95,10 @@ def command(
     names = _names(table, ids)
     if format == "tsv":
         ranking = rank_scores(scores, qid=table.qid, k=top)
+        if table_format(output) is not None:
+            with report.working("writing", f"writing {output}"):
+                _write_table(output, ranking, names)
+            return
         text = _tsv(ranking, names)
     else:
         ranking = rank_scores(_single(scores), qid=table.qid, k=top, docno=names)
@@ -118,14 +124,12 @@ def _names(table: LetorTable | ColumnTable, ids: str) -> list[str]:
 
 
 def _of_target(scores: Any, target: int | None) -> Any:
+    from rankrls.cli._words import in_options
     from rankrls.models._pipelines import check_target
 
-    if scores.ndim == 1 and target in (None, 0):
-        return scores
-    try:
-        return scores.reshape(len(scores), -1)[:, check_target(target, 1 if scores.ndim == 1 else scores.shape[1])]
-    except ValueError as error:
-        raise ValueError(str(error).replace("target=0", "--target 0").replace("target must", "--target must")) from None
+    columns = scores.reshape(len(scores), -1)
+    with in_options({"target": "--target"}):
+        return columns[:, check_target(target, columns.shape[1])]
 
 
 def _single(scores: Any) -> Any:
@@ -144,11 +148,33 @@ def _tsv(ranking: Any, names: list[str]) -> str:
     return "query\trank\titem\tscore\trow\n" + "".join(lines)
 
 
+def _write_table(path: str, ranking: Any, names: list[str]) -> None:
+    """The same columns as a table; without the queries' where there are none."""
+    import numpy as np
+
+    from rankrls.io._table_writer import write_columns
+
+    columns = {
+        "query": ranking.qid,
+        "rank": ranking.positions,
+        "item": np.array(names)[ranking.rows],
+        "score": ranking.scores,
+        "row": ranking.rows,
+    }
+    given = {name: column for name, column in columns.items() if column is not None}
+    try:
+        write_columns(path, [*given], len(ranking), lambda rows: [column[rows] for column in given.values()])
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+
+
 def _trec(ranking: Any, names: list[str], scores: Any, run: str) -> str:
-    queries = ["1"] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
+    queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
     rows = ranking.rows.tolist()
-    for row in rows:
+    for row, query in zip(rows, queries, strict=True):
         if len(names[row].split()) != 1:
             raise ValueError(f"A trec run names documents by one word each; row {row} is called {names[row]!r}.")
+        if len(query.split()) != 1:
+            raise ValueError(f"A trec run names queries by one word each; row {row} is of query {query!r}.")
     columns = zip(queries, ranking.positions.tolist(), rows, scores[ranking.rows].tolist(), strict=True)
     return "".join(f"{q} Q0 {names[row]} {place} {score!r} {run}\n" for q, place, row, score in columns)
