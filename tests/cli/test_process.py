@@ -34,6 +34,9 @@ def test_every_command_has_help_with_an_example(rankrls):
         shown = rankrls(command, "--help")
         assert shown.status == 0
         assert f"Example: rankrls {command} " in " ".join(shown.out.split())
+        assert f"Usage: rankrls {command} [OPTIONS] " in shown.out
+        assert not any(sign in shown.out for sign in ("{", "<path>", "<str>", "list[", "[[", "......")), shown.out
+    assert "..." not in overview.out.partition("Commands:")[2], "a command's first line is too long"
     assert rankrls().out == overview.out
 
 

@@ -204,7 +204,7 @@ def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
 
 
 _GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
-_SEED = MethodOption("random_state", int, "SEED", "of what is drawn at random; 0 by default.", least=0, most=2**32 - 1)
+_SEED = MethodOption("random_state", int, "SEED", "seed of random draws; 0 by default.", least=0, most=2**32 - 1)
 _PATIENCE = MethodOption("patience", int, "N", "stop when nothing better was found for so many steps.", least=1)
 _BASIS = MethodOption(
     "basis",

@@ -71,10 +71,15 @@ Vali = Annotated[
 ]
 Kernel = Annotated[str, typer.Option("--kernel", metavar="NAME[,NAME]", help=f"{', '.join(KERNELS)}; or several.")]
 Gamma = Annotated[
-    str, typer.Option("--gamma", metavar="G[,G]", help="Of rbf, laplacian, polynomial, sigmoid; auto is 1 / features.")
+    str,
+    typer.Option(
+        "--gamma",
+        metavar="G[,G]",
+        help="Factor in all kernels but linear; auto is 1 / features.",
+    ),
 ]
-Degree = Annotated[str, typer.Option("--degree", metavar="D[,D]", help="Of the polynomial kernel.")]
-Coef0 = Annotated[str, typer.Option("--coef0", metavar="C[,C]", help="Of the polynomial and sigmoid kernels.")]
+Degree = Annotated[str, typer.Option("--degree", metavar="D[,D]", help="Degree of the polynomial kernel.")]
+Coef0 = Annotated[str, typer.Option("--coef0", metavar="C[,C]", help="Constant in the polynomial and sigmoid kernels.")]
 Alphas = Annotated[
     str,
     typer.Option(
@@ -87,7 +92,9 @@ Ties = Annotated[
 Balance = Annotated[
     str,
     typer.Option(
-        "--balance", metavar="WORD[,WORD]", help="What counts the same: pairs, examples, queries; or several."
+        "--balance",
+        metavar="WORD[,WORD]",
+        help="What counts the same: pairs, examples, queries; or several.",
     ),
 ]
 RegressionWeight = Annotated[
@@ -148,7 +155,12 @@ Convention = Annotated[
     ),
 ]
 Rule = Annotated[
-    str, typer.Option("--rule", metavar="WORD", help="best, or one_se: the simplest within one standard error of it.")
+    str,
+    typer.Option(
+        "--rule",
+        metavar="WORD",
+        help="Choose the best, or by one_se the simplest within one standard error of it.",
+    ),
 ]
 Folds = Annotated[
     int | None, typer.Option("--cv", metavar="K", help="K folds of whole queries instead of leave-query-out.")
@@ -166,7 +178,7 @@ Everything = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 Threads = Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; by default all processors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what is being done, and how long it took.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; of fit, nothing at all.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; fit prints nothing at all.")]
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:

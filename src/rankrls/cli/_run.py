@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rankrls import __version__
 from rankrls.cli import compare, convert, cv, evaluate, explain, export, fit, info, predict, rank, split
@@ -42,6 +44,17 @@ class Run:
     debug: bool = False
 
 
+class Command(TyperCommand):
+    """A command whose help shows arguments by the names that this package gives them, whatever typer adds to them."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The text of ``--help``."""
+        usage, *rest = super().get_help(ctx).split("\n\n")
+        usage = re.sub(r"\{([^{}]+)\}(?:\.\.\.)?|\[(\[\w+\])\]", r"\1\2", usage)
+        blank = lambda found: " " * len(found.group())  # the texts beside stay in their column
+        return "\n\n".join([usage, *(re.sub(r" <(?:path|str|list\[\w+\])>", blank, part) for part in rest)])
+
+
 def root(
     context: typer.Context,
     debug: Annotated[
@@ -66,7 +79,7 @@ def build() -> typer.Typer:
         root
     )
     for name, module in COMMANDS.items():
-        app.command(name, epilog=module.EXAMPLES)(module.command)
+        app.command(name, epilog=module.EXAMPLES, cls=Command)(module.command)
     return app
 
 

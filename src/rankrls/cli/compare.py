@@ -28,8 +28,8 @@ Baseline = Annotated[
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Also write the report as one self-contained page.")
 ]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Of the page.")]
-Top = Annotated[int, typer.Option("--top", metavar="N", help="Queries that changed most, of each pair.")]
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")]
+Top = Annotated[int, typer.Option("--top", metavar="N", help="How many of the queries that changed most to show.")]
 
 
 @takes_columns
@@ -48,7 +48,7 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Judge several rankings of one file and compare them query by query.
+    """Compare several rankings of one file query by query.
 
     Means with 95 % bootstrap intervals, paired randomisation and Wilcoxon tests adjusted by Holm, queries won and
     lost, and the queries that changed most. A table; with --json an object, with --html a page with charts.

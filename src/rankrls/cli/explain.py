@@ -43,7 +43,9 @@ Names = Annotated[
     Path | None,
     typer.Option("--names", metavar="FILE", help="The features' names, one a line, in column order."),
 ]
-Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
+Target = Annotated[
+    int | None, typer.Option("--target", metavar="K", help="Which target (from 0) of a model of several.")
+]
 
 
 @takes_columns

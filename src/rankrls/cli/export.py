@@ -38,7 +38,7 @@ Names = Annotated[
 ]
 Store = Annotated[str | None, typer.Option("--store", metavar="NAME", help="Solr's feature store.")]
 Phase = Annotated[
-    str, typer.Option("--phase", metavar="WORD", help="Of Vespa: first-phase, second-phase, global-phase.")
+    str, typer.Option("--phase", metavar="WORD", help="Vespa's phase: first-phase, second-phase, global-phase.")
 ]
 Fold = Annotated[
     bool, typer.Option("--fold", help="Fold the scaler into the weights, instead of the engine's normalizers.")
@@ -49,7 +49,9 @@ Offset = Annotated[
         "--offset", metavar="NUMBER|FILE", help="Add to every score; a file of items: as much as makes theirs positive."
     ),
 ]
-Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
+Target = Annotated[
+    int | None, typer.Option("--target", metavar="K", help="Which target (from 0) of a model of several.")
+]
 
 
 def command(
@@ -65,7 +67,7 @@ def command(
     target: Target = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a model for Solr, Elasticsearch, OpenSearch, Vespa or ONNX.
+    """Write a model in the format of a search engine or of ONNX.
 
     The engines' own formats hold linear models, behind scalers that treat every document alike; ONNX holds kernels
     too. What the engine has to know besides goes to standard error.

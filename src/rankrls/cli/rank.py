@@ -41,7 +41,9 @@ Ids = Annotated[
     ),
 ]
 Run = Annotated[str, typer.Option("--run", metavar="NAME", help="The name of the run, the last word of a trec line.")]
-Target = Annotated[int | None, typer.Option("--target", metavar="K", help="Which target, of a model of several.")]
+Target = Annotated[
+    int | None, typer.Option("--target", metavar="K", help="Which target (from 0) of a model of several.")
+]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Where the ranking goes; - is standard output.")
 ]
