@@ -30,7 +30,7 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
     ]
     (files / "zero.txt").write_text("\n".join(lines) + "\n")
     assert rankrls("fit", files / "zero.txt", "--positive", "1", "-m", files / "m.skops").status == 0
-    assert load(files / "m.skops").positive == (1,)
+    assert load(files / "m.skops").positive == {1: 1}
     (files / "p.csv").write_text("\n".join(f"{i},{i + 1}" for i in range(30)) + "\n")
     of_pairs = ("--pairs", files / "p.csv", "--positive", "all")
     assert rankrls("fit", files / "train.txt", *of_pairs, "-m", files / "p.skops").status == 0
@@ -39,9 +39,20 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
     class Named:
         feature_names, path = ("bm25", "7"), "t.csv"
 
-    assert positive_columns(("7", "bm25"), Named()) == (1, 0)
+    assert positive_columns(("7", "bm25"), Named()) == {1: 1, 0: 1}
     with pytest.raises(ValueError, match=r"--positive names feature '1', which t.csv does not have"):
         positive_columns(("1",), Named())
+
+
+def test_all_of_two_features(files, rankrls, rows):
+    """Their numbers, 0 and 1, could be taken for signs."""
+    X, y, qid = rows(1)
+    lines = [f"{label:g} qid:{q} 1:{-row[0]!r} 2:{-row[1]!r}" for row, label, q in zip(X.tolist(), y, qid, strict=True)]
+    (files / "two.txt").write_text("\n".join(lines) + "\n")
+    for text, held in (("1,2", [0, 1]), ("1", [0]), ("2", [1])):
+        assert rankrls("fit", files / "two.txt", "--positive", text, "-m", files / "m.skops").status == 0
+        coef = load(files / "m.skops").coef_
+        assert [j for j in held if coef[j] < 0.0] == []
 
 
 def test_what_is_refused(files, refused):
@@ -49,6 +60,7 @@ def test_what_is_refused(files, refused):
     refused(*fit, "--positive", "6", match="train.txt has the features 1 to 5")
     refused(*fit, "--positive", "0", match="--positive names feature '0'")
     refused(*fit, "--positive", "title", match="--positive names feature 'title'")
+    refused(*fit, "--positive", "2,02", match="--positive names feature '02' twice")
     refused(*fit, "--positive", "1,,2", match="--positive needs a word between commas")
     refused(*fit, "--positive", "all", "--kernel", "rbf", match="--positive is about the weights of features")
     refused(*fit, "--positive", "all", "--method", "cg", match="--positive is an option of --method rankrls")

@@ -110,6 +110,30 @@ def test_refused_forms(given, message):
             model.fit(frame, Y, qid=QID)
 
 
+@pytest.mark.parametrize(
+    ("given", "n"), [([0], 1), ([0, 1], 2), ((1, 0), 2), (range(2), 2), (np.array([0, 1]), 2)], ids=str
+)
+def test_a_list_that_is_numbers_and_signs_at_once_is_refused(given, n):
+    with pytest.raises(ValueError, match=r"may be the numbers of all . features or a sign for each: pass True"):
+        RankRLS(positive=given).fit(X[:, :n], Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("given", "signs"),
+    [
+        ([1.0, 0.0], [1, 0]),
+        ([True, False], [1, 0]),
+        ([1, 1], [1, 1]),
+        ([-1, 0], [-1, 0]),
+        ({1: 1}, [0, 1]),
+        ([1], [0, 1]),
+    ],
+    ids=str,
+)
+def test_what_can_be_read_in_one_way_for_two_features(given, signs):
+    assert constrained_signs(given, 2, None).tolist() == signs
+
+
 def test_names_need_columns_that_have_them():
     with pytest.raises(ValueError, match="names feature 'a', but X has no column names"):
         RankRLS(positive=["a"]).fit(X, Y, qid=QID)

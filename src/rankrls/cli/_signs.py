@@ -14,18 +14,26 @@ def positive_words(text: str) -> bool | tuple[str, ...]:
     return True if text.strip() == "all" else _options.parse_names("--positive", text)
 
 
-def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | tuple[int, ...]:
-    """Columns of a table's X, from names where it has them and from numbers as its file counts.
+def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | dict[int, int]:
+    """Columns of a table's X with their sign, from names where it has them and from numbers as its file counts.
+
+    A mapping, because a list of two numbers for two features may also be read as their signs.
 
     Raises
     ------
     ValueError
-        For a feature that the file does not have.
+        For a feature that the file does not have, and for one that is named twice.
     """
     if isinstance(words, bool):
         return words
     names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
-    return tuple(names[word] if word in names else _numbered(word, table, bool(names)) for word in words)
+    out: dict[int, int] = {}
+    for word in words:
+        column = names[word] if word in names else _numbered(word, table, bool(names))
+        if column in out:
+            raise ValueError(f"--positive names feature {word!r} twice.")
+        out[column] = 1
+    return out
 
 
 def _numbered(word: str, table: Any, has_names: bool) -> int:

@@ -57,6 +57,7 @@ def constrained_signs(positive: Any, n_features: int, names: NDArray[Any] | None
     else:
         given = positive.tolist() if isinstance(positive, np.ndarray) else list(positive)
         if _is_sign_for_each(given, n_features):
+            _check_one_reading(given)
             out = np.array(given, dtype=np.int8)
             return out if out.any() else None
         entries = [(key, 1) for key in given]
@@ -76,6 +77,16 @@ def _is_sign_for_each(given: list[Any], n_features: int) -> bool:
     return len(given) == n_features and all(
         isinstance(v, (Integral, np.bool_, float)) and v in (-1, 0, 1) for v in given
     )
+
+
+def _check_one_reading(given: list[Any]) -> None:
+    """Refuse [0], [0, 1] and [1, 0] for so many features: the numbers of all of them, or their signs."""
+    whole = [v for v in given if isinstance(v, Integral) and not isinstance(v, (bool, np.bool_))]
+    if sorted(whole) == list(range(len(given))):
+        raise ValueError(
+            f"positive={given} may be the numbers of all {len(given)} features or a sign for each: pass True for all, "
+            "or a dict of features to signs."
+        )
 
 
 def _sign(value: Any, key: Any) -> int:

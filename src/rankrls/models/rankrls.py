@@ -72,8 +72,9 @@ class RankRLS(UpdatingRanker):
     positive : bool, sequence or dict, default=False
         Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
         feature numbers, or of names where X has them: these are not negative. A sequence with one of 1 (not negative),
-        -1 (not positive) and 0 (free) for each feature, or a mask; or a dict from numbers or names to such signs. The
-        minimum under the constraints is exact; a weight that a constraint holds is exactly 0.
+        -1 (not positive) and 0 (free) for each feature, or a mask; or a dict from numbers or names to such signs. A
+        list such as [0, 1] for two features, which could be either, is refused. The minimum under the constraints is
+        exact; a weight that a constraint holds is exactly 0.
 
     Attributes
     ----------
