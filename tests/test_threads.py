@@ -100,6 +100,22 @@ def test_blas_is_limited_while_anybody_is_inside():
     assert blas_threads() == before
 
 
+@pytest.mark.parametrize(("rows", "limited"), [(60, True), (9000, False)])
+def test_blas_is_limited_where_a_fit_is_too_small_for_its_threads(rows, limited):
+    """Whoever scores held-out rows is inside the fit: its BLAS shows."""
+    before, seen = blas_threads(), []
+
+    def scoring(y, f):
+        seen.extend(blas_threads())
+        return 0.0
+
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(rows, 100)), rng.normal(size=rows), np.arange(rows) % 3
+    RankRLSCV((1.0,), scoring=scoring).fit(X, y, qid=qid)
+    assert set(seen) == ({1} if limited else set(before))
+    assert blas_threads() == before
+
+
 def test_overlapping_limits_of_several_threads_restore_what_was_there():
     before = blas_threads()
     barrier = threading.Barrier(4)

@@ -22,7 +22,9 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
-__all__ = ["balanced_blocks", "map_threads", "n_threads", "one_blas_thread"]
+__all__ = ["balanced_blocks", "blas_threads_for", "map_threads", "n_threads", "one_blas_thread"]
+
+_WORTH = 1 << 26
 
 _LIMIT_VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -136,3 +138,17 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         limit.leave()
+
+
+@contextmanager
+def blas_threads_for(multiplications: float) -> Iterator[None]:
+    """Inside, BLAS uses one thread if the largest product is smaller than a few milliseconds' work.
+
+    BLAS would wake its threads for it all the same, and when they have nothing left to do they spin for a while: in
+    the way of our own threads, where a fit takes no longer than that.
+    """
+    if multiplications >= _WORTH:
+        yield
+        return
+    with one_blas_thread():
+        yield

@@ -65,6 +65,9 @@ def leave_query_out(
     a query for all alphas together. Dual: O(m^3), then O(u^2 m) a query of u items and alpha. Single-item queries are
     scored like any other.
 
+    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
+    ``basis="pursuit"`` their labels too, so that the result is a little too good then.
+
     An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
 
     References

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._compiled.threads import blas_threads_for
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
@@ -110,7 +111,12 @@ class SelectingRanker(KernelRanker):
             plan: Plan = validation_set(self, measure, data, X_val, y_val, qid_val, kernel=self._some_kernel())
         else:
             plan = self._cv_plan(measure, data)
-        results = Results(measure.greater_is_better, self.rule, self._parameter)
+        with blas_threads_for(_multiplications(data, self._some_kernel())):
+            self._choose(data, plan, grid, Results(measure.greater_is_better, self.rule, self._parameter))
+        return self
+
+    def _choose(self, data: TrainingData, plan: Plan, grid: NDArray[np.float64] | None, results: Results) -> None:
+        """Judge every candidate, and take the best."""
         search = self._begin_search(data.X, data.kept)
         for kernel, choices in self._kernels(data.X):
             shared = self._share(search, kernel, data)
@@ -124,7 +130,6 @@ class SelectingRanker(KernelRanker):
         kernel, problems = results.best_state
         self._adopt(data, kernel, problems, [p.problem.solve(results.best_alpha) for p in problems])
         self._publish(results, plan.description, data)
-        return self
 
     def fit_pairs(
         self,
@@ -268,3 +273,10 @@ def options(value: Any) -> tuple[Any, ...]:
             raise ValueError("A tuple of values to choose from must not be empty.")
         return tuple(value)
     return (value,)
+
+
+def _multiplications(data: TrainingData, kernel: Any) -> float:
+    """Of the largest product that a solver of such data forms, about."""
+    m = float(data.layout.n_rows)
+    n = float(data.X.shape[1]) if isinstance(kernel, str) and kernel == "linear" else m
+    return m * n * min(m, n)
