@@ -115,6 +115,8 @@ def leave_pair_out(
     ``basis="pursuit"`` their labels too, so that the result is a little too good then.
 
     An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
+    Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal, but for an
+    outlier that alone determines a weight; of that a warning is given.
 
     References
     ----------
@@ -156,6 +158,7 @@ def leave_pair_out(
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
     ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
+    model._warn_of_lost_features(problem, data.X, None if auto else grid * factor, pairs_held_out=True)
     if auto:
         grid = auto_alphas(problem.extreme_values() if isinstance(problem, DualProblem) else problem.values)
     ridge = grid * factor

@@ -15,6 +15,7 @@ from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel, KernelColumns
 from rankrls.metrics import disagreement_error
 from rankrls.models._problems import FittedProblem, feature_weights, is_in_features
+from rankrls.models._spreads import warn_of_lost_features
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
 from rankrls.ranking import rank_positions
 from rankrls.solvers.rows import row_products, row_slices
@@ -155,6 +156,11 @@ class KernelRanker(Ranker):
     def _constrained(self) -> bool:
         """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
         return False
+
+    def _warn_of_lost_features(self, problem: Any, X: Any, alphas: Any, *, pairs_held_out: bool = False) -> None:
+        if self._kernel_in_use() == "linear":
+            names = getattr(self, "feature_names_in_", None)
+            warn_of_lost_features(problem, X, alphas, names, pairs_held_out=pairs_held_out)
 
     def _forget_fit(self) -> None:
         for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_graph_parameters"):

@@ -173,7 +173,7 @@ def make_problem(
         matrix = kernel(X) if K is None else K
         return KrylovProblem(matrix, graph, target, in_features=False)  # type: ignore[return-value]
     if is_primal(kernel, X, graph.n_rows, solver):
-        return PrimalProblem(X, graph, target)
+        return PrimalProblem(X, graph, target, own_units=True)
     many = graph.n_rows > graph.n_items
     if kernel.is_linear and not many:
         return DualProblem.from_features(X, graph, target)

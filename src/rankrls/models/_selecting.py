@@ -18,7 +18,7 @@ from rankrls.models._pair_selection import pair_blocks, pair_curve
 from rankrls.models._pairs import pair_graph
 from rankrls.models._problems import Candidate, FittedProblem, scored_graphs
 from rankrls.models._results import Results
-from rankrls.models._selection import Plan, plan_selection, validation_set
+from rankrls.models._selection import LeavePairOut, Plan, plan_selection, validation_set
 from rankrls.models._validation import (
     TrainingData,
     check_alphas,
@@ -74,9 +74,9 @@ class SelectingRanker(KernelRanker):
         """Folds of preferences; None leaves out each in its turn."""
         return self.cv
 
-    def _automatic_grid(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Alphas, descending, for a problem with these eigenvalues."""
-        return auto_alphas(values)
+    def _automatic_grid(self, values: NDArray[np.float64], problems: list[Any]) -> NDArray[np.float64]:
+        """Alphas, descending, for problems with these eigenvalues."""
+        return auto_alphas(values, least=min(getattr(p, "least_scale", np.inf) for p in problems))
 
     def fit(
         self,
@@ -123,12 +123,18 @@ class SelectingRanker(KernelRanker):
             for ties, balance in product(options(self.ties), options(self.balance)):
                 candidate = self._candidate(shared, kernel, ties, balance, data)
                 problems = self._problems(shared, candidate, data)
-                alphas = grid if grid is not None else self._automatic_grid(plan.spectrum_ends(problems))
+                alphas = (
+                    grid
+                    if grid is not None
+                    else self._automatic_grid(plan.spectrum_ends(problems), [p.problem for p in problems])
+                )
                 curve = plan.curve(data, candidate, problems, alphas)
                 results.add({**choices, "ties": ties, "balance": balance}, alphas, curve, (kernel, problems))
         self._forget_fit()
         kernel, problems = results.best_state
         self._adopt(data, kernel, problems, [p.problem.solve(results.best_alpha) for p in problems])
+        by_pairs = isinstance(plan, LeavePairOut)
+        self._warn_of_lost_features(problems[0].problem, data.X, grid, pairs_held_out=by_pairs)
         self._publish(results, plan.description, data)
 
     def fit_pairs(
@@ -172,13 +178,14 @@ class SelectingRanker(KernelRanker):
         search = self._begin_search(X, None)
         for kernel, choices in self._kernels(X):
             problem = self._pair_problem(search, kernel, X, graph)
-            alphas = grid if grid is not None else self._automatic_grid(problem.values)
+            alphas = grid if grid is not None else self._automatic_grid(problem.values, [problem])
             differences = problem.holdout(blocks, alphas)[:, :, 0]
             curve = pair_curve(graph, blocks, differences, measure.greater_is_better)
             results.add(choices, alphas, curve, (kernel, problem))
         self._forget_fit()
         kernel, problem = results.best_state
         self._adopt_pairs(X, kernel, problem, graph, problem.solve(results.best_alpha))
+        self._warn_of_lost_features(problem, X, grid)
         self._publish(results, description, None)
         return self
 

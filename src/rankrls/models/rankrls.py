@@ -27,6 +27,7 @@ from rankrls.models._validation import (
 from rankrls.solvers.krylov import Status
 from rankrls.solvers.krylov_problem import KrylovProblem
 from rankrls.solvers.normal_equations import NormalEquations
+from rankrls.solvers.primal import solve_equations
 from rankrls.solvers.signed import solve_signed
 
 __all__ = ["RankRLS"]
@@ -180,6 +181,7 @@ class RankRLS(UpdatingRanker):
         self._adopt(data, candidate.kernel, problems, [p.problem.solve(alpha) for p in problems])
         self.alpha_ = alpha
         _warn_unless_converged(problems)
+        self._warn_of_lost_features(problems[0].problem, data.X, np.array([alpha]))
         self._remember(data, problems)
         return self
 
@@ -214,6 +216,7 @@ class RankRLS(UpdatingRanker):
         self._adopt_pairs(X, self._resolved_kernel(X), problem, graph, problem.solve(alpha))
         self.alpha_ = alpha
         _warn_unless_converged([FittedProblem(problem, slice(0, 1))])
+        self._warn_of_lost_features(problem, X, np.array([alpha]))
         return self
 
     def _check_updatable(self) -> None:
@@ -245,7 +248,7 @@ class RankRLS(UpdatingRanker):
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
         signs = self._signs(X)
         if signs is None:
-            return super()._solve_batch(equations, alpha, size, X)
+            return solve_equations(equations, alpha, size, own_units=True)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
     def _check_parameters(self) -> float:

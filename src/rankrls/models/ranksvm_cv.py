@@ -143,7 +143,7 @@ class RankSVMCV(HingeRanker, SelectingRanker):
             raise ValueError(f"Cs must be 'auto' or a sequence of at least one number; got {self.Cs!r}.")
         return np.asarray(0.5 / np.sort([check_C(C) for C in self.Cs]))
 
-    def _automatic_grid(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _automatic_grid(self, values: NDArray[np.float64], problems: list[Any]) -> NDArray[np.float64]:
         top = float(values.max(initial=0.0))
         if not top > 0.0:
             return np.ones(1)

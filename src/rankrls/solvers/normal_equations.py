@@ -24,13 +24,17 @@ _SPARSE_BELOW = 0.1
 _PANEL = 512
 _PANEL_BYTES = 128 << 20
 _MANY_PAIRS = 2
+_SUBTRACTED = 1e-12
+_CANCELLED = 1e-13
+"""What is left of a feature when its part that no edge sees was squared and taken off: less than this is rounding."""
 
 
 @dataclass(frozen=True)
 class NormalEquations:
     """``gram = X'LX`` (n, n), ``rhs = X'L Y`` (n, targets), ``energy = y'Ly`` of each target.
 
-    They add up over queries: adding or subtracting a batch of whole queries is exact up to rounding.
+    They add up over queries: adding or subtracting a batch of whole queries is exact up to rounding. A feature of which
+    subtracting leaves nothing but rounding is set to zero.
     """
 
     gram: NDArray[np.float64]
@@ -41,7 +45,9 @@ class NormalEquations:
         return NormalEquations(self.gram + other.gram, self.rhs + other.rhs, self.energy + other.energy)
 
     def __sub__(self, other: NormalEquations) -> NormalEquations:
-        return NormalEquations(self.gram - other.gram, self.rhs - other.rhs, self.energy - other.energy)
+        noise = _SUBTRACTED * self.gram.diagonal()
+        gram, rhs = _cleared(self.gram - other.gram, self.rhs - other.rhs, noise)
+        return NormalEquations(gram, rhs, self.energy - other.energy)
 
     def whitened(self, T: NDArray[np.float64] | None) -> NormalEquations:
         """Those of the features ``X T``; these where T is None. O(n^3)."""
@@ -69,16 +75,23 @@ def normal_equations(rows: ScoredRows | PairRows | ColumnRows, target: NDArray[n
     it, because centring would fill them.
     """
     energy = np.einsum("ij,ij->j", target, target)
+    gram, rhs = _gram_and_rhs(rows, target)
+    if isinstance(rows, ScoredRows):
+        gram, rhs = _cleared(gram, rhs, rows.centring_noise())
+    return NormalEquations(gram, rhs, energy)
+
+
+def _gram_and_rhs(
+    rows: ScoredRows | PairRows | ColumnRows, target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     X: Any = rows.X
     if isinstance(rows, ColumnRows):
-        gram, rhs = _column_equations(rows, target)
-    elif sparse.issparse(X) and X.nnz < _SPARSE_BELOW * X.shape[0] * X.shape[1]:
-        gram, rhs = _sparse_equations(X, rows, target)
-    elif isinstance(rows, PairRows) and rows.n_rows > _MANY_PAIRS * X.shape[0] and not sparse.issparse(X):
-        gram, rhs = _many_pairs(X, rows.graph, target)
-    else:
-        gram, rhs = rows_gram(rows, slice(0, rows.n_rows), target)
-    return NormalEquations(gram, rhs, energy)
+        return _column_equations(rows, target)
+    if sparse.issparse(X) and X.nnz < _SPARSE_BELOW * X.shape[0] * X.shape[1]:
+        return _sparse_equations(X, rows, target)
+    if isinstance(rows, PairRows) and rows.n_rows > _MANY_PAIRS * X.shape[0] and not sparse.issparse(X):
+        return _many_pairs(X, rows.graph, target)
+    return rows_gram(rows, slice(0, rows.n_rows), target)
 
 
 def rows_gram(
@@ -156,10 +169,11 @@ def _sparse_equations(
     q = graph.group_query
     diagonal = graph.weights * e1[graph.row_group]
     gram = (X.T @ (sparse.diags_array(diagonal) @ X)).toarray()
+    raw = gram.diagonal().copy()
     gram += _weighted_gram(rows.group_means, ((e2 if graph.ties == "exclude" else e3)[q] - e1) * graph.group_weight)
     if graph.ties == "exclude":
         gram += _weighted_gram(rows.query_means, (e3 - e2) * graph.query_weight)
-    return 0.5 * (gram + gram.T), np.asarray(X.T @ (graph.F.T @ target))
+    return _cleared(0.5 * (gram + gram.T), np.asarray(X.T @ (graph.F.T @ target)), _CANCELLED * raw)
 
 
 def _weighted_gram(M: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -174,6 +188,7 @@ def _many_pairs(
     m, n = X.shape
     combined = graph.matrix.T @ target
     gram, rhs = np.zeros((n, n)), np.zeros((n, target.shape[1]))
+    raw, degrees = np.zeros(n), L.diagonal()
     if isinstance(X, BasisColumns):
         # Every panel costs another evaluation of all columns: as few panels as memory allows.
         pieces, width = list(row_slices(0, m, X.block_rows)), max(64, _PANEL_BYTES // (8 * m))
@@ -191,6 +206,17 @@ def _many_pairs(
         LX = L @ panel[:, : columns.stop - columns.start]
         for piece in pieces:
             gram[:, columns] += (block(piece) - centre).T @ LX[piece]
+        raw[columns] = degrees @ panel[:, : columns.stop - columns.start] ** 2
     for piece in pieces:
         rhs += (block(piece) - centre).T @ combined[piece]
-    return 0.5 * (gram + gram.T), rhs
+    return _cleared(0.5 * (gram + gram.T), rhs, _CANCELLED * raw)
+
+
+def _cleared(
+    gram: NDArray[np.float64], rhs: NDArray[np.float64], noise: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Without the features of which there is nothing but rounding, however small it is beside others."""
+    gone = gram.diagonal() <= noise
+    if gone.any():
+        gram[gone], gram[:, gone], rhs[gone] = 0.0, 0.0, 0.0
+    return gram, rhs

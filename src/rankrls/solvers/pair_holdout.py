@@ -38,6 +38,7 @@ from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_slices
 
 __all__ = [
+    "LEVERAGE",
     "PairConcordance",
     "held_out_differences",
     "leave_pair_out_concordance",
@@ -48,6 +49,8 @@ __all__ = [
 
 _ROWS = 128
 _ALONE = 1500
+LEVERAGE = 1.0 - 1e-6
+"""Two items that lend each other less than this leave the model determined without them, whatever alpha is."""
 
 Problem = PrimalProblem | DualProblem
 
@@ -299,17 +302,28 @@ class _Plan:
 
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
-        ridge = holdout_alphas(ridge, self.problem.spectrum_bound())
+        resolved = holdout_alphas(ridge, self.problem.spectrum_bound())
         if isinstance(self.problem, DualProblem):
             out = []
-            for smoother in _inverse_smoothers(self.problem, ridge, self):  # an inverse has the threads to itself
+            for smoother in _inverse_smoothers(self.problem, resolved, self):  # an inverse has the threads to itself
                 with one_blas_thread():
                     out.append(function(_Left.of(self, smoother)))
             return out
-        make = _spectral_smoother(self.problem, self)
+        spectral = _spectral_smoother(self.problem, self)
+
+        def make(given: float, raised: float) -> _Smoother:
+            smoother = spectral(given if self.problem.graded else raised)  # type: ignore[union-attr]
+            if given < raised and np.sort(smoother.diagonal + self.intercept**2)[-2:].sum() > LEVERAGE:
+                return spectral(raised)
+            return smoother
+
         with one_blas_thread():
             threads = None if self.m < _ALONE else 1
-            return map_threads(lambda alpha: function(_Left.of(self, make(float(alpha)))), ridge, threads=threads)
+            return map_threads(
+                lambda k: function(_Left.of(self, make(float(ridge[k]), float(resolved[k])))),
+                range(len(ridge)),
+                threads=threads,
+            )
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.solvers.graded import graded_spectrum, is_graded, resolve_tiny_alphas
 from rankrls.solvers.holdout import holdout_scores
 from rankrls.solvers.normal_equations import NormalEquations, normal_equations
 from rankrls.solvers.rows import rows_for
-from rankrls.solvers.spectrum import Spectrum, solve_one, spectrum
+from rankrls.solvers.spectrum import Spectrum, is_clear, solve_one, spectrum
 
 __all__ = ["PrimalProblem", "solve_equations"]
 
 
-def solve_equations(equations: NormalEquations, alpha: float, size: int) -> NDArray[np.float64]:
-    """Coefficients (n, targets) of one alpha. O(n^3)."""
+def solve_equations(
+    equations: NormalEquations, alpha: float, size: int, *, own_units: bool = False
+) -> NDArray[np.float64]:
+    """Coefficients (n, targets) of one alpha. O(n^3). ``own_units`` as in :class:`PrimalProblem`."""
+    if own_units and not is_clear(equations.gram, alpha) and is_graded(equations.gram, size):
+        return graded_spectrum(equations.gram, size).apply_inverse(np.array([alpha]), equations.rhs)[0]
     return solve_one(equations.gram, equations.rhs, alpha, size)
 
 
@@ -34,6 +39,9 @@ class PrimalProblem:
     whitening : ndarray of shape (n, rank), optional
         ``T`` with ``T'PT = I``: the penalty is then ``alpha w'Pw`` and ``w = T v`` is sought. The normal equations are
         whitened, ``T'X'LXT``, not the rows: cheaper by ``m n^2``, and as exact as P is well conditioned.
+    own_units : bool
+        Whether each column of X may be in units of its own, as features are: a column is then not lost beside
+        another one whose spread is millions of times as large (:func:`rankrls.solvers.graded.graded_spectrum`).
 
     Notes
     -----
@@ -47,6 +55,7 @@ class PrimalProblem:
         target: NDArray[np.float64],
         *,
         whitening: NDArray[np.float64] | None = None,
+        own_units: bool = False,
     ) -> None:
         self.rows = rows_for(X, graph)
         self.graph = graph
@@ -54,10 +63,17 @@ class PrimalProblem:
         self.whitening = whitening
         self.equations = normal_equations(self.rows, target).whitened(whitening)
         self.size = max(self.rows.n_rows, self.rows.n_features)
+        self.graded = own_units and whitening is None and is_graded(self.equations.gram, self.size)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        return spectrum(self.equations.gram, self.size)
+        return (graded_spectrum if self.graded else spectrum)(self.equations.gram, self.size)
+
+    @property
+    def least_scale(self) -> float:
+        """The smallest feature's own eigenvalue, where features differ so much that a grid of alphas should mind it."""
+        diagonal = self.equations.gram.diagonal()
+        return float(diagonal[diagonal > 0.0].min()) if self.graded else float(np.inf)
 
     def spectrum_bound(self) -> float:
         """The largest eigenvalue."""
@@ -71,7 +87,7 @@ class PrimalProblem:
         """Coefficients of one alpha, (n, targets)."""
         if "spectrum" in self.__dict__:
             return self.path(np.array([alpha]))[0]
-        return self.unwhitened(solve_equations(self.equations, alpha, self.size))
+        return self.unwhitened(solve_equations(self.equations, alpha, self.size, own_units=self.graded))
 
     def path(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of every alpha, (alphas, n, targets)."""
@@ -81,7 +97,10 @@ class PrimalProblem:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
         s = self.spectrum
         right = s.vectors.T @ self.equations.rhs
-        return holdout_scores(self.rows, s, self.directions, right, self.target, blocks, alphas)
+        out = holdout_scores(self.rows, s, self.directions, right, self.target, blocks, alphas)
+        if self.graded:
+            resolve_tiny_alphas(self.rows, s, right, self.target, blocks, alphas, out)
+        return out
 
     @property
     def directions(self) -> NDArray[np.float64]:

@@ -156,6 +156,15 @@ class ScoredRows:
             self._rest += np.sqrt(e2)[q, None] * (means - over[q])
         self._root_weight = np.sqrt(graph.weights)
 
+    def centring_noise(self) -> NDArray[np.float64]:
+        """What rounding of the means can leave of a constant column in the diagonal of ``X'LX``, (n,)."""
+        graph = self.graph
+        e1, e2, e3 = graph.eigenvalues
+        largest = np.maximum(np.maximum(e2, e3)[graph.layout.codes], e1[graph.row_group])
+        offset = np.abs(self.query_means).max(axis=0, initial=0.0)
+        noise = 8.0 * float(np.finfo(np.float64).eps) * offset
+        return np.asarray(noise**2 * float(graph.weights @ largest) * (not self._regresses))
+
     def pieces(self, which: Rows) -> list[Rows]:
         return slices_of(which)
 

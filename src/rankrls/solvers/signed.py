@@ -258,7 +258,7 @@ class SignedProblem(PrimalProblem):
     def __init__(
         self, X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64], signs: NDArray[np.int8]
     ) -> None:
-        super().__init__(X, graph, target)
+        super().__init__(X, graph, target, own_units=True)
         self.signs = signs
 
     def solve(self, alpha: float) -> NDArray[np.float64]:
@@ -274,7 +274,9 @@ class SignedProblem(PrimalProblem):
         a query; the constrained problem is solved on what is left, from the zeros of the full one: exact.
         O(u n^2 + alphas n^3) for a block of u rows.
         """
-        alphas = holdout_alphas(alphas, self.spectrum_bound())
+        resolved = holdout_alphas(alphas, self.spectrum_bound())
+        if not self.graded:
+            alphas = resolved
         _, start = solve_signed(self.equations, alphas, self.signs)
         columns = len(alphas) * self.target.shape[1]
         out = np.full((self.rows.n_rows, columns), np.nan)
@@ -296,8 +298,4 @@ class SignedProblem(PrimalProblem):
         """The normal equations of all other rows."""
         own = self.target[row_numbers(block)]
         gram, rhs = rows_gram(self.rows, block, self.target, threads=1)
-        left = self.equations - NormalEquations(gram, rhs, np.einsum("ij,ij->j", own, own))
-        # A feature that varies inside the block only leaves rounding behind.
-        gone = left.gram.diagonal() <= self.size * np.finfo(np.float64).eps * self.equations.gram.diagonal()
-        left.gram[gone], left.gram[:, gone], left.rhs[gone] = 0.0, 0.0, 0.0
-        return left
+        return self.equations - NormalEquations(gram, rhs, np.einsum("ij,ij->j", own, own))

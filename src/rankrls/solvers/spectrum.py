@@ -96,16 +96,21 @@ def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite
     return Spectrum(values, vectors, cutoff)
 
 
-def auto_alphas(values: NDArray[np.float64], n_alphas: int = 21) -> NDArray[np.float64]:
+def auto_alphas(values: NDArray[np.float64], n_alphas: int = 21, *, least: float = np.inf) -> NDArray[np.float64]:
     """A geometric grid of regularization values relative to the spectrum, descending.
 
     From ten times the largest eigenvalue, where the model is a constant direction, down by ten decades to where only
-    directions of negligible energy are still damped; above the most negative eigenvalue of an indefinite kernel.
+    directions of negligible energy are still damped; above the most negative eigenvalue of an indefinite kernel. Where
+    a feature's own eigenvalue ``least`` is smaller still, down to where that feature is free too, in equal steps.
     """
     top = float(values.max(initial=0.0))
     if not top > 0.0:
         return np.ones(1)
     lowest = max(1e-9 * top, -2.0 * float(values.min(initial=0.0)))
+    if 0.0 < least < lowest:
+        further = 1e-3 * least
+        n_alphas = round((n_alphas - 1) * float(np.log(10.0 * top / further) / np.log(10.0 * top / lowest))) + 1
+        lowest = further
     return np.asarray(np.geomspace(10.0 * top, lowest, n_alphas))
 
 

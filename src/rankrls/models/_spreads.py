@@ -1,0 +1,88 @@
+"""Features of very different spread, where a solver cannot keep them apart: say so."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls.graph import ScoredGraph
+from rankrls.models._problems import Problem
+from rankrls.solvers.dual import DualProblem
+from rankrls.solvers.graded import MOST_GRADED
+from rankrls.solvers.holdout import holdout_alphas
+from rankrls.solvers.pair_holdout import LEVERAGE
+from rankrls.solvers.primal import PrimalProblem
+from rankrls.solvers.rows import ScoredRows, factor_rows
+
+__all__ = ["warn_of_lost_features"]
+
+_CLEAR = 100.0
+
+
+def warn_of_lost_features(
+    problem: Problem, X: Any, alphas: NDArray[np.float64] | None, names: Any, *, pairs_held_out: bool = False
+) -> None:
+    """Warn where a feature should count, by its spread and alpha, but rounding of another one hides it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a linear kernel. The primal of up to 300 features loses none, except to an outlier when pairs are held out.
+    X : dense, shape (m, n)
+        Nothing is said of sparse features, which are centred elsewhere.
+    alphas : ndarray, or None for a grid that is chosen by the spectrum
+    names : ndarray of str, or None
+    pairs_held_out : bool
+        Whether scores came from pairs held out, under alphas of at least 1e-10 of the largest eigenvalue.
+
+    Notes
+    -----
+    O(m n). A feature counts where its part of the diagonal of ``X'LX`` is larger than the smallest alpha.
+    """
+    primal = isinstance(problem, PrimalProblem)
+    exact = primal and X.shape[1] <= MOST_GRADED
+    known = type(problem) is PrimalProblem or isinstance(problem, DualProblem)
+    if sparse.issparse(X) or not known or (exact and not pairs_held_out):
+        return
+    graph = problem.graph
+    rows = factor_rows(X, graph)
+    energy = np.zeros(rows.n_features)
+    for piece in rows.pieces(slice(0, rows.n_rows)):
+        energy += (rows.factor(piece) ** 2).sum(axis=0)
+    if isinstance(rows, ScoredRows):
+        energy[energy <= rows.centring_noise()] = 0.0
+    most, largest = float(energy.max(initial=0.0)), int(np.argmax(energy))
+    least = 0.0 if alphas is None else float(alphas.min())
+    noise = _CLEAR * float(np.finfo(np.float64).eps) * max(X.shape) * most
+    if pairs_held_out:
+        noise = max(noise, float(holdout_alphas(np.array([max(least, 1e-300)]), most)[0]))
+    lost = np.flatnonzero((energy < noise) & (energy > least))
+    if not len(lost) or (isinstance(graph, ScoredGraph) and exact and not _stands_alone(X[:, largest], graph)):
+        return
+    smallest = int(lost[np.argmin(energy[lost])])
+    ratio = float(np.sqrt(most / energy[smallest]))
+    others = f" ({len(lost)} features are as small)" if len(lost) > 1 else ""
+    remedy = " or take solver='primal'" if not primal and X.shape[1] <= MOST_GRADED and not pairs_held_out else ""
+    warnings.warn(
+        f"Feature {_called(largest, names)} has {ratio:.1g} times the spread of feature {_called(smallest, names)}"
+        f"{others}: rounding of the large one hides what the small one says. Scale the features, as StandardScaler "
+        f"does{remedy}.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _stands_alone(column: NDArray[np.floating], graph: ScoredGraph) -> bool:
+    """Whether two items alone determine a feature's weight, so that alpha was raised for pairs."""
+    rows = factor_rows(column[:, None], graph)
+    squares = np.concatenate([rows.factor(piece)[:, 0] ** 2 for piece in rows.pieces(slice(0, rows.n_rows))])
+    leverage = squares / squares.sum() + graph.weights / graph.query_weight[graph.layout.codes]
+    return bool(np.sort(leverage)[-2:].sum() > LEVERAGE)
+
+
+def _called(j: int, names: Any) -> str:
+    return f"{j}" if names is None else f"{j} ({names[j]!r})"
