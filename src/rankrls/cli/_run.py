@@ -147,7 +147,9 @@ def _say(message: str, status: int) -> int:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """A message without line ends, and with a name for what a terminal might obey: a file can hold anything."""
+    line = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
 
 
 def _interrupted() -> int:
