@@ -16,9 +16,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_p
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import rankrls
 from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import disagreement_error
-from rankrls.preprocessing import QueryMinMaxScaler
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
 
 X, Y, QID = ranking_data(70, queries=12)
@@ -231,6 +232,49 @@ def test_frames_of_pairs_validation_data_and_updates(library):
         model.partial_fit(frame(X[~rest], NAMES[::-1]), Y[~rest], qid=QID[~rest])
     model.partial_fit(frame(X[~rest], NAMES), Y[~rest], qid=QID[~rest])
     np.testing.assert_allclose(model.coef_, RankRLS().fit(X, Y, qid=QID).coef_, atol=1e-12)
+
+
+ALL = {
+    "RankRLS": lambda: rankrls.RankRLS(),
+    "RankRLSCV": lambda: rankrls.RankRLSCV((0.1, 1.0)),
+    "CGRankRLS": lambda: rankrls.CGRankRLS((1.0,), selection="tikhonov"),
+    "SparseRankRLS": lambda: rankrls.SparseRankRLS(n_basis=5, kernel="rbf"),
+    "SparseRankRLSCV": lambda: rankrls.SparseRankRLSCV((0.1, 1.0), n_basis=5, kernel="rbf"),
+    "RankingPursuit": lambda: rankrls.RankingPursuit(3),
+    "RankingPursuitCV": lambda: rankrls.RankingPursuitCV(3, cv=2),
+    "CoRankingPursuit": lambda: rankrls.CoRankingPursuit(3, views=([0, 1], [2, 3])),
+    "TransductiveRankRLS": lambda: rankrls.TransductiveRankRLS(),
+    "RankSVM": lambda: rankrls.RankSVM(),
+    "RankSVMCV": lambda: rankrls.RankSVMCV((0.1, 1.0), cv=2),
+    "RankBoost": lambda: rankrls.RankBoost(5),
+    "QueryStandardScaler": lambda: QueryStandardScaler(),
+    "QueryMinMaxScaler": lambda: QueryMinMaxScaler(),
+}
+
+
+def test_no_estimator_is_left_out():
+    assert {name for name in rankrls.__all__ if name[0].isupper()} == {n for n in ALL if not n.startswith("Query")}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("name", ALL)
+def test_every_estimator_checks_the_names_of_every_kind_of_frame(name, library):
+    """y and qid are columns of the same library; the frame's columns are looked at by name, not only counted."""
+    frame, column = FRAMES[library], COLUMNS[library]
+    model, plain = ALL[name](), ALL[name]()
+    qid = column(QID.tolist())
+    model.fit(frame(X, NAMES), column(Y.tolist()), qid=qid)
+    plain.fit(X, Y, qid=QID)
+    assert list(model.feature_names_in_) == NAMES
+    if name.startswith("Query"):
+        np.testing.assert_array_equal(model.transform(frame(X, NAMES), qid=qid), plain.transform(X, qid=QID))
+        call = lambda names: model.transform(frame(X, names), qid=qid)
+    else:
+        np.testing.assert_array_equal(model.predict(frame(X, NAMES)), plain.predict(X))
+        call = lambda names: model.predict(frame(X, names))
+    for wrong in (NAMES[::-1], [*NAMES[:3], "years"]):
+        with pytest.raises(ValueError, match="feature names should match"):
+            call(wrong)
 
 
 def test_sparse_frames_of_pandas():
