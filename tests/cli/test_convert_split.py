@@ -78,6 +78,14 @@ def test_what_a_format_cannot_hold(letor, rankrls, refused):
     assert letor.with_name("c.csv").read_text() == "label,qid,f1\n1,1,2\n0,1,3\n"
 
 
+def test_numbers_of_features_stay(letor, rankrls):
+    letor.write_text("1 qid:1 0:2 1:5\n0 qid:1 0:1 1:3\n")
+    rankrls("convert", letor, letor.with_name("again.txt.gz"))
+    assert gzip.decompress(letor.with_name("again.txt.gz").read_bytes()) == letor.read_bytes()
+    rankrls("convert", letor, letor.with_name("t.csv"))
+    assert load_table(letor.with_name("t.csv")).feature_names == ("f0", "f1")
+
+
 def parts_of(folder, ending, names=("train", "vali", "test")):
     return {name: (folder / f"{name}.{ending}").read_text().splitlines() for name in names}
 

@@ -405,6 +405,10 @@ class TestWriting:
         assert [str(q).rstrip(" \t\n\v\f") for q in table.qid] == [q.rstrip(" \t\n\v\f") for q in qid]
         assert table.ids.tolist() == [*range(len(rows))]
 
+    def test_the_sign_of_zero(self, tmp_path):
+        save_table(tmp_path / "t.csv", [[-0.0, 0.0]], [1])
+        assert np.signbit(load_table(tmp_path / "t.csv").X).tolist() == [[True, False]]
+
     def test_sparse_and_many_blocks(self, tmp_path, monkeypatch):
         from scipy import sparse
 
