@@ -169,7 +169,7 @@ def test_what_is_refused():
     found = explain(linear, X, qid=QID)
     for call, match in (
         (lambda: explain(rbf, X, qid=QID), "This RankRLS is not linear .its kernel is 'rbf'.*kernel='linear'"),
-        (lambda: explain(RankBoost(3).fit(X, Y, qid=QID), X, qid=QID), "RankBoost is not linear"),
+        (lambda: explain(RankBoost(3).fit(X, Y, qid=QID), X, qid=QID), "RankBoost is not linear .* to add up.$"),
         (lambda: explain(linear, X), "fitted with qid, but explain was called without"),
         (lambda: explain(two, X, qid=QID), "say which: target=0 to 1"),
         (lambda: explain(linear, X, qid=QID, feature_names=["a"]), "feature_names has 1 names; the model takes 4"),
@@ -179,6 +179,7 @@ def test_what_is_refused():
         (lambda: found.pair(3, 3), "compared with itself"),
         (lambda: found.pair(0, 40), "A row must be a number from 0 to 39; got 40"),
         (lambda: found.pair(-1, 2), "got -1"),
+        (lambda: found.item(0).table(-1), "top must be a whole number of at least 0, or None for all; got -1"),
     ):
         with pytest.raises(ValueError, match=match):
             call()

@@ -7,9 +7,10 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.pipeline import make_pipeline
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, graph_id, kernel_matrix, laplacian, ranking_data
 
-from rankrls import RankRLS, RankRLSCV, SparseRankRLS
+from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS
 from rankrls.inspection import pair_posterior, posterior
 
 X, Y, QID = ranking_data(3, queries=9, longest=9, n=4)
@@ -258,6 +259,12 @@ def test_objects_with_a_kernel_of_their_own():
         np.testing.assert_allclose(got, other, rtol=1e-8)
 
 
+def test_its_text_is_what_it_found():
+    found = repr(posterior(RankRLS(), X, Y, qid=QID))
+    assert found.startswith("Posterior(alpha=1.0, noise_variance=")
+    assert "_problem" not in found and "array" not in found and " at 0x" not in found  # noqa: PT018
+
+
 def test_what_is_refused():
     good = posterior(RankRLS(), X, Y, qid=QID)
     for call, match in (
@@ -265,11 +272,19 @@ def test_what_is_refused():
         (lambda: posterior(RankRLS(positive=True), X, Y, qid=QID), "leave positive out"),
         (lambda: posterior(RankRLS(alpha=0), X, Y, qid=QID), "needs alpha > 0"),
         (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), "alpha must be finite and not negative"),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha="best"), "alpha must be one of 'evidence'"),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, noise="none"), "noise must be one of 'marginal', 'residual'"),
+        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha="best"), "alpha must be 'evidence' or a positive number"),
+        (
+            lambda: posterior(RankRLS(), X, Y, qid=QID, noise="none"),
+            "noise must be 'marginal', 'residual' or a positive",
+        ),
         (lambda: posterior(RankRLS(), X, Y, qid=QID, noise=0.0), "noise must be 'marginal', 'residual' or a positive"),
         (lambda: posterior(RankRLS(kernel="precomputed"), X @ X.T, Y), "kernel between new items"),
-        (lambda: posterior(RankRLS(), X, np.column_stack((Y, Y)), qid=QID), "one target at a time"),
+        (
+            lambda: posterior(RankRLS(), X, np.column_stack((Y, Y)), qid=QID),
+            "y must hold one target at a time; y has 2",
+        ),
+        (lambda: posterior(RankSVM(), X, Y, qid=QID), "got RankSVM. Pass RankRLS or SparseRankRLS.$"),
+        (lambda: posterior(make_pipeline(RankRLS()), X, Y), "Transform X first, and pass the last step.$"),
         (lambda: posterior(RankRLS(), X, np.zeros(len(X)), qid=QID), "Nothing to compare"),
         (
             lambda: posterior(RankRLS(alpha=1e-18), np.ones((5, 3)) * np.arange(5)[:, None], range(5)),

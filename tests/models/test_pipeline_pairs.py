@@ -112,6 +112,7 @@ def test_a_pipeline_with_a_cache(tmp_path):
         ),
         (make_pipeline(StandardScaler()), {}, "StandardScaler has no fit_pairs"),
         (Ridge(), {}, "the model must learn from preferences"),
+        (RankRLS, {}, r"model must be an estimator, not its class: RankRLS\(\)"),
         (make_pipeline(StandardScaler(), RankRLS()), {"groups": A}, "RankRLS.fit_pairs takes no 'groups'"),
         (make_pipeline(StandardScaler(), RankRLS()), {"winners": A + 40}, "but X has rows 0 to 39"),
         (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, "weight has shape"),
@@ -120,10 +121,10 @@ def test_a_pipeline_with_a_cache(tmp_path):
         (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID}, "of different queries, whose features"),
         (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID[1:]}, "qid"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_refused_before_anything_is_fitted(model, change, message):
-    model = clone(model)
+    model = model if isinstance(model, type) else clone(model)
     with pytest.raises(ValueError, match=message):
         fit_pairs(model, X, **{"winners": A, "losers": B, **change})
     first = model.steps[0][1] if isinstance(model, Pipeline) else model

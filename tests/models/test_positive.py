@@ -93,6 +93,7 @@ def test_forms(given, signs):
         ("a", "positive must be True"),
         (1, "positive must be True"),
         (None, "positive must be True"),
+        (np.array(1), "positive must be True"),
         ([0.5], "got 0.5 in it"),
         ([6], "names feature 6, but the features are 0 to 5. A list of signs needs one for each"),
         ([-1, 1], "names feature -1"),

@@ -320,6 +320,7 @@ def test_save_refuses_what_load_could_not_trust(data, tmp_path):
         (RankRLS(kernel=module_level_kernel), "its kernel is the function 'module_level_kernel'"),
         (RankRLSCV(scoring=lambda t, s: 0.5), r"scoring is a .*<lambda>"),
         (RankRLSCV(scoring=Measure("ndcg", k=3, gain=np.abs)), "scoring.gain is a numpy.absolute"),
+        (RankRLS(positive=pd.Index([0])), "positive is a Index. Set that parameter to a plain value"),
         (Local(), "Local"),
     ]
     path = tmp_path / "model.skops"

@@ -86,9 +86,8 @@ def explain(
     """
     check_choice("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
-    weights = linear_weights(
-        final, target, "there are no contributions of features to add up. Fit with kernel='linear'."
-    )
+    how = " Fit with kernel='linear'." if "kernel" in final.get_params(deep=False) else ""
+    weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")
     check_no_extra_qid(final._fitted_with_qid, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
@@ -273,6 +272,8 @@ class PairExplanation:
 
         Features that contribute nothing are left out; what ``top`` leaves out is one last row, with NaN for values.
         """
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 0):
+            raise ValueError(f"top must be a whole number of at least 0, or None for all; got {top!r}.")
         used = int(np.count_nonzero(self.contributions))
         kept = used if top is None else min(top, used)
         numbers = np.column_stack((self.contributions, self.values, self.weights))[:kept]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -179,13 +179,13 @@ class Posterior:
     answer_variance: float
     n_observations: int
     degrees_of_freedom: float
-    _model: Any
-    _kernel: Any
-    _problem: Any
-    _fitted: Fitted
-    _train: Any
-    _shift: Callable[[Any], Any]
-    _by_query: bool
+    _model: Any = field(repr=False)
+    _kernel: Any = field(repr=False)
+    _problem: Any = field(repr=False)
+    _fitted: Fitted = field(repr=False)
+    _train: Any = field(repr=False)
+    _shift: Callable[[Any], Any] = field(repr=False)
+    _by_query: bool = field(repr=False)
 
     def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
         """Score differences between rows of two tables: their posterior means and standard deviations.
@@ -251,22 +251,28 @@ def normal_above_zero(mean: Array, variance: Array | float) -> Array:
 
 def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
     """A clone with checked parameters, and its alpha; None is to be found."""
-    model, _ = checked_model(estimator, None, what)
+    model, _ = checked_model(estimator, None, what, refits=False)
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
         raise ValueError(f"{what} evaluates the kernel between new items: give it by name or as a function.")
     if getattr(model, "_constrained", bool)():
         raise ValueError(f"{what} is Gaussian, and weights of given signs are not: leave positive out.")
     if isinstance(noise, str):
-        check_choice("noise", noise, ("marginal", "residual"))
+        if noise not in ("marginal", "residual"):
+            raise ValueError(_noise_must_be(noise))
     elif isinstance(noise, bool) or not isinstance(noise, Real) or not 0.0 < float(noise) < np.inf:
-        raise ValueError(f"noise must be 'marginal', 'residual' or a positive variance; got {noise!r}.")
+        raise ValueError(_noise_must_be(noise))
     if isinstance(alpha, str):
-        check_choice("alpha", alpha, ("evidence",))
+        if alpha != "evidence":
+            raise ValueError(f"alpha must be 'evidence' or a positive number; got {alpha!r}.")
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
         raise ValueError("A posterior needs alpha > 0: with alpha = 0 the prior has no bounds.")
     return model, value
+
+
+def _noise_must_be(noise: Any) -> str:
+    return f"noise must be 'marginal', 'residual' or a positive variance; got {noise!r}."
 
 
 def _assembled(

@@ -13,16 +13,22 @@ from rankrls.models._validation import TrainingData, check_alphas, training_data
 __all__ = ["checked_model", "in_given_rows", "labelled_data"]
 
 
-def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[np.float64]]:
-    """A clone with checked parameters, and the grid of alphas."""
+_BY_REFITS = "use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid"
+
+
+def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True) -> tuple[Any, NDArray[np.float64]]:
+    """A clone with checked parameters, and the grid of alphas.
+
+    ``refits``: whether refits can do the same for estimators that are refused.
+    """
     if not hasattr(type(estimator), "_holdout_candidate"):
         name = type(estimator).__name__
         if hasattr(estimator, "alphas"):
             how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
         elif hasattr(estimator, "steps"):
-            how = "Transform X first, or use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid."
+            how = f"Transform X first{f', or {_BY_REFITS}' if refits else ', and pass the last step'}."
         else:
-            how = "Use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid."
+            how = f"{_BY_REFITS[0].upper()}{_BY_REFITS[1:]}." if refits else "Pass RankRLS or SparseRankRLS."
         raise ValueError(f"{what} works on the solver of an estimator such as RankRLS; got {name}. {how}")
     model = clone(estimator)
     grid = check_alphas([model.alpha] if alphas is None else alphas)
@@ -37,7 +43,7 @@ def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> T
     """Checked data with one target."""
     data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
     if data.Y.shape[1] != 1:
-        raise ValueError(f"Pairs are held out for one target at a time; y has {data.Y.shape[1]}.")
+        raise ValueError(f"y must hold one target at a time; y has {data.Y.shape[1]}.")
     return data
 
 

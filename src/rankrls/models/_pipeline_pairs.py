@@ -100,6 +100,8 @@ def _head(model: Any) -> Pipeline | None:
 
 
 def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
+    if isinstance(model, type):
+        raise ValueError(f"model must be an estimator, not its class: {model.__name__}().")
     name = type(final).__name__
     if not hasattr(final, "fit_pairs"):
         where = "the pipeline's last step" if isinstance(model, Pipeline) else "the model"

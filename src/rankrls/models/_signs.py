@@ -21,7 +21,7 @@ def check_positive(positive: Any, kernels: tuple[Any, ...], solver: str) -> bool
     """Whether any sign is constrained; refuse models that have no weights of features to constrain."""
     if isinstance(positive, (bool, np.bool_)):
         constrained = bool(positive)
-    elif isinstance(positive, (str, bytes)) or not hasattr(positive, "__len__"):
+    elif isinstance(positive, (str, bytes)) or not hasattr(positive, "__len__") or getattr(positive, "ndim", 1) != 1:
         raise ValueError(f"{_FORMS}; got {positive!r}.")
     else:
         constrained = len(positive) > 0

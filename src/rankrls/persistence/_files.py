@@ -85,7 +85,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     _refuse_code(final)
     info = describe(model, final, provenance)
     info["updatable"] = updatable and hasattr(final, "_equations")
-    content = _dumped(pack(model, updatable=updatable))
+    content = _dumped(pack(model, updatable=updatable), final)
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, "info": info}
     with ZipFile(content, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
@@ -156,7 +156,19 @@ def _refuse_code(final: Any) -> None:
         )
 
 
-def _dumped(packed: Any) -> io.BytesIO:
+def _parameter_at_fault(final: Any) -> str | None:
+    """Which parameter of an estimator no file can hold, such as a pandas object; None where it is something else."""
+    import skops.io
+
+    for name, value in final.get_params(deep=False).items():
+        try:
+            skops.io.dumps(value)
+        except Exception:  # whatever an object that is not made to be stored raises
+            return f"{name} is a {type(value).__name__}. Set that parameter to a plain value before saving."
+    return None
+
+
+def _dumped(packed: Any, final: Any) -> io.BytesIO:
     """The skops archive of a packed model, audited as ``load`` will audit it."""
     import skops.io
 
@@ -164,7 +176,7 @@ def _dumped(packed: Any) -> io.BytesIO:
         content = io.BytesIO()
         skops.io.dump(packed, content)
     except Exception as error:  # whatever an object that is not made to be stored raises
-        raise ValueError(f"The model cannot be saved: {error}") from error
+        raise ValueError(f"The model cannot be saved: {_parameter_at_fault(final) or error}") from error
     with ZipFile(content) as archive:
         found = audit(read_schema(archive))
         if found:

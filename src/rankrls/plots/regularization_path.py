@@ -243,7 +243,7 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
             f"{what}.{' Transform X first, and give the last step.' if hasattr(estimator, 'steps') else ''}"
         )
     automatic = isinstance(alphas, str) and alphas == "auto"
-    model, grid = checked_model(estimator, None if automatic else alphas, "A regularization path")
+    model, grid = checked_model(estimator, None if automatic else alphas, "A regularization path", refits=False)
     if not automatic and not (grid > 0.0).all():
         raise ValueError(f"alphas must be positive for a logarithmic axis; got {alphas!r}.")
     return model, alpha, None if automatic else np.sort(grid)[::-1]
