@@ -101,6 +101,12 @@ def test_an_automatic_grid_is_that_of_rankrlscv(kind):
     assert leave_pair_out(RankRLS(), X, Y, alphas=ALPHAS).alpha.tolist() == ALPHAS
 
 
+def test_an_automatic_grid_reaches_a_feature_of_small_spread():
+    scaled = X * np.r_[np.ones(X.shape[1] - 1), 1e6]
+    result = leave_pair_out(RankRLS(), scaled, Y, alphas="auto")
+    np.testing.assert_allclose(result.alpha, RankRLSCV().fit(scaled, Y).cv_results_["alpha"])
+
+
 @pytest.mark.parametrize("options", [{}, {"regression_weight": 0.4, "balance": "pairs"}], ids=str)
 def test_the_sparse_learner_equals_refits(options):
     make = lambda: SparseRankRLS(0.6, kernel="rbf", gamma=0.3, basis_indices=[0, 3, 4, 9], **options)

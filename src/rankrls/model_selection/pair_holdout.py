@@ -160,7 +160,8 @@ def leave_pair_out(
     ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
     model._warn_of_lost_features(problem, data.X, None if auto else grid * factor, pairs_held_out=True)
     if auto:
-        grid = auto_alphas(problem.extreme_values() if isinstance(problem, DualProblem) else problem.values)
+        values = problem.extreme_values() if isinstance(problem, DualProblem) else problem.values
+        grid = auto_alphas(values, least=getattr(problem, "least_scale", np.inf))
     ridge = grid * factor
     differences = None
     if chosen is None:

@@ -250,4 +250,6 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
 
 
 def _grid(given: NDArray[np.float64] | None, problem: Any) -> NDArray[np.float64]:
-    return auto_alphas(problem.values, _POINTS) if given is None else given
+    if given is not None:
+        return given
+    return auto_alphas(problem.values, _POINTS, least=getattr(problem, "least_scale", np.inf))
