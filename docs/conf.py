@@ -44,4 +44,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_sidebars = {"start": [], "index": []}  # they have no pages below them
 html_show_sourcelink = False
