@@ -114,8 +114,12 @@ def refusals() -> None:
             check(f"pip install 'rankrls[{extra}]'" in str(error), f"names the extra {extra}: {error}")
         else:
             check(False, f"{extra} is refused where it is not installed")
-    said = command("export", "m.skops", "m.onnx", "--format", "onnx", code=2)
-    check("rankrls[onnx]" in said.replace("\n", ""), f"rankrls export names the extra:\n{said}")
+    for extra, words in {
+        "onnx": ("export", "m.skops", "m.onnx", "--format", "onnx"),
+        "parquet": ("fit", "table.parquet", "--model", "p.skops"),
+    }.items():
+        said = command(*words, code=2)
+        check(f"rankrls[{extra}]" in said.replace("\n", ""), f"rankrls {words[0]} names the extra:\n{said}")
 
 
 def contents() -> None:
