@@ -138,8 +138,10 @@ def test_progress(files, rankrls, capsys):
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
 from rankrls.cli import _training, main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started the tests with & had it ignored
 
 tell_of = _training._progress
 
