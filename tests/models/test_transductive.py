@@ -208,7 +208,7 @@ def with_nan(*rows):
         ({"ties": "exclude"}, {}, "which of their items are compared would change with them"),
         ({"penalty": 0.0}, {}, "penalty must be a positive number; got 0.0"),
         ({"penalty": "big"}, {}, "penalty must be a positive number"),
-        ({"alpha": 0.0}, {}, "needs alpha > 0"),
+        ({"alpha": 0.0}, {}, "alpha must be positive: queries are held out"),
         ({"solver": "cg"}, {}, "solver must be one of"),
         ({"n_basis": 9, "solver": "dual"}, {}, "With a basis .* there is one solver"),
         ({"basis_indices": [0, 3], "solver": "primal"}, {}, "With a basis .* there is one solver"),

@@ -240,7 +240,10 @@ class TransductiveRankRLS(BasisRanker):
         penalty = self.penalty
         if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < np.inf:
             raise ValueError(f"penalty must be a positive number; got {penalty!r}.")
-        return check_alpha(self.alpha)
+        alpha = check_alpha(self.alpha)
+        if alpha == 0.0:
+            raise ValueError("alpha must be positive: queries are held out, which nothing determines at alpha = 0.")
+        return alpha
 
 
 def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:
