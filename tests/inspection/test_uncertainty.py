@@ -1,5 +1,7 @@
 """Posteriors against dense formulas, another tool's Gaussian process, and data drawn from what is assumed."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -263,6 +265,23 @@ def test_its_text_is_what_it_found():
     found = repr(posterior(RankRLS(), X, Y, qid=QID))
     assert found.startswith("Posterior(alpha=1.0, noise_variance=")
     assert "_problem" not in found and "array" not in found and " at 0x" not in found  # noqa: PT018
+
+
+@pytest.mark.parametrize(
+    ("model", "features"),
+    [
+        (RankRLS(), X),
+        (RankRLS(), sparse.csr_array(X)),
+        (RankRLS(alpha=1e-9, kernel="rbf"), X),
+        (SparseRankRLS(kernel="rbf", n_basis=5), X),
+    ],
+    ids=["primal", "sparse", "rbf", "basis"],
+)
+def test_it_can_be_pickled(model, features):
+    """Processes of joblib pass it on."""
+    for found in (posterior(model, features, Y, qid=QID, alpha="evidence"), posterior(model, features, Y, qid=QID)):
+        again = pickle.loads(pickle.dumps(found))
+        np.testing.assert_array_equal(again.difference(A, B), found.difference(A, B))
 
 
 def test_what_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -292,7 +293,7 @@ def _assembled(
         variance = loss / count
     else:
         variance = float(noise)
-    shift: Callable[[Any], Any] = lambda Z: Z
+    shift: Callable[[Any], Any] = _unmoved
     if kernel.is_linear and not isinstance(problem, SubsetProblem):
         shift = _shift(X)  # differences do not change, and no offset is squared
     train = None if isinstance(problem, SubsetProblem) else shift(X) if moved else X
@@ -325,9 +326,21 @@ def _shift(X: Any) -> Callable[[Any], Any]:
     """What takes the columns' offsets off."""
     if sparse.issparse(X):
         columns, means = offset_columns(X)
-        return lambda Z: shift_columns(Z if sparse.issparse(Z) else sparse.csr_array(Z), columns, means)
-    centre = X.mean(axis=0, dtype=np.float64)
-    return lambda Z: (Z.toarray() if sparse.issparse(Z) else Z) - centre
+        return partial(_moved_sparse, columns, means)
+    return partial(_moved, X.mean(axis=0, dtype=np.float64))
+
+
+# Not closures: a posterior can be pickled.
+def _unmoved(Z: Any) -> Any:
+    return Z
+
+
+def _moved(centre: Array, Z: Any) -> Any:
+    return (Z.toarray() if sparse.issparse(Z) else Z) - centre
+
+
+def _moved_sparse(columns: Any, means: Any, Z: Any) -> Any:
+    return shift_columns(Z if sparse.issparse(Z) else sparse.csr_array(Z), columns, means)
 
 
 def _rows(X: Any) -> int:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -92,14 +92,7 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
             if not failed:
                 inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
                 trace = float(np.einsum("ij,ij->", inverse, inverse))
-
-                def product(B: Array) -> Array:
-                    return np.asarray(linalg.solve_triangular(factor, B, lower=True, check_finite=False))
-
-                def solve(B: Array) -> Array:
-                    return np.asarray(linalg.cho_solve((factor, True), B, check_finite=False))
-
-                return InverseRoot(product, solve, trace)
+                return InverseRoot(partial(_forward, factor), partial(_both, factor), trace)
         S = spectrum(S, size)
     inverse = S.inverse(np.array([alpha]))[:, 0]
     if not inverse.all():
@@ -107,12 +100,21 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
             f"alpha = {alpha:.3g} is lost in rounding: the largest eigenvalue is {S.values.max(initial=0.0):.3g}. "
             "Directions that the data do not see have the variance 1 / alpha, so it must be larger."
         )
-    vectors = S.vectors
-    return InverseRoot(
-        lambda B: np.sqrt(inverse)[:, None] * (vectors.T @ B),
-        lambda B: np.asarray(vectors @ (inverse[:, None] * (vectors.T @ B))),
-        float(inverse.sum()),
-    )
+    rotation = np.sqrt(inverse)[:, None] * S.vectors.T
+    return InverseRoot(partial(np.matmul, rotation), partial(_twice, rotation), float(inverse.sum()))
+
+
+# Not closures: what holds them can be pickled.
+def _forward(factor: Array, B: Array) -> Array:
+    return np.asarray(linalg.solve_triangular(factor, B, lower=True, check_finite=False))
+
+
+def _both(factor: Array, B: Array) -> Array:
+    return np.asarray(linalg.cho_solve((factor, True), B, check_finite=False))
+
+
+def _twice(root: Array, B: Array) -> Array:
+    return np.asarray(root.T @ (root @ B))
 
 
 def n_observations(graph: ScoredGraph | PairGraph) -> int:
