@@ -158,3 +158,12 @@ def test_missing_ids(ids):
 def test_what_ids_are_not(ids, message):
     with pytest.raises(ValueError, match=message):
         query_layout(ids, 3)
+
+
+@pytest.mark.parametrize(
+    ("ids", "by_id"),
+    [([3, 1, 3, 2], [1, 2, 0]), (["b", "a", "b"], [1, 0]), ([1, "1", 0], [0, 1, 2]), (None, [0])],
+    ids=str,
+)
+def test_order_of_ids(ids, by_id):
+    assert query_layout(ids, 2 if ids is None else len(ids)).by_id.tolist() == by_id

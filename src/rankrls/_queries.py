@@ -59,6 +59,18 @@ class QueryLayout:
         """Rows of each query."""
         return np.diff(self.starts)
 
+    @cached_property
+    def by_id(self) -> NDArray[np.intp]:
+        """Numbers of the queries in the order of their ids, which is the same however the rows are ordered.
+
+        What is drawn at random among queries is drawn from these. Ids that cannot be compared with each other stay in
+        order of first appearance.
+        """
+        try:
+            return np.argsort(self.ids, kind="stable").astype(np.intp, copy=False)
+        except TypeError:
+            return np.arange(self.n_queries, dtype=np.intp)
+
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
         """Rows brought into query order; ``values`` itself where they already are."""
         return values if self.contiguous else values[self.order]

@@ -211,7 +211,7 @@ def _some_queries(data: TrainingData, most: int, rng: np.random.Generator) -> ND
     m, layout = data.layout.n_rows, data.layout
     if m <= most:
         return np.arange(m, dtype=np.intp)
-    order = rng.permutation(layout.n_queries)
+    order = rng.permutation(layout.by_id)
     enough = order[np.cumsum(layout.counts[order]) <= most]
     if not len(enough):
         return np.sort(rng.choice(m, most, replace=False)).astype(np.intp)

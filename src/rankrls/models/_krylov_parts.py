@@ -312,7 +312,8 @@ def _folds(
 
 def _held_out_queries(data: TrainingData, measure: RankingMeasure, rng: Any) -> tuple[NDArray[np.intp], str]:
     q = data.layout.n_queries
-    usable = np.flatnonzero(judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout))
+    judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
+    usable = data.layout.by_id[judged[data.layout.by_id]]
     if len(usable) < 2:
         raise ValueError(
             f"Holding out queries needs two that hold different labels; only {len(usable)} of {q} does. Give "

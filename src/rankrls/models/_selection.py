@@ -354,7 +354,7 @@ def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
         raise ValueError(f"cv={k} folds need {k} queries; there are {q}. Leave-query-out needs no number.")
     groups = np.empty(q, dtype=np.intp)
     for fold, (_, test) in enumerate(KFold(k, shuffle=True, random_state=0).split(np.empty(q))):
-        groups[test] = fold
+        groups[data.layout.by_id[test]] = fold
     return ExactHoldout(measure, query_blocks(data.layout, groups), f"{k} folds of {q} queries")
 
 
