@@ -43,11 +43,11 @@ def test_folds_of_whole_queries_are_refits(dictionary, backfit):
     model = RankingPursuitCV(7, **parameters).fit(X, y, qid=qid, sample_weight=w)
     assert model.selection_ == "5 folds of 12 queries"
     # the same folds as a splitter's
-    queries = list(dict.fromkeys(qid.tolist()))
+    queries = np.unique(qid)
     from sklearn.model_selection import KFold
 
     splits = KFold(5, shuffle=True, random_state=0).split(np.empty(12))
-    held = [np.isin(qid, [queries[q] for q in test]) for _, test in splits]
+    held = [np.isin(qid, queries[test]) for _, test in splits]
     folds = [(np.flatnonzero(~h), np.flatnonzero(h)) for h in held]
     make = lambda p: RankingPursuit(p, **parameters)
     expected = errors_by_refits(folds, make, X, y, qid, 7, w)

@@ -60,9 +60,8 @@ def test_folds_of_queries(kind, ties):
     options = {"alphas": ALPHAS, "ties": ties, **kind}
     model = RankRLSCV(**options, cv=4).fit(X, Y, qid=QID)
     assert model.selection_ == "4 folds of 9 queries"
-    folds = [
-        np.concatenate([QUERIES[k] for k in test]) for _, test in KFold(4, shuffle=True, random_state=0).split(QUERIES)
-    ]
+    ids = np.unique(QID)
+    folds = [np.flatnonzero(np.isin(QID, ids[test])) for _, test in KFold(4, shuffle=True, random_state=0).split(ids)]
     for k, alpha in enumerate(model.cv_results_["alpha"]):
         scores = held_out_by_refits(lambda a=alpha: RankRLS(a, ties=ties, **kind), X, Y, QID, folds)
         assert model.cv_results_["mean_score"][k] == pytest.approx(np.nanmean(errors_of(scores)))
