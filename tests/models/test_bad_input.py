@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import RankBoost, RankRLS, RankRLSCV
 from tests.models.oracles import ranking_data
 
 X, Y, QID = ranking_data(80)
@@ -32,6 +32,11 @@ BAD_DATA = [
     ({"X": with_entry(X, (4, 2), np.inf)}, "Input X contains infinity: row 4, column 2"),
     ({"X": with_entry(X, (4, 2), -np.inf).astype(np.float32)}, "Input X contains infinity: row 4, column 2"),
     ({"X": holey(np.nan)}, r"Input X contains NaN: row \d+, column \d+"),
+    (
+        {"X": with_entry(X, (4, 2), -1e155)},
+        "Input X holds values whose products overflow, the largest -1e.155: row 4, column 2",
+    ),
+    ({"X": holey(1e200)}, r"Input X holds values whose products overflow, the largest 1e.200: row \d+, column \d+"),
     ({"X": X[:, 0]}, "Expected 2D array, got 1D array"),
     ({"X": np.float64(3.0)}, "Expected 2D array, got scalar array"),
     ({"X": X[None]}, "Found array with dim 3"),
@@ -166,6 +171,14 @@ def test_bad_selections(change, message):
     options = {"alphas": (0.1, 1.0), **change}
     with pytest.raises(ValueError, match=message):
         RankRLSCV(**options).fit(**GOOD)
+
+
+def test_values_too_large_to_multiply():
+    """Only who multiplies them minds, and only in fit; squares just inside the range are no error."""
+    RankBoost(n_estimators=2).fit(1e200 * X, Y, qid=QID)
+    model = RankRLS().fit(1e150 * X, Y, qid=QID)
+    np.testing.assert_allclose(model.predict(1e150 * X), RankRLS(0.0).fit(X, Y, qid=QID).predict(X), atol=1e-8)
+    assert np.isfinite(RankRLS().fit(X, Y, qid=QID).predict(1e200 * X)).all()
 
 
 def test_groups_are_needed_by_who_asks_for_them():

@@ -116,7 +116,8 @@ def training_data(
             **_MATRIX,
         )
         X = _as_csr_array(X)
-        check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+        products = getattr(estimator, "_multiplies_features", True)
+        check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
     Y, one_target = check_labels(y)
     layout = query_layout(qid, len(Y))
     weights = check_weights(sample_weight, len(Y))
@@ -170,7 +171,8 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A dense C-ordered or CSR matrix of finite features; float32 stays float32."""
     X = validate_data(estimator, X, reset=reset, **_MATRIX)
     X = _as_csr_array(X)
-    check_finite_features(X, getattr(estimator, "feature_names_in_", None))
+    products = reset and getattr(estimator, "_multiplies_features", True)
+    check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
     return X
 
 
@@ -341,24 +343,35 @@ def _as_csr_array(X: Any) -> Any:
     return sparse.csr_array(X) if sparse.issparse(X) else X
 
 
-def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X") -> None:
-    """Refuse NaN and infinity, naming the first one's row and column."""
+def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X", *, products: bool = False) -> None:
+    """Refuse NaN and infinity, and values too large to be multiplied where ``products``; name the first one's place."""
     values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy; a finite sum has finite terms
+    with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
+        if products and values.dtype == np.float64:  # and no inner product of rows or columns is larger than this one
+            flat = values.ravel(order="K")
+            if np.isfinite(np.vdot(flat, flat)):
+                return
+        elif np.isfinite(values.sum(dtype=np.float64)):
             return
-    finite = np.isfinite(values)
-    if finite.all():
-        return
+    good = np.isfinite(values)
+    if good.all():
+        if not products or values.dtype != np.float64:
+            return
+        good = np.abs(values) < np.abs(values).max()
     if sparse.issparse(X):
-        position = int(np.argmin(finite))
+        position = int(np.argmin(good))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
         column, value = int(X.indices[position]), values[position]
     else:
-        row, column = (int(v) for v in np.argwhere(~finite)[0])
+        row, column = (int(v) for v in np.argwhere(~good)[0])
         value = values[row, column]
-    word = "NaN" if np.isnan(value) else "infinity"
     name = "" if names is None else f" ({names[column]!r})"
+    if np.isfinite(value):
+        raise ValueError(
+            f"Input {what} holds values whose products overflow, the largest {value:g}: row {row}, column "
+            f"{column}{name}. Scale the features before fitting."
+        )
+    word = "NaN" if np.isnan(value) else "infinity"
     raise ValueError(
         f"Input {what} contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
     )

@@ -119,6 +119,8 @@ class RankBoost(Ranker):
     1.0
     """
 
+    _multiplies_features = False
+
     features_: NDArray[np.intp]
     thresholds_: NDArray[np.float64]
     weights_: NDArray[np.float64]
