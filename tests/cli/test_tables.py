@@ -295,3 +295,61 @@ def test_signs_of_named_features(frames, rankrls, refused):
     assert min(coef["clicks"], coef["length"]) >= 0
     argv = ["fit", frames / "train.csv", "-m", frames / "none.skops", *COLUMNS]
     refused(*argv, "--positive", "cliks", match="--positive names feature 'cliks', which")
+
+
+@pytest.fixture
+def embedded(frames):
+    """train and test whose features but "age" are one column of lists."""
+    others = [name for name in NAMES if name != "age"]
+    for name in ("train", "test"):
+        frame = pd.read_csv(frames / f"{name}.csv")
+        frame["emb"] = [*frame[others].to_numpy()]
+        frame.drop(columns=others).to_parquet(frames / f"{name}_emb.parquet")
+    return frames
+
+
+def test_columns_of_lists(embedded, rankrls, refused):
+    names = [f"emb[{k}]" for k in range(4)]
+    model = embedded / "m.skops"
+    fit = ["fit", embedded / "train_emb.parquet", *COLUMNS, "-m", model, "--json"]
+    plain = ["fit", embedded / "train.parquet", *COLUMNS, "-m", embedded / "plain.skops", "--json"]
+    for features, expected in (([], NAMES), (["--features", "emb"], [n for n in NAMES if n != "age"])):
+        found = rankrls(*fit, *features)
+        assert found.status == 0, found.err
+        assert sorted(read_info(model)["feature_names"]) == sorted([*names, "age"] if not features else names)
+        reference = rankrls(*plain, "--features", ",".join(expected))
+        assert found.json["chosen"]["alpha"] == pytest.approx(reference.json["chosen"]["alpha"])
+        scores = rankrls("predict", model, embedded / "test_emb.parquet")
+        assert scores.err == ""
+        scores = [float(v) for v in scores.out.split()]
+        expected = rankrls("predict", embedded / "plain.skops", embedded / "test.parquet").out.split()
+        np.testing.assert_allclose(scores, [float(v) for v in expected], atol=1e-9)
+    flat = embedded / "flat.csv"
+    assert rankrls("convert", embedded / "test_emb.parquet", flat, *COLUMNS, "--quiet").status == 0
+    assert [float(v) for v in rankrls("predict", model, flat).out.split()] == scores
+    frame = pd.read_parquet(embedded / "test_emb.parquet")
+    for size, match in (
+        (3, "holds lists of 3 numbers, each a feature, but 'emb[3]' is wanted too."),
+        (5, "holds lists of 5 numbers, each a feature, but only 'emb[0]' to 'emb[3]' are wanted; a list is taken"),
+    ):
+        frame["emb"] = [np.resize(row, size) for row in frame["emb"]]
+        frame.to_parquet(embedded / "other.parquet")
+        refused("predict", model, embedded / "other.parquet", match=match)
+    frame["emb"] = [[0.0] * (4 + (k == 6)) for k in range(len(frame))]
+    frame.to_parquet(embedded / "other.parquet")
+    refused(
+        "predict",
+        model,
+        embedded / "other.parquet",
+        match="other.parquet: row 6, counted from 0: column 'emb' holds a list of 5 numbers, and others hold 4",
+    )
+
+
+def test_lists_are_passed_on_by_split(embedded, rankrls):
+    argv = ["split", embedded / "train_emb.parquet", embedded / "parts", "--qid", "query", "--parts", "50,50"]
+    assert rankrls(*argv).status == 0
+    parts = [pd.read_parquet(embedded / "parts" / f"{name}.parquet") for name in ("train", "test")]
+    whole = pd.read_parquet(embedded / "train_emb.parquet").set_index("url")["emb"]
+    found = pd.concat(parts).set_index("url")["emb"]
+    assert sorted(found.index) == sorted(whole.index)
+    assert all((found[url] == whole[url]).all() for url in whole.index)

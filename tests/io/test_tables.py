@@ -372,6 +372,134 @@ class TestParquet:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+LISTS = {
+    "list": lambda rows: pa.array(rows, pa.list_(pa.float64())),
+    "large": lambda rows: pa.array(rows, pa.large_list(pa.float32())),
+    "fixed": lambda rows: pa.array(rows, pa.list_(pa.float32(), 3)),
+    "integers": lambda rows: pa.array([[int(4 * v) for v in row] for row in rows], pa.list_(pa.int16())),
+}
+
+
+class TestLists:
+    """Columns of Parquet that hold lists of numbers: a feature for each place in the list."""
+
+    @pytest.mark.parametrize("kind", LISTS)
+    def test_each_number_is_a_feature(self, kind, monkeypatch):
+        monkeypatch.setattr("rankrls.io._parquet._BATCH_CELLS", 12)
+        E = np.random.default_rng(0).integers(-8, 8, size=(7, 3)) / 4
+        file = parquet(a=np.arange(7.0), emb=LISTS[kind](E.tolist()), b=np.arange(7) + 0.5, label=range(7))
+        table = load_table(file, format="parquet")
+        assert table.feature_names == ("a", "emb[0]", "emb[1]", "emb[2]", "b")
+        expected = np.column_stack((np.arange(7), E * (4 if kind == "integers" else 1), np.arange(7) + 0.5))
+        np.testing.assert_array_equal(table.X, expected)
+        assert table.X.flags.c_contiguous
+
+    def test_chosen_and_ignored_by_the_columns_name(self):
+        def names(**options):
+            file = parquet(label=[1, 0], t_vec=[[1.0, 2], [3, 4]], a=[5, 6], d_vec=[[7.0], [8.0]])
+            table = load_table(file, format="parquet", **options)
+            columns = {"t_vec[0]": [1, 3], "t_vec[1]": [2, 4], "a": [5, 6], "d_vec[0]": [7, 8]}
+            np.testing.assert_array_equal(table.X, np.transpose([columns[name] for name in table.feature_names]))
+            return table.feature_names
+
+        assert names(features="t_vec") == ("t_vec[0]", "t_vec[1]")
+        assert names(features=["a", "t_vec"]) == ("a", "t_vec[0]", "t_vec[1]")
+        assert names(features=["t_vec[1]", "a", "t_vec[0]"]) == ("t_vec[1]", "a", "t_vec[0]")
+        assert names(features="*_vec") == ("t_vec[0]", "t_vec[1]", "d_vec[0]")
+        assert names(features="?_vec[?]") == ("t_vec[0]", "t_vec[1]", "d_vec[0]")
+        assert names(ignore="t_vec") == ("a", "d_vec[0]")
+        assert names(ignore=["*_vec"]) == ("a",)
+        assert names(features="*", ignore=["a", "d_vec[0]"]) == ("t_vec[0]", "t_vec[1]")
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            (
+                {"features": ["emb[0]", "emb[1]"]},
+                "the column 'emb' holds lists of 3 numbers, each a feature, but only 'emb[0]' to 'emb[1]' are wanted; "
+                "a list is taken whole.",
+            ),
+            ({"ignore": ["emb[0]", "emb[1]"]}, "but only 'emb[2]' is wanted"),
+            (
+                {"features": [f"emb[{k}]" for k in range(5)]},
+                "the column 'emb' holds lists of 3 numbers, each a feature, but 'emb[3]' to 'emb[4]' are wanted too.",
+            ),
+            ({"features": ["emb[3]", "emb"]}, "but 'emb[3]' is wanted too."),
+            ({"features": ["embed"]}, "there is no column 'embed'; there is 'emb'."),
+            ({"features": ["vec[0]"]}, "there is no column 'vec[0]' (columns: emb, a, label)."),
+            ({"label": "emb"}, "the column 'emb' holds list<element: double>, no numbers: labels are numbers"),
+        ],
+        ids=["shorter", "ignored", "longer", "one more", "hint", "none", "label"],
+    )
+    def test_a_list_is_taken_whole(self, options, match):
+        file = parquet(emb=[[1.0, 2, 3], [4, 5, 6]], a=[1, 2], label=[1, 0])
+        with pytest.raises(TableError) as found:
+            load_table(file, format="parquet", **options)
+        assert str(found.value).startswith("<stream>: ")
+        assert match in str(found.value)
+
+    @pytest.mark.parametrize("fixed", [False, True], ids=["list", "fixed"])
+    @pytest.mark.parametrize(
+        ("rows", "match"),
+        [
+            ([[1, 2], [1, 2], [1, 2, 3]], "row 2, counted from 0: column 'emb' holds a list of 3 numbers, and others "),
+            ([[1, 2], [1, 2], [1]], "a list of 1 number, and others hold 2: all must be of one length."),
+            ([[], [1, 2], [1, 2]], "row 0, counted from 0: column 'emb' holds a list of 0 numbers, and others hold 2"),
+            ([[1, 2], None, [1, 2]], "row 1, counted from 0: column 'emb' is missing: a list of 2 numbers is wanted"),
+            ([None, [1, 2], [1, 2]], "row 0, counted from 0: column 'emb' is missing: a list of 2 numbers is wanted"),
+            ([[1, 2], [1, 2], [1, None]], "row 2, counted from 0: column 'emb[1]' is missing: a feature is a number"),
+            ([[1, 2], [float("inf"), 2], [1, 2]], "row 1, counted from 0: column 'emb[0]' is inf: a feature is a fin"),
+            ([[1, 2], [1, 2], [1, 1e39]], "row 2, counted from 0: the value 1e+39 of column 'emb[1]' is too large for"),
+            ([["a", "b"]] * 3, "the column 'emb' holds "),
+            ([[[1.0]]] * 3, "no numbers: leave the column out, or name the features."),
+            ([None] * 3, "no numbers: leave the column out, or name the features."),
+        ],
+        ids=[
+            "longer",
+            "shorter",
+            "empty",
+            "null",
+            "null first",
+            "holds null",
+            "inf",
+            "large",
+            "text",
+            "nested",
+            "none",
+        ],
+    )
+    def test_what_is_wrong_is_named_with_its_row(self, rows, match, fixed):
+        kind = pa.list_(pa.float64())
+        if rows[-1] is not None and not isinstance(rows[-1][0], float | int):
+            kind = pa.array(rows).type
+        elif fixed and all(row is None or len(row) == 2 for row in rows) and rows[-1] is not None:
+            kind = pa.list_(pa.float64(), 2)
+        columns = {"a": [1, 2, 3], "emb": pa.array(rows, kind), "label": [1, 0, 1]}
+        with pytest.raises(TableError) as found:
+            load_table(parquet(**columns), format="parquet", dtype=np.float32)
+        assert match in str(found.value)
+        assert load_table(parquet(**columns), format="parquet", ignore="emb").feature_names == ("a",)
+
+    def test_names_that_collide(self):
+        names = ["emb", "label", "emb[1]"]
+        file = parquet(**dict(zip(names, ([[1.0, 2], [3, 4]], [0, 1], [5, 6]), strict=True)))
+        with pytest.raises(TableError, match=r"columns 1 and 3 are both called 'emb\[1\]'"):
+            load_table(file, format="parquet")
+
+    def test_from_pandas_and_polars_and_back(self, tmp_path):
+        import polars as pl
+
+        E = np.random.default_rng(2).normal(size=(5, 4))
+        pd.DataFrame({"label": range(5), "emb": [*E]}).to_parquet(tmp_path / "pandas.parquet")
+        pl.DataFrame({"label": range(5), "emb": E}).write_parquet(tmp_path / "polars.parquet")
+        for name in ("pandas", "polars"):
+            table = load_table(tmp_path / f"{name}.parquet")
+            np.testing.assert_array_equal(table.X, E)
+            save_table(tmp_path / "again.csv", table.X, table.y, feature_names=table.feature_names)
+            again = load_table(tmp_path / "again.csv", features=table.feature_names)
+            np.testing.assert_array_equal(again.X, E)
+
+
 def test_a_missing_file(tmp_path):
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(FileNotFoundError):

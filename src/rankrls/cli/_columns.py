@@ -85,7 +85,8 @@ _OPTIONS: dict[str, tuple[str, str]] = {
     "id": ("COLUMN", "The column of the items' ids, which --ids docid means; 'docid' where there is one."),
     "features": (
         "NAME,...|N",
-        "Columns of features, price* for all that begin so; by default all others. Of LETOR text: their number.",
+        "Columns of features, price* for all that begin so; by default all others. A column of lists is all their "
+        "numbers. Of LETOR text: how many.",
     ),
     "ignore": ("NAME,...", "Columns that are no features, by names or patterns."),
     "input_format": ("WORD", "letor, csv (or TSV) or parquet; by default what the file's name ends in."),

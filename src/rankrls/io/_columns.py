@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn
@@ -11,12 +11,13 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ColumnTable", "Roles", "TableError", "Wanted", "assign"]
+__all__ = ["ColumnTable", "Roles", "TableError", "Wanted", "assign", "expanded"]
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
 _SHOWN = 8
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
+_PART = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
 class TableError(ValueError):
@@ -38,7 +39,7 @@ class ColumnTable:
     ids : ndarray of shape (m,) or None
         The items' ids, likewise.
     feature_names : tuple of str
-        Names of the columns of ``X``.
+        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
     label, qid_name, id_name : str or None
         Names of the columns of ``y``, ``qid`` and ``ids``.
     path : str
@@ -114,7 +115,7 @@ def _names(what: str, value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Roles:
-    """Places of columns in the file's header."""
+    """Places of columns in the file's header; where columns hold lists, in the names that :func:`expanded` gives."""
 
     label: int | None
     qid: int | None
@@ -122,34 +123,92 @@ class Roles:
     features: tuple[int, ...]
 
 
-def assign(where: str, header: Sequence[str], wanted: Wanted) -> Roles:
+class _Header:
+    """Names of columns, and of the features that a column of lists is."""
+
+    def __init__(self, where: str, columns: Sequence[str], lists: Mapping[str, int]) -> None:
+        self.where, self.columns, self.lists = where, columns, lists
+        self.names: list[str] = []
+        self.column_of: dict[str, str] = {}
+        self.place: dict[str, int] = {}
+        first: dict[str, int] = {}
+        for k, column in enumerate(columns):
+            for name in expanded(column, lists):
+                if name in first:
+                    both = f"columns {first[name] + 1} and {k + 1}"
+                    called = f"{both} are both called {name!r}; names must differ."
+                    self.fail(called if name else f"{both} have no name.")
+                first[name] = k
+                self.place[name] = len(self.names)
+                self.column_of[name] = column
+                self.names.append(name)
+
+    def parts(self, column: str) -> list[str]:
+        """The features that a column is."""
+        return expanded(column, self.lists)
+
+    def has(self, name: str) -> bool:
+        """Whether it is a column, or a number of a column's lists."""
+        return name in self.place or name in self.lists
+
+    def matching(self, pattern: str, option: str) -> list[str]:
+        """What a name or a pattern stands for; a column of lists is all of its features."""
+        if self.has(pattern):
+            return self.parts(pattern)
+        if _is_pattern(pattern):
+            found = [n for n in self.names if _matches(pattern, n) or _matches(pattern, self.column_of[n])]
+            if found:
+                return found
+            self.fail(f"no column is called like {pattern!r} ({option}){_listed(self.columns)}")
+        self.fail(f"there is no column {pattern!r} to {option}{_hint(pattern, self.columns)}")
+
+    def check_whole(self, features: Sequence[str]) -> None:
+        """Refuse some numbers of a list without the others: they are those of another, shorter one."""
+        chosen = set(features)
+        for column, size in self.lists.items():
+            wanted = [name for name in self.parts(column) if name in chosen]
+            if 0 < len(wanted) < size:
+                self.fail(
+                    f"{_lists_of(column, size)}, but only {_few(wanted)} {_are(wanted)} wanted; a list is taken whole."
+                )
+
+    def fail(self, message: str) -> NoReturn:
+        """Refuse the file."""
+        raise TableError(f"{self.where}: {message}")
+
+
+def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
+    """Names of the features that a column is: its own, or ``column[0]``, ``column[1]``, ... where it holds lists."""
+    size = lists.get(column)
+    return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
+
+
+def assign(where: str, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Roles:
     """Give each column its role.
 
     Parameters
     ----------
     where : str
         How errors name the place of the header.
-    header : sequence of str
+    columns : sequence of str
         Names of all columns.
     wanted : Wanted
+    lists : mapping of str to int, optional
+        How many numbers are in a list, of the columns that hold lists. Each number is a feature; all are, or none.
 
     Raises
     ------
     TableError
-        For a name that is there twice, a column that is asked for and not there, or that has two roles, and where no
-        feature is left.
+        For a name that is there twice, a column that is asked for and not there, or that has two roles, where a list
+        is of another length than the features that are asked for, and where no feature is left.
     """
-    place: dict[str, int] = {}
-    for k, name in enumerate(header):
-        if name in place:
-            both = f"columns {place[name] + 1} and {k + 1}"
-            _fail(where, f"{both} are both called {name!r}; names must differ." if name else f"{both} have no name.")
-        place[name] = k
+    header = _Header(where, columns, lists or {})
+    place = header.place
     roles: dict[str, str] = {}
     for role, usual in wanted.usual_names.items():
         given = getattr(wanted, role)
         if given is not None and given not in place:
-            _fail(where, f"there is no column {given!r} for the {_word(role)}{_hint(given, header)}")
+            header.fail(f"there is no column {given!r} for the {_word(role)}{_hint(given, columns)}")
         name = usual if given is None else given
         if name not in place or (given is None and _is_asked_for(name, wanted.features)):
             continue
@@ -157,61 +216,64 @@ def assign(where: str, header: Sequence[str], wanted: Wanted) -> Roles:
             continue  # the usual name of one role, given to another
         if name in roles.values():
             other = next(r for r, n in roles.items() if n == name)
-            _fail(where, f"the column {name!r} cannot be both the {_word(other)} and the {_word(role)}.")
+            header.fail(f"the column {name!r} cannot be both the {_word(other)} and the {_word(role)}.")
         roles[role] = name
     if wanted.labels == "required" and "label" not in roles:
         usual = wanted.usual_names["label"]
-        _fail(where, f"there is no column {usual!r}; say which one holds the labels{_listed(header)}")
+        header.fail(f"there is no column {usual!r}; say which one holds the labels{_listed(columns)}")
     taken = {name: role for role, name in roles.items()}
-    ignored = {name for pattern in wanted.ignore for name in _matching(where, pattern, header, "ignore")}
+    ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
     if wanted.features is None:
-        chosen = [n for n in header if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
+        chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
         if "" in chosen:
-            _fail(
-                where,
-                f"column {place[''] + 1} has no name. Name it, or leave it out: pandas writes its index so unless told "
-                "index=False.",
+            header.fail(
+                f"column {columns.index('') + 1} has no name. Name it, or leave it out: pandas writes its index so "
+                "unless told index=False."
             )
     else:
-        chosen = _chosen(where, header, wanted.features, taken, ignored)
+        chosen = _chosen(header, wanted.features, taken, ignored)
     if not chosen:
-        _fail(where, f"no column is left for the features{_listed(header)}")
+        header.fail(f"no column is left for the features{_listed(columns)}")
+    header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}
     label = None if wanted.labels == "ignored" else at.get("label")
     return Roles(label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen))
 
 
-def _chosen(
-    where: str, header: Sequence[str], features: tuple[str, ...], taken: dict[str, str], ignored: set[str]
-) -> list[str]:
+def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:
     chosen: dict[str, None] = {}
-    missing = [name for name in features if not _is_pattern(name) and name not in header]
+    missing = [name for name in features if not _is_pattern(name) and not header.has(name)]
     if missing:
-        several = f"there are no columns {', '.join(map(repr, missing[:_SHOWN]))}" + (
-            f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        )
-        one = f"there is no column {missing[0]!r}"
-        _fail(where, f"{one if len(missing) == 1 else several}{_hint(missing[0], header)}")
+        _refuse_missing(header, missing)
     for name in features:
-        if name in header:
-            if name in taken:
-                _fail(where, f"the column {name!r} cannot be both the {_word(taken[name])} and a feature.")
-            chosen[name] = None
-            continue
-        found = _matching(where, name, header, "features")
-        chosen.update(dict.fromkeys(n for n in found if n not in taken))
+        if name in taken:
+            header.fail(f"the column {name!r} cannot be both the {_word(taken[name])} and a feature.")
+        chosen.update(dict.fromkeys(n for n in header.matching(name, "features") if n not in taken))
     return [name for name in chosen if name not in ignored]
 
 
-def _matching(where: str, pattern: str, header: Sequence[str], option: str) -> list[str]:
-    if pattern in header:
-        return [pattern]
-    if _is_pattern(pattern):
-        found = [name for name in header if _matches(pattern, name)]
-        if found:
-            return found
-        _fail(where, f"no column is called like {pattern!r} ({option}){_listed(header)}")
-    _fail(where, f"there is no column {pattern!r} to {option}{_hint(pattern, header)}")
+def _refuse_missing(header: _Header, missing: list[str]) -> NoReturn:
+    part = _PART.fullmatch(missing[0])
+    column = part.group(1) if part else ""
+    if column in header.lists:
+        header.fail(f"{_lists_of(column, header.lists[column])}, but {_few(missing)} {_are(missing)} wanted too.")
+    several = f"there are no columns {', '.join(map(repr, missing[:_SHOWN]))}" + (
+        f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    )
+    one = f"there is no column {missing[0]!r}"
+    header.fail(f"{one if len(missing) == 1 else several}{_hint(missing[0], header.columns)}")
+
+
+def _lists_of(column: str, size: int) -> str:
+    return f"the column {column!r} holds lists of {size} number{'s' * (size != 1)}, each a feature"
+
+
+def _few(names: list[str]) -> str:
+    return repr(names[0]) if len(names) == 1 else f"{names[0]!r} to {names[-1]!r}"
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _is_asked_for(name: str, features: tuple[str, ...] | None) -> bool:
@@ -241,7 +303,3 @@ def _hint(name: str, header: Sequence[str]) -> str:
 def _listed(header: Sequence[str]) -> str:
     shown = ", ".join(header[:_SHOWN]) + (f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else "")
     return f" (columns: {shown})."
-
-
-def _fail(where: str, message: str) -> NoReturn:
-    raise TableError(f"{where}: {message}")

@@ -42,6 +42,9 @@ def load_table(
     is an error that names its line and column, for what should stand there is not for a reader to guess. ``true`` and
     ``false`` are 1 and 0.
 
+    A column of Parquet may hold lists of numbers, all of one length, as embeddings are stored. Each place in the lists
+    is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on. A list is taken whole.
+
     Parameters
     ----------
     path : path or binary file object
@@ -51,7 +54,8 @@ def load_table(
         lie anywhere.
     features : sequence of str, optional
         Names of the feature columns, in the order that ``X`` shall have. ``*`` stands for any text in a name and ``?``
-        for one sign, and such a pattern for all columns it fits, in the file's order. Other columns are not looked at.
+        for one sign, and such a pattern for all columns it fits, in the file's order. A column of lists is named by its
+        own name or those of all its features. Other columns are not looked at.
     ignore : sequence of str, default=()
         Columns that are no features, by names or patterns.
     labels : {"required", "optional", "ignored"}, default="required"
@@ -73,7 +77,8 @@ def load_table(
     ------
     TableError
         A ValueError, ``path:line: what is wrong`` (for Parquet with the row): a column that is not there, with those
-        of similar names; a name that is there twice; a cell that is missing or no number; a row of another length.
+        of similar names; a name that is there twice; a cell that is missing or no number; a row or a list of another
+        length.
     OSError
         Where the file cannot be read.
     ImportError
