@@ -187,6 +187,14 @@ def test_a_function_is_called_per_query_and_column():
     np.testing.assert_allclose(measure.mean(y, S, layout), np.nanmean(values, axis=0))
 
 
+@pytest.mark.parametrize(
+    "measure", [Measure("ndcg", k=3), Measure("map", convention="trec", relevant=2), Measure("tau")], ids=str
+)
+def test_repr_is_how_it_was_written(measure):
+    assert eval(repr(measure)) == measure
+    assert "None" not in repr(measure)
+
+
 def test_types_that_are_not_numpys():
     expected = ndcg(Y, F, qid=QID)
     assert ndcg(pandas.Series(Y), pandas.Series(F), qid=pandas.Series(QID)) == expected

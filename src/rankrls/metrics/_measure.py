@@ -107,7 +107,7 @@ class RankingMeasure(ABC):
         return float(average[0]) if y_score.ndim == 1 else average
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measure(RankingMeasure):
     """A measure of this package with its parameters.
 
@@ -215,6 +215,13 @@ class Measure(RankingMeasure):
     def choices(self) -> Choices:
         """The convention's choices with the single ones applied (measures of positions only)."""
         return choices_of(self.name, self.convention, self._given())
+
+    def __repr__(self) -> str:
+        """As it was written, without what was left at its default; an estimator's repr holds one."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.convention == "letor":
+            del given["convention"]
+        return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
     def __str__(self) -> str:
         given = {} if self.convention == "letor" or self.name in PAIRWISE else {"convention": self.convention}
