@@ -126,6 +126,24 @@ def test_features_by_pattern_and_by_exclusion(frames, rankrls):
         assert found["data"]["train"]["features"] == 3
 
 
+def test_names_with_commas(frames, rankrls, refused):
+    called = {"bm25": 'bm25("a,b")', "price": "price, EUR"}
+    for name in ("train", "test"):
+        pd.read_csv(frames / f"{name}.csv").rename(columns=called).to_csv(frames / f"{name}.csv", index=False)
+    fit = ["fit", frames / "train.csv", "--label", "grade", "--qid", "query", "-m", frames / "m.skops"]
+    for features in ('"price, EUR","bm25(""a,b"")",age', ' age , "price, EUR", bm25("a*', '"*,*",age'):
+        found = rankrls(*fit, "--features", features)
+        assert found.status == 0, found.err
+        assert sorted(read_info(frames / "m.skops")["feature_names"]) == ["age", called["bm25"], called["price"]]
+    assert rankrls("predict", frames / "m.skops", frames / "test.csv").err == ""
+    assert rankrls(*fit, "--ignore", 'url,"price, EUR"').status == 0
+    assert sorted(read_info(frames / "m.skops")["feature_names"]) == ["age", called["bm25"], "clicks", "length"]
+    assert rankrls(*fit, "--ignore", "url", "--positive", '"price, EUR",age').status == 0
+    refused(*fit, "--features", "price, EUR,age", match="there are no columns 'price', 'EUR'")
+    refused(*fit, "--features", '"price, EUR', match='--features is read like a line of CSV ("a,b" is one word); unexp')
+    refused(*fit, "--features", 'age,""', match="--features needs a word between commas")
+
+
 def test_cv_and_compare(frames, rankrls):
     options = ["--alphas", "0.1:10:3", "--metrics", "map", "--json"]
     one = rankrls("cv", frames / "train.txt", *options).json
@@ -271,7 +289,23 @@ def test_a_model_of_a_table_goes_to_a_search_engine(frames, rankrls):
     found = rankrls("export", model, "-", "--format", "solr")
     assert found.status == 0, found.err
     assert all(f'"{name}"' in found.out for name in NAMES)
-    assert rankrls("export", model, "-", "--format", "solr", "--offset", frames / "train.csv").status == 0
+
+
+@pytest.mark.parametrize("scale", ["none", "minmax-all"])
+def test_the_offset_of_a_models_own_columns(scale, frames, rankrls, refused):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--scale", scale)
+    items = pd.read_csv(frames / "test.csv")
+    items[["price", "age", "query", "length", "clicks", "bm25"]].to_csv(frames / "items.csv", index=False)
+    items.to_parquet(frames / "items.parquet")
+    offset = 1.0 - load(model).predict(items[NAMES]).min()
+    assert offset > 1.0
+    export = ["export", model, "-", "--format", "json", "--offset"]
+    for name in ("items.csv", "items.parquet", "test.tsv"):
+        found = rankrls(*export, frames / name)
+        assert found.status == 0, found.err
+        assert found.out == rankrls(*export, repr(float(offset))).out
+    items.drop(columns="age").to_csv(frames / "less.csv", index=False)
+    refused(*export, frames / "less.csv", match="less.csv:1: there is no column 'age'")
 
 
 @pytest.mark.parametrize("method", ["cg", "sparse", "pursuit", "ranksvm", "rankboost"])

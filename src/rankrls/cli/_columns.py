@@ -86,7 +86,7 @@ _OPTIONS: dict[str, tuple[str, str]] = {
     "features": (
         "NAME,...|N",
         "Columns of features, price* for all that begin so; by default all others. A column of lists is all their "
-        "numbers. Of LETOR text: how many.",
+        "numbers; a name with a comma stands in quotes. Of LETOR text: how many.",
     ),
     "ignore": ("NAME,...", "Columns that are no features, by names or patterns."),
     "input_format": ("WORD", "letor, csv (or TSV) or parquet; by default what the file's name ends in."),

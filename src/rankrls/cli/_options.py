@@ -182,9 +182,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no n
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:
-    """Words between commas."""
-    words = tuple(word.strip() for word in text.split(","))
-    if not all(words):
+    """Words between commas; one that holds a comma stands in quotes, as in CSV."""
+    import csv
+
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise ValueError(f'{option} is read like a line of CSV ("a,b" is one word); {error} in {text!r}.') from None
+    words = tuple(cell.strip() for cell in cells)
+    if not words or not all(words):
         raise ValueError(f"{option} needs a word between commas; got {text!r}.")
     return tuple(dict.fromkeys(words))
 
