@@ -187,20 +187,46 @@ def test_tables_of_scores(frames, rankrls, refused):
     refused(*judge, "--ignore", "url", match="train.csv:1: there is no column 'score'")
 
 
-def test_preferences_between_items_of_a_table(frames, rankrls):
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_preferences_between_items_of_a_table(ending, frames, rankrls, refused, monkeypatch):
+    def write(frame, name):
+        path = frames / f"{name}.{ending}"
+        frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+        return path
+
     items = pd.read_csv(frames / "train.csv").drop(columns=["grade", "query"])
-    items.to_csv(frames / "items.csv", index=False)
-    votes = pd.DataFrame({"winner": ["/1", "/5", "/9"], "loser": ["/2", "/3", "/4"]})
-    votes.to_csv(frames / "votes.csv", index=False)
-    model = frames / "m.skops"
-    found = rankrls("fit", frames / "items.csv", "--pairs", frames / "votes.csv", "--id", "url", "-m", model, "--json")
+    votes = pd.DataFrame({"winner": ["/1", "/5", "/9"], "loser": ["/2", "/3", "/4"], "strength": [1, 0.5, 2]})
+    rows, pairs, model = write(items, "items"), write(votes, "votes"), frames / "m.skops"
+    given = [rows, "--pairs", pairs, "--id", "url"]
+    found = rankrls("fit", *given, "-m", model, "--json")
     assert found.status == 0, found.err
-    direct = RankRLS(alpha=found.json["chosen"]["alpha"]).fit_pairs(items[NAMES], [1, 5, 9], [2, 3, 4])
+    assert found.json["pairs"]["train"]["preferences"] == 3
+    direct = RankRLS(alpha=found.json["chosen"]["alpha"])
+    direct.fit_pairs(items[NAMES], [1, 5, 9], [2, 3, 4], strength=[1, 0.5, 2])
     np.testing.assert_allclose(load(model).predict(items[NAMES]), direct.predict(items[NAMES]), atol=1e-12)
-    judged = rankrls(
-        "evaluate", model, frames / "items.csv", "--pairs", frames / "votes.csv", "--ids", "docid", "--json"
+    leads = direct.predict(items[NAMES])[[1, 5, 9]] - direct.predict(items[NAMES])[[2, 3, 4]]
+    mixed = items[[*NAMES[::-1], "url"]].sample(frac=1, random_state=0)
+    # by the model's own name of the ids, by --id, and in any order of rows and columns
+    for judged in (["--ids", "docid"], ["--id", "url"]):
+        result = rankrls("evaluate", model, write(mixed, "mixed"), "--pairs", pairs, *judged, "--json")
+        assert result.status == 0, result.err
+        measure = result.json["measures"]["pair_accuracy"]
+        assert (measure["preferences"], measure["value"]) == (3, pytest.approx((leads > 0).mean()))
+    assert rankrls("cv", *given, "--json").json["curve"]
+    votes.loc[1, "loser"] = "/none"
+    where = "votes.csv:3" if ending == "csv" else "votes.parquet: row 1, counted from 0"
+    write(votes, "votes")
+    none = frames / "none.skops"
+    refused("fit", *given, "-m", none, match=f"{where}: no item has the id '/none' of the loser.")
+    refused(
+        "fit", rows, "--pairs", pairs, "--id", "uri", "-m", none, match="there is no column 'uri' for the item's id"
     )
-    assert judged.json["measures"]["pair_accuracy"]["preferences"] == 3
+    refused("fit", *given[:3], "--ignore", "url", "--ids", "docid", "-m", none, match="name it by --id.")
+    if ending == "parquet":
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        given[0] = frames / "plain.csv"
+        items.to_csv(given[0], index=False)
+        refused("fit", *given, "-m", none, match="needs pyarrow, which is not installed")
 
 
 def test_rank_and_explain_name_items_and_features(frames, rankrls):

@@ -6,6 +6,9 @@ import hashlib
 import io
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +140,70 @@ def test_ids_that_are_none():
         read("a,\n", ids=["a", "", "c"])
     with pytest.raises(ValueError, match="ids has 2 entries for 3 items"):
         read("a,b\n", ids=["a", "b"], n_items=3)
+
+
+def parquet(**columns):
+    file = io.BytesIO()
+    pa.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+class TestParquet:
+    def test_the_same_as_text(self, tmp_path):
+        frame = pd.DataFrame(
+            {
+                "Loser": ["milk, cold", "7", "tea"],
+                "note": [[1], [2], [3]],
+                "strength": [-0.5, 1e-3, 0.1],
+                "winner": ["tea", "héron", "7"],
+                "weight": pd.array([2, 0, 1], dtype="int8"),
+                "group": pd.Categorical(["ann", "ben", "ann"]),
+            }
+        )
+        frame.to_csv(tmp_path / "p.csv", index=False)
+        frame.to_parquet(tmp_path / "p.parquet")
+        text, table = (load_pairs(tmp_path / name, ids=IDS) for name in ("p.csv", "p.parquet"))
+        for name in ("winners", "losers", "strength", "weight", "groups"):
+            np.testing.assert_array_equal(getattr(table, name), getattr(text, name))
+        assert table.winners.tolist() == [0, 2, 3]
+        data = (tmp_path / "p.parquet").read_bytes()
+        assert table.sha256 == hashlib.sha256(data).hexdigest()
+        np.testing.assert_array_equal(read(data, ids=IDS).losers, text.losers)  # known by its bytes
+
+    @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float64(), pa.string()], ids=str)
+    def test_row_numbers(self, kind):
+        winner, loser = (pa.array(v).cast(kind) for v in ([0, 2, 3], [1, 0, 1]))
+        table = read(parquet(winner=winner, loser=loser), n_items=4)
+        assert (table.winners.tolist(), table.losers.tolist()) == ([0, 2, 3], [1, 0, 1])
+        assert (table.strength, table.weight, table.groups) == (None, None, None)
+
+    def test_whole_numbers_as_ids(self):
+        table = read(parquet(winner=[12.0, 7.0], loser=[7, 12]), ids=np.array([7, 12]))
+        assert (table.winners.tolist(), table.losers.tolist()) == ([1, 0], [0, 1])
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            ({"winner": [0, 1], "loser": [1, 4]}, "row 1, counted from 0: the loser '4' is no row number; rows"),
+            ({"winner": [0, 1], "loser": [1, None]}, "row 1, counted from 0: the loser '' is no row number"),
+            ({"winner": [0, 1.5], "loser": [1, 0]}, "row 1, counted from 0: the winner '1.5' is no row number"),
+            ({"winner": [0, 2], "loser": [1, 2]}, "row 1, counted from 0: the item '2' is compared with itself."),
+            ({"winner": [0], "loser": [1], "weight": [-2.5]}, "row 0, counted from 0: the weight -2.5 is negative."),
+            ({"winner": [0], "loser": [1], "strength": [None]}, "row 0, counted from 0: the strength must be a finite"),
+            ({"winner": [0], "looser": [1]}, "there is no column 'loser'."),
+            ({"winner": [0], "loser": [1], "Winner": [2]}, "there are two columns 'winner'."),
+            ({"winner": [], "loser": []}, "there are no preferences in the file."),
+        ],
+        ids=["number", "null", "half", "itself", "negative", "no strength", "name", "twice", "empty"],
+    )
+    def test_what_is_wrong_is_said_with_the_row(self, columns, message):
+        with pytest.raises(PairsError) as error:
+            read(parquet(**columns), n_items=4)
+        assert str(error.value).startswith(f"<stream>: {message}")
+
+    def test_damaged_or_text(self, tmp_path):
+        data = parquet(winner=[0], loser=[1])
+        (tmp_path / "p.parquet").write_bytes(data[:-20])
+        with pytest.raises(PairsError, match=r"p.parquet: this is no Parquet file, or a damaged one \("):
+            load_pairs(tmp_path / "p.parquet")
+        assert read("PAR1,PAR2\nPAR2,PAR1\n", ids=["PAR1", "PAR2"]).winners.tolist() == [0, 1]

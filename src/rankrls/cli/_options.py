@@ -124,7 +124,7 @@ Pairs = Annotated[
         "--pairs",
         metavar="FILE",
         help="Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and where "
-        "wanted strength, weight, group, by commas or tabs, with or without a line that names the columns.",
+        "wanted strength, weight, group, by commas or tabs, with or without a line that names the columns; or Parquet.",
     ),
 ]
 ValiPairs = Annotated[

@@ -40,7 +40,10 @@ def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str, report: Re
     from rankrls.io import load_pairs
 
     with report.working("reading", f"reading {path}"):
-        return load_pairs(path, n_items=table.n_rows, ids=item_ids(table, ids))
+        try:
+            return load_pairs(path, n_items=table.n_rows, ids=item_ids(table, ids))
+        except ImportError as error:
+            raise ValueError(str(error)) from None
 
 
 def item_ids(table: LetorTable | ColumnTable, ids: str) -> list[str] | None:

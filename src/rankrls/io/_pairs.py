@@ -9,17 +9,23 @@ import io
 import os
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.io._tables import table_format
+
 __all__ = ["PairTable", "PairsError", "load_pairs"]
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
+_PARQUET = b"PAR1"
 _SHOWN = 40
+
+Where = Callable[[int], str]
+"""How errors name the place of a preference."""
 
 
 class PairsError(ValueError):
@@ -65,16 +71,17 @@ class PairTable:
 def load_pairs(
     path: str | os.PathLike[str] | BinaryIO, *, n_items: int | None = None, ids: Sequence[Any] | None = None
 ) -> PairTable:
-    r"""Read preferences: comma- or tab-separated text with a winner and a loser in each line.
+    r"""Read preferences: comma- or tab-separated text, or Parquet, with a winner and a loser in each line.
 
     A first line that names the columns may give them in any order: ``winner``, ``loser``, and where wanted ``strength``
     (by how much the winner should lead; 0 is a tie), ``weight`` (how much the preference counts) and ``group`` (what is
-    held out together); others are ignored. Without such a line the columns are winner, loser, strength, weight.
+    held out together); others are ignored. Without such a line the columns are winner, loser, strength, weight. Parquet
+    always names its columns.
 
     Parameters
     ----------
     path : path or binary file object
-        UTF-8 text, plain or gzip (known by its first bytes).
+        UTF-8 text, plain or gzip (known by its first bytes), or Parquet (by its name or its bytes).
     n_items : int, optional
         Number of items; a row number beyond is an error.
     ids : sequence of length m, optional
@@ -88,11 +95,13 @@ def load_pairs(
     Raises
     ------
     PairsError
-        A ValueError, ``path:line: what is wrong``: an item that is not there, an id that several rows have, an item
-        against itself, a strength or weight that is no finite number (or negative), a missing cell; and for a file
-        without a preference of positive weight.
+        A ValueError, ``path:line: what is wrong`` (for Parquet with the row): an item that is not there, an id that
+        several rows have, an item against itself, a strength or weight that is no finite number (or negative), a
+        missing cell; and for a file without a preference of positive weight.
     OSError
         Where the file cannot be read.
+    ImportError
+        For Parquet without pyarrow, which ``rankrls[parquet]`` brings.
 
     Notes
     -----
@@ -110,19 +119,19 @@ def load_pairs(
     name, data = _content(path)
     if n_items is not None and ids is not None and len(ids) != n_items:
         raise ValueError(f"ids has {len(ids)} entries for {n_items} items; it needs one for each.")
-    lines, cells = _cells(name, _text(name, data))
+    at, cells = _of_parquet(name, data) if _is_parquet(name, data) else _of_text(name, _text(name, data))
     n = len(ids) if ids is not None else n_items
     find = _row_numbers if ids is None else _Ids(ids)
-    winners, losers = (find(name, lines, what, cells[what], n) for what in ("winner", "loser"))
+    winners, losers = (find(at, what, cells[what], n) for what in ("winner", "loser"))
     same = winners == losers
     if same.any():
         e = int(np.argmax(same))
-        _fail(name, lines[e], f"the item {_quote(cells['winner'][e])} is compared with itself.")
-    strength, weight = (_numbers(name, lines, what, cells.get(what)) for what in ("strength", "weight"))
+        _fail(at(e), f"the item {_quote(cells['winner'][e])} is compared with itself.")
+    strength, weight = (_numbers(at, what, cells.get(what)) for what in ("strength", "weight"))
     if weight is not None:
         if (weight < 0.0).any():
             e = int(np.argmax(weight < 0.0))
-            _fail(name, lines[e], f"the weight {cells['weight'][e]} is negative.")
+            _fail(at(e), f"the weight {cells['weight'][e]} is negative.")
         if not weight.any():
             raise PairsError(f"{name}: every preference has weight 0.")
     groups = None if "group" not in cells else np.array([cell.strip() for cell in cells["group"]])
@@ -134,6 +143,11 @@ def _content(path: str | os.PathLike[str] | BinaryIO) -> tuple[str, bytes]:
         return str(getattr(path, "name", "<stream>")), path.read()
     with open(path, "rb") as file:
         return os.fspath(path), file.read()
+
+
+def _is_parquet(name: str, data: bytes) -> bool:
+    """By its name or its bytes; an item of a table of text may be called PAR1, so both ends are looked at."""
+    return table_format(name) == "parquet" or (data.startswith(_PARQUET) and data.endswith(_PARQUET))
 
 
 def _text(name: str, data: bytes) -> str:
@@ -149,8 +163,8 @@ def _text(name: str, data: bytes) -> str:
         raise PairsError(f"{name}:{line}: this is not UTF-8 text.") from None
 
 
-def _cells(name: str, text: str) -> tuple[array[int], dict[str, list[str]]]:
-    """The number of each preference's line, and the columns."""
+def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]]]:
+    """Where each preference stands, and the columns."""
     first = text.lstrip().partition("\n")[0]
     tabs = "\t" in first and "," not in first
     reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if tabs else ",", strict=True)
@@ -158,23 +172,51 @@ def _cells(name: str, text: str) -> tuple[array[int], dict[str, list[str]]]:
     columns: list[str] | None = None
     rows: list[list[str]] = []
     for line, row in _numbered(name, reader):
+        where = f"{name}:{line}"
         if columns is None:
             words = [cell.strip().lower() for cell in row]
             if "winner" in words or "loser" in words:
-                columns = _header(name, line, words)
+                columns = _header(where, words, "the line names columns, but ")
                 continue
             columns = list(_COLUMNS[: min(max(len(row), 2), 4)])
             if len(row) > 4:
-                _fail(name, line, "without a line that names them there are at most winner, loser, strength, weight.")
+                _fail(where, "without a line that names them there are at most winner, loser, strength, weight.")
         if len(row) != len(columns):
-            _fail(name, line, f"{len(columns)} cells are needed ({', '.join(columns)}); there are {len(row)}.")
+            _fail(where, f"{len(columns)} cells are needed ({', '.join(columns)}); there are {len(row)}.")
         lines.append(line)
         rows.append(row)
     if not rows or columns is None:
         raise PairsError(f"{name}: there are no preferences in the file.")
-    return lines, {
+    return lambda e: f"{name}:{lines[e]}", {
         word: [*column] for word, column in zip(columns, zip(*rows, strict=True), strict=True) if word in _COLUMNS
     }
+
+
+def _of_parquet(name: str, data: bytes) -> tuple[Where, dict[str, list[str]]]:
+    """The same of Parquet; its cells as text, which a float64 is written as and read from without loss."""
+    from rankrls.io._parquet import first_line, import_pyarrow
+
+    pa = import_pyarrow(f"{name}: reading Parquet")
+    try:
+        file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        words = _header(name, [column.strip().lower() for column in file.schema_arrow.names])
+        used = {word: column for word, column in zip(words, file.schema_arrow.names, strict=True) if word in _COLUMNS}
+        table = file.read(columns=[*used.values()])
+    except (pa.ArrowException, OSError) as error:
+        raise PairsError(f"{name}: this is no Parquet file, or a damaged one ({first_line(error)}).") from None
+    if not table.num_rows:
+        raise PairsError(f"{name}: there are no preferences in the file.")
+    return lambda e: f"{name}: row {e}, counted from 0", {
+        word: [_as_text(value) for value in table.column(column).to_pylist()] for word, column in used.items()
+    }
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
+        return str(int(value))  # how pandas stores whole numbers beside a missing one
+    return str(value)
 
 
 def _numbered(name: str, reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -184,20 +226,20 @@ def _numbered(name: str, reader: Any) -> Iterator[tuple[int, list[str]]]:
             if row and (len(row) > 1 or row[0].strip()):
                 yield reader.line_num, row
     except csv.Error as error:
-        _fail(name, reader.line_num, f"this is no row of a table: {error}.")
+        _fail(f"{name}:{reader.line_num}", f"this is no row of a table: {error}.")
 
 
-def _header(name: str, line: int, words: list[str]) -> list[str]:
+def _header(where: str, words: list[str], start: str = "") -> list[str]:
     for word in ("winner", "loser"):
         if word not in words:
-            _fail(name, line, f"the line names columns, but there is no column {word!r}.")
+            _fail(where, f"{start}there is no column {word!r}.")
     twice = [word for word in _COLUMNS if words.count(word) > 1]
     if twice:
-        _fail(name, line, f"there are two columns {twice[0]!r}.")
+        _fail(where, f"there are two columns {twice[0]!r}.")
     return words
 
 
-def _row_numbers(name: str, lines: Sequence[int], what: str, cells: list[str], n_items: int | None) -> NDArray[np.intp]:
+def _row_numbers(at: Where, what: str, cells: list[str], n_items: int | None) -> NDArray[np.intp]:
     try:
         numbers = np.array(cells, dtype=np.int64)
     except (ValueError, OverflowError):
@@ -206,7 +248,7 @@ def _row_numbers(name: str, lines: Sequence[int], what: str, cells: list[str], n
     if outside.any():
         e = int(np.argmax(outside))
         rows = "from 0" if n_items is None else f"0 to {n_items - 1}"
-        _fail(name, lines[e], f"the {what} {_quote(cells[e])} is no row number; rows are numbered {rows}.")
+        _fail(at(e), f"the {what} {_quote(cells[e])} is no row number; rows are numbered {rows}.")
     return numbers.astype(np.intp)
 
 
@@ -230,24 +272,22 @@ class _Ids:
             if first != row:
                 self.several.setdefault(key, (first, row))
 
-    def __call__(
-        self, name: str, lines: Sequence[int], what: str, cells: list[str], n_items: int | None
-    ) -> NDArray[np.intp]:
+    def __call__(self, at: Where, what: str, cells: list[str], n_items: int | None) -> NDArray[np.intp]:
         keys = [cell.strip() for cell in cells]
         rows = np.array([self.rows.get(key, -1) for key in keys], dtype=np.intp)
         unknown = (rows < 0) | np.array([not key for key in keys])
         if unknown.any():
             e = int(np.argmax(unknown))
-            _fail(name, lines[e], f"no item has the id {_quote(keys[e])} of the {what}.")
+            _fail(at(e), f"no item has the id {_quote(keys[e])} of the {what}.")
         if self.several:
-            for line, key in zip(lines, keys, strict=True):
+            for e, key in enumerate(keys):
                 if key in self.several:
                     a, b = self.several[key]
-                    _fail(name, line, f"the {what} {_quote(key)} is the id of several items: rows {a} and {b}.")
+                    _fail(at(e), f"the {what} {_quote(key)} is the id of several items: rows {a} and {b}.")
         return rows
 
 
-def _numbers(name: str, lines: Sequence[int], what: str, cells: list[str] | None) -> NDArray[np.float64] | None:
+def _numbers(at: Where, what: str, cells: list[str] | None) -> NDArray[np.float64] | None:
     if cells is None:
         return None
     try:
@@ -257,7 +297,7 @@ def _numbers(name: str, lines: Sequence[int], what: str, cells: list[str] | None
     bad = ~np.isfinite(values)
     if bad.any():
         e = int(np.argmax(bad))
-        _fail(name, lines[e], f"the {what} must be a finite number; got {_quote(cells[e])}.")
+        _fail(at(e), f"the {what} must be a finite number; got {_quote(cells[e])}.")
     return values
 
 
@@ -272,5 +312,5 @@ def _quote(cell: str) -> str:
     return repr(cell if len(cell) <= _SHOWN else cell[: _SHOWN - 3] + "...")
 
 
-def _fail(name: str, line: int, message: str) -> NoReturn:
-    raise PairsError(f"{name}:{line}: {message}")
+def _fail(where: str, message: str) -> NoReturn:
+    raise PairsError(f"{where}: {message}")

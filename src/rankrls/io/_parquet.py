@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._extras import needed
 from rankrls.io._columns import ColumnTable, TableError, Wanted, assign, expanded
 
-__all__ = ["import_pyarrow", "read_parquet"]
+__all__ = ["first_line", "import_pyarrow", "read_parquet"]
 
 _BATCH_CELLS = 1 << 19
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
@@ -44,14 +44,14 @@ def _read(name: str, file: Any, sha256: str, wanted: Wanted, dtype: np.dtype[Any
         parquet = pa.parquet.ParquetFile(file)
         schema = parquet.schema_arrow
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{name}: this is no Parquet file, or a damaged one ({_first_line(error)}).") from None
+        raise TableError(f"{name}: this is no Parquet file, or a damaged one ({first_line(error)}).") from None
     rows, columns = parquet.metadata.num_rows, list(schema.names)
     if rows == 0:
         raise TableError(f"{name}: the table has no rows.")
     try:
         lists = _lists(pa, parquet, wanted)
     except pa.ArrowException as error:
-        raise TableError(f"{name}: the Parquet data are damaged ({_first_line(error)}).") from None
+        raise TableError(f"{name}: the Parquet data are damaged ({first_line(error)}).") from None
     roles = assign(name, columns, wanted, lists)
     header = [feature for column in columns for feature in expanded(column, lists)]
     places = {header[column]: k for k, column in enumerate(roles.features)}
@@ -89,7 +89,7 @@ def _read(name: str, file: Any, sha256: str, wanted: Wanted, dtype: np.dtype[Any
                     found.append(_ids(pa, name, header[place], batch, start, role))
             start = part.stop
     except pa.ArrowException as error:
-        raise TableError(f"{name}: the Parquet data are damaged ({_first_line(error)}).") from None
+        raise TableError(f"{name}: the Parquet data are damaged ({first_line(error)}).") from None
     ids = {role: np.concatenate(found) if found else None for role, found in texts.items()}
     return ColumnTable(
         X=X,
@@ -238,5 +238,6 @@ def _fail(name: str, row: int, message: str) -> NoReturn:
     raise TableError(f"{name}: row {row}, counted from 0: {message}")
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What went wrong, in a line."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
