@@ -78,6 +78,21 @@ def test_what_a_format_cannot_hold(letor, rankrls, refused):
     assert letor.with_name("c.csv").read_text() == "label,qid,f1\n1,1,2\n0,1,3\n"
 
 
+def test_ids_that_are_not_utf8(tmp_path, rankrls, refused):
+    """They are refused where they would be written, and comments of LETOR text stay what they are."""
+    (tmp_path / "latin.txt").write_bytes("1 qid:1 1:2 # docid = a\n0 qid:1 1:3 # docid = é\n".encode("latin-1"))
+    for ending in ("csv", "parquet"):
+        said = refused("convert", tmp_path / "latin.txt", tmp_path / f"x.{ending}", match="row 1, counted from 0: ")
+        assert r"'\xe9' is not UTF-8 text: save the file as UTF-8" in said
+    assert rankrls("convert", tmp_path / "latin.txt", tmp_path / "same.txt").status == 0
+    assert b"docid = \xe9\n" in (tmp_path / "same.txt").read_bytes()
+    (tmp_path / "latin.csv").write_bytes("qid,label,a,title\ncafé,1,2,é\ncafé,0,1,é\n".encode("latin-1"))
+    refused(
+        "fit", tmp_path / "latin.csv", "--ignore", "title", "-m", tmp_path / "m", match="latin.csv:2: the cell 'caf"
+    )
+    assert not (tmp_path / "m").exists()
+
+
 def test_numbers_of_features_stay(letor, rankrls):
     letor.write_text("1 qid:1 0:2 1:5\n0 qid:1 0:1 1:3\n")
     rankrls("convert", letor, letor.with_name("again.txt.gz"))

@@ -117,7 +117,7 @@ def test_what_was_written_comes_back(pairs, words):
         ("0,1,2,1\n1,0,1,much\n", "<stream>:2: the weight must be a finite number; got 'much'."),
         ("0,1,1,0\n1,0,1,0\n", "<stream>: every preference has weight 0."),
         ('0,1\n"1,2\n', "<stream>:2: this is no row of a table: "),
-        (b"0,1\n\xff,2\n", "<stream>:2: this is not UTF-8 text."),
+        (b"0,1\n\xff,2\n", "<stream>:2: this is not UTF-8 text: save the file as UTF-8"),
         pytest.param(
             gzip.compress(b"0,1\n" * 99, mtime=0)[:20], "<stream>: the gzip data are damaged or cut off", id="gzip"
         ),

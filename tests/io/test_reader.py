@@ -353,6 +353,15 @@ def test_query_ids():
     assert read(b"1 1:1\n").qid is None
 
 
+def test_query_ids_are_utf8_and_comments_any_bytes():
+    with pytest.raises(
+        LetorError, match=r"<stream>: row 1, counted from 0: the query id 'caf\\xe9' is not UTF-8 text: "
+    ):
+        load_letor(io.BytesIO("1 qid:b 1:1\n1 qid:café 1:2\n".encode("latin-1")))
+    assert load_letor(io.BytesIO("1 qid:café 1:1\n".encode())).qid.tolist() == ["café"]
+    assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1
+
+
 def test_comments_are_a_lazy_sequence():
     comments = read(b"1 1:1 # a\n1 1:1\n1 1:1 #  b # c \xff\n").comments
     assert isinstance(comments, Comments)

@@ -263,7 +263,12 @@ def row(cells):
         ("", "<stream>: the file is empty."),
         (" \n\n", "<stream>: the file is empty."),
         ("label,a\n\n", "<stream>: there is no row below the line that names the columns."),
-        ("label,ä\n1,2\n".encode("latin-1"), "<stream>:1: this is not UTF-8 text."),
+        ("label,ä\n1,2\n".encode("latin-1"), "<stream>:1: this is not UTF-8 text: save the file as UTF-8"),
+        (
+            'qid,label,a\nb,1,2\n"ä,b",1,2\n'.encode("latin-1"),
+            r":3: the cell '\xe4,b' of column 'qid' is not UTF-8 text: save the file as UTF-8 (of Latin-1: iconv ",
+        ),
+        ("docid,label,a\nä,1,2\n".encode("latin-1"), r":2: the cell '\xe4' of column 'docid' is not UTF-8 text"),
         ("label,a\n".encode("utf-16"), "<stream>: this is UTF-16 text, not delimited text"),
         (b"PK\x03\x04....", "<stream>: this is a zip archive"),
         (b"PAR1....", "<stream>: this is a Parquet file"),

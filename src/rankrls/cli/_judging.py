@@ -14,6 +14,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls.cli._data import labels_of
 from rankrls.cli._options import parse_names
 from rankrls.cli._words import in_options
+from rankrls.io._rows import NOT_UTF8, quoted
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10",
 _ANY = ("disagreement", "tau")
 _BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
 _DRAWS = 2000
+_ESCAPE = re.compile("[\udc80-\udcff]")  # a byte of a comment that is not UTF-8
 _DOCNO = re.compile(r"docid\s*[=:]\s*(\S+)")
 
 
@@ -130,7 +132,14 @@ def document_ids(table: LetorTable | ColumnTable) -> NDArray[Any] | None:
         ids = getattr(table, "ids", None)
         return None if ids is None else ids.astype(str)
     found = [_DOCNO.search(comment) for comment in comments] if comments else [None]
-    return np.array([m.group(1) for m in found if m]) if all(found) else None
+    if not all(found):
+        return None
+    ids = [m.group(1) for m in found if m]
+    for row, name in enumerate(ids):
+        if not name.isascii() and _ESCAPE.search(name):
+            where = f"{table.path}: row {row}, counted from 0"
+            raise ValueError(f"{where}: the docid {quoted(name.encode('utf-8', 'surrogateescape'))} is {NOT_UTF8}")
+    return np.array(ids)
 
 
 def show(value: float, error: float | None = None) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls.io._columns import ColumnTable, Roles, TableError, Wanted, assign
-from rankrls.io._rows import Growing, Names
+from rankrls.io._rows import NOT_UTF8, Growing, Names, is_utf8, quoted
 from rankrls.io._source import foreign, open_bytes
 from rankrls.io._table import LetorError
 
@@ -211,6 +211,9 @@ class _Reader:
                 column = getattr(self.roles, role)
                 why = "every row needs a query id" if role == "qid" else "every row needs an id"
                 self._fail(self._line(lines, row), f"the cell of column {self._called(column)} is empty: {why}.")
+            if not cell.isascii() and not is_utf8(cell):
+                column = self._called(getattr(self.roles, role))
+                self._fail(self._line(lines, row), f"the cell {quoted(cell)} of column {column} is {NOT_UTF8}")
             yield cell
 
     def _refuse(self, line: int, column: int, raw: bytes) -> NoReturn:
@@ -280,7 +283,7 @@ def header_of(name: str, data: bytes, delimiter: str) -> _Header:
             try:
                 yield line.decode()
             except UnicodeDecodeError:
-                raise TableError(f"{name}:{used}: this is not UTF-8 text.") from None
+                raise TableError(f"{name}:{used}: this is {NOT_UTF8}") from None
 
     try:
         names = tuple(cell.strip() for cell in next(csv.reader(decoded(), delimiter=delimiter, strict=True)))

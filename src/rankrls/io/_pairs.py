@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.io._rows import NOT_UTF8
 from rankrls.io._tables import table_format
 
 __all__ = ["PairTable", "PairsError", "load_pairs"]
@@ -160,7 +161,7 @@ def _text(name: str, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise PairsError(f"{name}:{line}: this is not UTF-8 text.") from None
+        raise PairsError(f"{name}:{line}: this is {NOT_UTF8}") from None
 
 
 def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]]]:

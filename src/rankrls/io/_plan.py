@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankrls.io._messages import describe
 from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
 from rankrls.io._regions import Block
+from rankrls.io._rows import NOT_UTF8, is_utf8, quoted
 from rankrls.io._source import Text
 from rankrls.io._table import Comments, LetorError
 
@@ -187,13 +188,17 @@ class Plan:
             return None
         if not self.text_qid:
             return self.target.qid
-        data, start, ids = self.target.qid_text.tobytes(), 0, []
+        data, start = self.target.qid_text.tobytes(), 0
+        ids: list[str] = []
         known: dict[bytes, str] = {}
         for end in self.target.qid_ends.tolist():
             raw = data[start:end]
             start = end
             if raw not in known:
-                known[raw] = raw.decode("utf-8", "surrogateescape")
+                if not is_utf8(raw):
+                    where = f"{self.name}: row {len(ids)}, counted from 0"
+                    raise LetorError(f"{where}: the query id {quoted(raw)} is {NOT_UTF8}")
+                known[raw] = raw.decode()
             ids.append(known[raw])
         return np.array(ids)
 

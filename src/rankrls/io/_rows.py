@@ -8,10 +8,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growing", "Names"]
+__all__ = ["NOT_UTF8", "Growing", "Names", "is_utf8", "quoted"]
+
+NOT_UTF8 = "not UTF-8 text: save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
+"""What a name or an id is that cannot be decoded, and what to do."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
+_SHOWN = 40
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Whether it can be decoded."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def quoted(raw: bytes) -> str:
+    """What cannot be decoded, as an error shows it."""
+    text = raw.decode("utf-8", "backslashreplace")
+    return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
 
 
 class Growing:
@@ -46,7 +65,7 @@ class Growing:
 
 
 class Names:
-    """A column of ids: each different text once, and its number for every row."""
+    """A column of ids, UTF-8: each different text once, and its number for every row."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}
@@ -60,7 +79,7 @@ class Names:
 
     def finish(self) -> NDArray[Any]:
         """int64 where every id is a whole number as ``str(int)`` writes it and fits, otherwise strings."""
-        texts = [raw.decode("utf-8", "surrogateescape") for raw in self._known]
+        texts = [raw.decode() for raw in self._known]
         codes = self._codes.finish()
         if all(_WHOLE.fullmatch(t) and _INT64.min <= int(t) <= _INT64.max for t in texts):
             return np.array([int(t) for t in texts], dtype=np.int64)[codes]
