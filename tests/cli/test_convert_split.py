@@ -196,3 +196,16 @@ def test_wrong_files(letor, refused):
     letor.with_name("d.csv").write_text("qid,a\n1,2\n1,3,4\n")
     refused("split", letor.with_name("d.csv"), out, match="d.csv:3: 3 cells, but line 1 names 2 columns")
     refused("split", letor.with_name("d.csv"), out, "--qid", "quid", match="there is no column 'quid' for the query id")
+
+
+def test_parts_that_were_there_are_replaced_with_a_note(letor, tmp_path, rankrls):
+    assert rankrls("split", letor, tmp_path / "parts").err == ""
+    said = rankrls("split", letor, tmp_path / "parts", "--parts", "60,40", "--seed", "1")
+    both = ", ".join(str(tmp_path / "parts" / f"{part}.txt") for part in ("train", "test"))
+    assert (said.status, said.err) == (0, f"rankrls: note: what was there has been replaced: {both}.\n")
+
+
+def test_ids_with_blanks_do_not_go_into_letor_text(tmp_path, refused):
+    (tmp_path / "shop.csv").write_text("qid,label,a\nred shoes,1,2\nred shoes,0,1\n")
+    said = refused("convert", tmp_path / "shop.csv", tmp_path / "shop.txt", match="qid is 'red shoes' in row 0")
+    assert said.endswith("(Write a table, .csv or .parquet, which holds any text; or rename them.)")

@@ -77,3 +77,18 @@ def test_progress_does_not_touch_the_results(files, rankrls, monkeypatch):
     result = rankrls("cv", files / "train.txt", "--json")
     assert result.json["command"] == "cv"
     assert result.status == 0
+
+
+def test_an_interruption_while_the_program_is_imported():
+    code = (
+        "import sys\n"
+        "class Key:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Key())\n"
+        "from rankrls.cli import main\n"
+        "sys.exit(main(['--version']))\n"
+    )
+    done = python("-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "rankrls: interrupted\n")

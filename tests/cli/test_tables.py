@@ -413,3 +413,75 @@ def test_lists_are_passed_on_by_split(embedded, rankrls):
     found = pd.concat(parts).set_index("url")["emb"]
     assert sorted(found.index) == sorted(whole.index)
     assert all((found[url] == whole[url]).all() for url in whole.index)
+
+
+def test_positive_by_pattern(frames, rankrls, refused):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--positive", "*c*,age")
+    assert load(model).positive == {NAMES.index(name): 1 for name in ("clicks", "price", "age")}
+    data = ("fit", frames / "train.csv", "-m", frames / "m.skops", *COLUMNS)
+    refused(*data, "--positive", "x*", match="--positive names feature 'x*', which")
+
+
+def test_explain_speaks_of_items(frames, rankrls, refused):
+    model, _ = fit(rankrls, frames, "csv", *COLUMNS)
+    asked = ("explain", model, frames / "test.csv", "--id", "url")
+    shown = rankrls(*asked, "/2", "/0")
+    assert shown.out.startswith("/2 stands ")
+    assert " /0 in query q 300 by " in shown.out.splitlines()[0]
+    assert ["contribution", "/2", "/0", "weight"] in [line.split() for line in shown.out.splitlines()]
+    assert rankrls(*asked, "/2", "/0", "--json").json["items"] == ["/2", "/0"]
+    assert rankrls(*asked, "/2").out.startswith("/2 stands ")
+    refused(*asked, "/0", "/9", match="'/0' belongs to query 'q 300', '/9' to query 'q 301': this model")
+    refused(*asked, "/0", "/0", match="'/0' cannot be compared with itself")
+
+
+def test_the_same_data_twice(frames, rankrls):
+    data = ("fit", frames / "train.csv", "-m", frames / "m.skops", *COLUMNS, "--alphas", "1,2")
+    (frames / "copy.csv").write_bytes((frames / "train.csv").read_bytes())
+    for option in ("--vali", "--test"):
+        for name in ("train.csv", "copy.csv"):
+            assert (
+                f"{name} holds the same data as {frames / 'train.csv'}: the "
+                in rankrls(*data, option, frames / name).err
+            )
+        assert "same data" not in rankrls(*data, option, frames / "vali.csv").err
+
+
+def test_a_value_too_large_is_named(frames, refused):
+    frame = pd.read_csv(frames / "train.csv")
+    frame.loc[3, "price"] = 1e300
+    frame.to_csv(frames / "huge.csv", index=False)
+    said = refused(
+        "fit", frames / "huge.csv", "-m", frames / "m.skops", *COLUMNS, match="huge.csv: row 3, counted from 0"
+    )
+    assert (
+        "the value 1e+300 of feature 'price' is so large that products overflow. Scale the features (see --scale)"
+        in said
+    )
+
+
+def test_what_is_no_table(frames, refused):
+    (frames / "book.xlsx").write_bytes(b"PK\x03\x04 and more")
+    for more in ((), COLUMNS):
+        refused("fit", frames / "book.xlsx", "-m", frames / "m", *more, match="book.xlsx: this is a workbook")
+        refused("fit", frames, "-m", frames / "m", *more, match="Is a directory, where a file should be read")
+
+
+def test_labels_too_large_for_a_gain(frames, refused):
+    frame = pd.read_csv(frames / "train.csv")
+    frame.loc[3, "grade"] = 1200
+    frame.to_csv(frames / "huge.csv", index=False)
+    said = refused(
+        "fit", frames / "huge.csv", "-m", frames / "m", *COLUMNS, "--metric", "ndcg", match="label 1200 in row 3"
+    )
+    assert said.endswith("take --convention sklearn, where a label is its own gain.")
+
+
+def test_preferences_separated_by_semicolons(frames, rankrls):
+    for sign in (",", ";"):
+        (frames / "votes.csv").write_text(f"winner{sign}loser\n" + "".join(f"{k}{sign}{k + 1}\n" for k in range(20)))
+        done = rankrls(
+            "fit", frames / "train.txt", "--pairs", frames / "votes.csv", "-m", frames / f"m{ord(sign)}.skops"
+        )
+        assert done.status == 0, done.err
+    np.testing.assert_array_equal(*(load(frames / f"m{ord(sign)}.skops").coef_ for sign in ",;"))

@@ -175,7 +175,7 @@ def test_what_is_refused():
         (lambda: explain(linear, X, qid=QID, feature_names=["a"]), "feature_names has 1 names; the model takes 4"),
         (lambda: explain(linear, X, qid=QID, baseline="mean"), "baseline must be one of 'zero', 'query'"),
         (lambda: explain(StandardScaler().fit(X), X), "must be an estimator of rankrls"),
-        (lambda: found.pair(0, 11), "Row 0 belongs to query u, row 11 to query v"),
+        (lambda: found.pair(0, 11), "Row 0 belongs to query 'u', row 11 to query 'v'"),
         (lambda: found.pair(3, 3), "compared with itself"),
         (lambda: found.pair(0, 40), "A row must be a number from 0 to 39; got 40"),
         (lambda: found.pair(-1, 2), "got -1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
@@ -43,7 +44,7 @@ BAD_DATA = [
     ({"X": X[:0], "y": Y[:0], "qid": QID[:0]}, r"Found array with 0 sample\(s\)"),
     ({"X": X[:, :0]}, r"Found array with 0 feature\(s\)"),
     ({"X": X + 1j}, "Complex data not supported"),
-    ({"X": np.full(X.shape, "red", dtype=object)}, "could not convert string to float"),
+    ({"X": np.full(X.shape, "red", dtype=object)}, "Input X holds the text 'red': row 0, column 0"),
     ({"X": None}, "Expected 2D array|NoneType"),
     ({"y": Y[:-1]}, rf"inconsistent numbers of samples: \[{M}, {M - 1}\]"),
     ({"y": None}, "requires y to be passed"),
@@ -306,3 +307,14 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     with pytest.raises(ValueError, match="alpha"):
         model.fit(**GOOD)
     np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_text_is_named_with_its_place():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["1", "2", "red"]})
+    with pytest.raises(ValueError, match=r"Input X holds the text 'red': row 2, column 1 \('b'\)"):
+        RankRLS().fit(X, [1, 2, 3])
+    model = RankRLS().fit([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0]], [1, 2, 3])
+    with pytest.raises(ValueError, match=r"Input X holds the text 'x': row 0, column 1\."):
+        model.predict([["1", "x"]])
+    with pytest.raises(ValueError, match=r"y must be numeric: .*Row 1 holds 'good'"):
+        RankRLS().fit([[1.0], [2.0]], ["1", "good"])

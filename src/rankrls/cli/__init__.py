@@ -33,6 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     rankrls ...
     0
     """
-    from rankrls.cli._run import run
+    try:
+        from rankrls.cli._run import run
 
-    return run(sys.argv[1:] if argv is None else list(argv))
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:  # while the program itself is being imported
+        print("rankrls: interrupted", file=sys.stderr)
+        return 130

@@ -39,6 +39,7 @@ __all__ = [
 
 Queries = Literal["required", "optional", "ignored"]
 Labels = Literal["required", "optional", "ignored"]
+_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 _FEW_LABELS = 12
 _FEW_NAMES = 6
 _SHORT_PATH = 40
@@ -88,6 +89,7 @@ def read(
     OSError
         Where the file cannot be read.
     """
+    _check_kind(path)
     source: Any = sys.stdin.buffer if str(path) == "-" else path
     table: LetorTable | ColumnTable
     with report.working("reading", f"reading {path}"):
@@ -101,6 +103,14 @@ def read(
         where = "no line has a qid." if names_of(table) is None else "there is no column 'qid'. Name it by --qid, or:"
         raise ValueError(f"{table.path}: {where} Pass --global to rank all rows together.".replace("or: P", "or p"))
     return table
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse what is no file of rows, whatever the options make of it."""
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory, where a file should be read", str(path))
+    if path.suffix.lower() in _WORKBOOKS and path.exists():
+        raise ValueError(f"{path}: this is a workbook of a spreadsheet; save its sheet as CSV (UTF-8) and read that.")
 
 
 def _read_letor(

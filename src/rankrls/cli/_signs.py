@@ -10,29 +10,33 @@ __all__ = ["positive_columns", "positive_words"]
 
 
 def positive_words(text: str) -> bool | tuple[str, ...]:
-    """True for all features, or the names and numbers of some."""
+    """True for all features, or the names, patterns and numbers of some."""
     return True if text.strip() == "all" else _options.parse_names("--positive", text)
 
 
 def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | dict[int, int]:
-    """Columns of a table's X with their sign, from names where it has them and from numbers as its file counts.
+    """Columns of a table's X with their sign, from names and patterns, or numbers as its file counts.
 
     A mapping, because a list of two numbers for two features may also be read as their signs.
 
     Raises
     ------
     ValueError
-        For a feature that the file does not have, and for one that is named twice.
+        For a feature that the file does not have, and for one that is numbered twice.
     """
     if isinstance(words, bool):
         return words
+    from rankrls.io._columns import matching
+
     names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
     out: dict[int, int] = {}
     for word in words:
-        column = names[word] if word in names else _numbered(word, table, bool(names))
-        if column in out:
-            raise ValueError(f"--positive names feature {word!r} twice.")
-        out[column] = 1
+        columns = [names[name] for name in matching(word, [*names])]
+        if not columns:
+            columns = [_numbered(word, table, bool(names))]
+            if columns[0] in out:
+                raise ValueError(f"--positive names feature {word!r} twice.")
+        out |= dict.fromkeys(columns, 1)
     return out
 
 

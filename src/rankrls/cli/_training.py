@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from rankrls.cli import _options
 from rankrls.cli._columns import Columns
-from rankrls.cli._data import labels_of, names_of, read
+from rankrls.cli._data import feature_names, labels_of, names_of, read
 from rankrls.cli._judging import Judgement, judge, measure_names, measures_for
 from rankrls.cli._methods import METHODS, Method
 from rankrls.cli._models import Learning, with_scaler
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["Data", "PairFiles", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
 _OF_LABELS = ("ties", "balance", "regression_weight")
+_SAME_DATA = {
+    "validation": "the choice is that of the closest fit, which new queries need not bear out.",
+    "test": "the measures on them say how close the fit is, not how well new queries are ranked.",
+}
+_OVERFLOW = re.compile(
+    r"Input (X|X_val) holds values whose products overflow,.*: row (\d+), column (\d+)\b.*", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,8 @@ def read_data(report: Report, files: dict[str, Path | None], plan: Plan, everyth
                 # the raw features are given back: only one copy of large data stays
                 table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
         tables[role] = table
+        if role != "train" and plan.pair_files.train is None and table.sha256 == tables["train"].sha256:
+            report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
     data = Data(tables, {})
     for role in ("train", "validation", "test"):
         path = getattr(plan.pair_files, role)
@@ -178,6 +188,11 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         try:
             with in_options(plan.method.flags, name):
                 _fit(estimator, data)
+        except ValueError as error:
+            found = _OVERFLOW.fullmatch(str(error))
+            if found is None:
+                raise
+            raise ValueError(_too_large(found, data)) from error
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise
@@ -192,6 +207,17 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         first = estimator if plan.scaler is None else plan.scaler
         first.feature_names_in_ = np.array(names, dtype=object)
     return Trained(estimator, with_scaler(plan.scaler, estimator), interrupted)
+
+
+def _too_large(found: re.Match[str], data: Data) -> str:
+    """The value of a file that cannot be multiplied, by its place."""
+    table = data.tables["train" if found[1] == "X" else "validation"]
+    row, column = int(found[2]), int(found[3])
+    name = repr(feature_names(table)[column]) if names_of(table) else feature_names(table)[column]
+    return (
+        f"{table.path}: row {row}, counted from 0: the value {table.X[row, column]:g} of feature {name} is so large "
+        "that products overflow. Scale the features (see --scale), or leave this one out."
+    )
 
 
 def _fit(estimator: Any, data: Data) -> None:

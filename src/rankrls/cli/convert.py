@@ -83,7 +83,10 @@ def _write_letor(path: Path, table: Any) -> None:
         ids = document_ids(table)
         comments = None if ids is None else [f"docid = {name}" for name in ids.tolist()]
     zero_based = bool(getattr(table, "zero_based", False))
-    save_letor(path, table.X, table.y, table.qid, comments=comments or None, zero_based=zero_based)
+    try:
+        save_letor(path, table.X, table.y, table.qid, comments=comments or None, zero_based=zero_based)
+    except ValueError as error:
+        raise ValueError(f"{error} (Write a table, .csv or .parquet, which holds any text; or rename them.)") from None
 
 
 def _write_table(path: Path, table: Any, names: list[str] | None) -> None:

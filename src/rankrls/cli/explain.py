@@ -88,7 +88,11 @@ def command(
     rows = [_row(table, item, ids, query) for item in (first, second) if item is not None]
     with in_options({"feature_names": "--names", "target": "--target"}):
         found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
-    pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
+    called = (None, None) if ids == "row" else (first, second)
+    try:
+        pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
+    except ValueError as error:
+        raise ValueError(f"{data}: {_in_names(str(error), rows, called)}") from error
     shown = pair.rows(top or None)
     if as_json:
         keys = ("feature", "contribution", "a", "b", "weight")
@@ -97,6 +101,7 @@ def command(
                 "command": "explain",
                 "a": pair.a,
                 "b": pair.b,
+                "items": None if ids == "row" else [first, second],
                 "query": pair.query,
                 "difference": pair.difference,
                 "units": pair.units,
@@ -104,14 +109,28 @@ def command(
             }
         )
         return
-    heads = ["", "contribution", f"row {pair.a}", "mean" if pair.b is None else f"row {pair.b}", "weight"]
+    heads = [
+        "",
+        "contribution",
+        called[0] or f"row {pair.a}",
+        "mean" if pair.b is None else called[1] or f"row {pair.b}",
+        "weight",
+    ]
     cells = [
         [name, f"{part:+.4g}", *("" if value != value else f"{value:.4g}" for value in values)]
         for name, part, *values in shown
     ]
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    report.print_table(pair.title(), heads, cells)
+    report.print_table(pair.title(*called), heads, cells)
+
+
+def _in_names(message: str, rows: list[int], called: tuple[str | None, str | None]) -> str:
+    """A message about rows with what the items are called."""
+    for row, name in zip(rows, called, strict=False):
+        if name is not None:
+            message = message.replace(f"Row {row} ", f"{name!r} ").replace(f" row {row} ", f" {name!r} ")
+    return message
 
 
 def _row(table: LetorTable | ColumnTable, item: str, ids: str, query: str | None) -> int:

@@ -73,6 +73,7 @@ def command(
     blocks = _blocks(layout, [1.0] * folds if folds else weights, seed)
     parts = _of_folds(blocks) if folds else dict(zip(_PARTS[len(weights)], blocks, strict=True))
     targets = {part: folder / f"{part}{records.ending}" for part in parts}
+    there = [str(target) for target in targets.values() if target.exists()]
     for target in targets.values():
         os.makedirs(target.parent, exist_ok=True)
         check_target(target, data)
@@ -82,6 +83,8 @@ def command(
             rows = _rows(layout, queries)
             records.write(targets[part], rows.tolist())
             found[part] = {"path": str(targets[part]), "queries": len(queries), "rows": len(rows)}
+    if there:
+        report.note(f"what was there has been replaced: {', '.join(there)}.")
     if as_json:
         report.print_json({"command": "split", "data": str(data), "seed": seed, "parts": found})
     elif not quiet:

@@ -179,9 +179,9 @@ class Explanation:
             raise ValueError(f"Row {a} cannot be compared with itself.")
         codes = self.layout.codes
         if self.by_query and codes[a] != codes[b]:
-            one, other = (self.layout.ids[codes[row]] for row in (a, b))
+            one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
             raise ValueError(
-                f"Row {a} belongs to query {one!s}, row {b} to query {other!s}: this model was fitted with qid, and "
+                f"Row {a} belongs to query {one!r}, row {b} to query {other!r}: this model was fitted with qid, and "
                 "its scores mean something inside a query only."
             )
         query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
@@ -298,13 +298,14 @@ class PairExplanation:
         title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")
         return "\n".join([title, *(line.rstrip() for line in lines)])
 
-    def title(self) -> str:
-        """The result in a sentence."""
+    def title(self, a: str | None = None, b: str | None = None) -> str:
+        """The result in a sentence; ``a`` and ``b`` are what the items are called, their rows by default."""
+        one, other = a or f"row {self.a}", b or self._other()
         where = "" if self.query is None else f" in query {self.query!s}"
         gap = self.difference
         if gap == 0.0:
-            return f"row {self.a} and {self._other()}{where} have the same score"
-        return f"row {self.a} stands {'above' if gap > 0 else 'below'} {self._other()}{where} by {abs(gap):.4g}"
+            return f"{one} and {other}{where} have the same score"
+        return f"{one} stands {'above' if gap > 0 else 'below'} {other}{where} by {abs(gap):.4g}"
 
     def _other(self) -> str:
         return "the mean" if self.b is None else f"row {self.b}"

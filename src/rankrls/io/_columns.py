@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ColumnTable", "Roles", "TableError", "Wanted", "assign", "expanded"]
+__all__ = ["ColumnTable", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
@@ -292,6 +292,14 @@ def _matches(pattern: str, name: str) -> bool:
 
 def _word(role: str) -> str:
     return {"label": "label", "qid": "query id", "id": "item's id"}[role]
+
+
+def matching(word: str, names: Sequence[str]) -> list[str]:
+    """Features that a name, a pattern or a column of lists stands for."""
+    if word in names:
+        return [word]
+    fits = (lambda name: _matches(word, name)) if _is_pattern(word) else (lambda name: name == word)
+    return [name for name in names if fits(name) or ((part := _PART.fullmatch(name)) and fits(part.group(1)))]
 
 
 def _hint(name: str, header: Sequence[str]) -> str:

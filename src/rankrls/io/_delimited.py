@@ -27,8 +27,15 @@ _SHOWN = 40
 _HEADER_LINES = 1000  # blank ones, and those inside quoted names
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_CURRENCY = r"[$€£¥₹%]|[A-Z]{3}(?= )|(?<= )[A-Z]{3}"
+_DRESSED = re.compile(
+    rf"(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s*(?P<number>(?:[0-9]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+)(?:\.[0-9]*)?)"
+    rf"\s*(?P<after>{_CURRENCY})?"
+)
+_WITHOUT = "without signs of currency or percent and without separators of thousands"
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 _WORDS = {"true": 1.0, "false": 0.0}
+_SEPARATED = "columns are separated by a comma, a semicolon, a tab or |."
 _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
 
 
@@ -74,7 +81,12 @@ class _Reader:
         data = bytes(memoryview(self.buffer)[: self.filled])
         self.header = header_of(self.name, data, self.delimiter)
         names = self.header.names
-        self.roles = assign(f"{self.name}:{self.header.line}", names, self.wanted)
+        try:
+            self.roles = assign(f"{self.name}:{self.header.line}", names, self.wanted)
+        except TableError as error:
+            if len(names) > 1:
+                raise
+            raise TableError(f"{error} The line is one name: {_SEPARATED}") from None
         self._plan(self.roles)
         self.line = self.header.lines
         self._shift(self.header.stop)
@@ -230,11 +242,20 @@ class _Reader:
         if math.isinf(value) and any(c.isdigit() for c in text):
             self._fail(line, f"the value {shown} of column {name} is too large for a float64.")
         if not math.isfinite(value) or text.lower() in _MISSING:
-            what = "label" if is_label else "feature"
-            self._fail(line, f"the value {shown} of column {name} is missing or not finite: a {what} is a number.")
+            what = "a label is a number" if is_label else "every row needs a number"
+            self._fail(line, f"the value {shown} of column {name} is missing or not finite: {what}.")
         if _DECIMAL_COMMA.fullmatch(text):
             point = text.replace(",", ".")
-            self._fail(line, f"the value {shown} of column {name} is no number: write decimals with a point, {point}.")
+            other = f" (or, of thousands, {text.replace(',', '')})" if _without_signs(text) else ""
+            what = f"write decimals with a point, {point}{other}"
+            self._fail(line, f"the value {shown} of column {name} is no number: {what}.")
+        bare = _without_signs(text)
+        if bare is not None:
+            self._fail(line, f"the value {shown} of column {name} is no number: write {bare}, {_WITHOUT}.")
+        if "\0" in text:
+            self._fail(
+                line, f"the value {shown} of column {name} holds a NUL byte: the file is damaged, or no UTF-8 text."
+            )
         what = "labels are numbers" if is_label else "leave the column out, or name the features"
         self._fail(line, f"the value {shown} of column {name} is no number: {what}.")
 
@@ -246,6 +267,14 @@ class _Reader:
 
     def _fail(self, line: int, message: str) -> NoReturn:
         raise TableError(f"{self.name}:{line}: {message}")
+
+
+def _without_signs(text: str) -> str | None:
+    """The number that is left without a sign of currency or percent and separators of thousands; None if none is."""
+    found = _DRESSED.fullmatch(text)
+    if found is None:
+        return None
+    return (found["sign"] or "") + found["number"].replace(",", "")
 
 
 def _number(raw: bytes) -> float | None:

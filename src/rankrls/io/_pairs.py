@@ -72,7 +72,7 @@ class PairTable:
 def load_pairs(
     path: str | os.PathLike[str] | BinaryIO, *, n_items: int | None = None, ids: Sequence[Any] | None = None
 ) -> PairTable:
-    r"""Read preferences: comma- or tab-separated text, or Parquet, with a winner and a loser in each line.
+    r"""Read preferences: comma-, semicolon- or tab-separated text, or Parquet, with a winner and a loser in each line.
 
     A first line that names the columns may give them in any order: ``winner``, ``loser``, and where wanted ``strength``
     (by how much the winner should lead; 0 is a tie), ``weight`` (how much the preference counts) and ``group`` (what is
@@ -167,8 +167,8 @@ def _text(name: str, data: bytes) -> str:
 def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]]]:
     """Where each preference stands, and the columns."""
     first = text.lstrip().partition("\n")[0]
-    tabs = "\t" in first and "," not in first
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if tabs else ",", strict=True)
+    delimiter = next((sign for sign in ",\t;|" if sign in first), ",")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     lines = array("q")
     columns: list[str] | None = None
     rows: list[list[str]] = []

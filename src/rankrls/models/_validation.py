@@ -107,7 +107,7 @@ def training_data(
     else:
         if y is not None and not sparse.issparse(y):
             check_labels(y)  # before scikit-learn, whose message names no row
-        X, y = validate_data(
+        X, y = _validated(
             estimator,
             X,
             y,
@@ -169,7 +169,7 @@ def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearO
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A dense C-ordered or CSR matrix of finite features; float32 stays float32."""
-    X = validate_data(estimator, X, reset=reset, **_MATRIX)
+    X = _validated(estimator, X, reset=reset, **_MATRIX)
     X = _as_csr_array(X)
     products = reset and getattr(estimator, "_multiplies_features", True)
     check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
@@ -190,6 +190,36 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
 
+def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """scikit-learn's check, whose message about text names no place."""
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except ValueError as error:
+        where = _not_a_number(X) if str(error).startswith("could not convert string to float") else None
+        if where is None:
+            raise
+        row, column, value = where
+        names = getattr(X, "columns", None)
+        name = "" if names is None else f" ({names[column]!r})"
+        raise ValueError(
+            f"Input X holds the text {value!r}: row {row}, column {column}{name}. Features are numbers: encode such "
+            "columns, or leave them out."
+        ) from error
+
+
+def _not_a_number(values: Any) -> tuple[int, int, Any] | None:
+    """Row, column and content of the first text that is no number."""
+    cells = np.asarray(values, dtype=object)
+    if cells.ndim not in (1, 2):
+        return None
+    for (row, *column), value in np.ndenumerate(cells):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, *(column or [0]), value
+    return None
+
+
 def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
     """Labels as (m, targets) float64, and whether they came as (m,)."""
     try:
@@ -197,7 +227,9 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
         is_complex = given.dtype.kind == "c"
         Y = np.asarray(given.real if is_complex else given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("y must be numeric: graded relevance, utilities, or a binary outcome.") from None
+        where = _not_a_number(y)
+        got = "" if where is None else f" Row {where[0]} holds {where[2]!r}."
+        raise ValueError(f"y must be numeric: graded relevance, utilities, or a binary outcome.{got}") from None
     if is_complex:
         raise ValueError("Complex data not supported: y must hold real numbers.")
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
