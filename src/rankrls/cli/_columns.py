@@ -67,13 +67,15 @@ class Columns:
         """An option that was given and means something for tables only."""
         return next((f"--{name}" for name in ("label", "qid", "id", "ignore") if getattr(self, name) is not None), None)
 
-    def item_ids(self, ids: str) -> str:
-        """``--ids``, where ``--id`` alone says it too."""
-        return "docid" if self.id is not None and ids == "row" else ids
+    def item_ids(self, ids: str | None) -> str | None:
+        """``--ids``, where ``--id`` alone says it too; None where neither is given."""
+        if ids is not None:
+            return options.check_choice("--ids", ids, options.IDS)
+        return "docid" if self.id is not None else None
 
     def like(self, usual: dict[str, str]) -> Columns:
         """The same, with the training data's names as the usual ones."""
-        return replace(self, usual=tuple(usual.items()))
+        return replace(self, usual=tuple((dict(self.usual) | usual).items()))
 
 
 NOT_SAID = Columns()

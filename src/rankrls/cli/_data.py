@@ -241,7 +241,7 @@ def describe(table: LetorTable | ColumnTable) -> dict[str, Any]:
         "sha256": table.sha256,
         "rows": table.n_rows,
         "queries": None if table.qid is None else query_layout(table.qid, table.n_rows).n_queries,
-        "features": table.n_features,
+        "features": table.n_features or None,  # none were read
         "sparse": not isinstance(table.X, np.ndarray),
         "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
         if few

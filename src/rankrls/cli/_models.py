@@ -135,6 +135,8 @@ class StoredModel:
         The features' names, where it knows them.
     usual : dict
         What the training data called the columns of labels, query ids and items' ids.
+    ids : str or None
+        What named an item in the preferences that it was fitted on or judged by (``--ids``).
     """
 
     model: Any
@@ -142,6 +144,7 @@ class StoredModel:
     zero_based: Any
     names: tuple[str, ...] | None = None
     usual: dict[str, str] = field(default_factory=dict)
+    ids: str | None = None
 
     @property
     def by_query(self) -> bool:
@@ -202,7 +205,8 @@ def load_model(path: Path, report: Report) -> StoredModel:
     usual = given.get("columns")
     usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
     names = None if names is None else tuple(str(name) for name in names)
-    return StoredModel(model, int(n_features), given.get("zero_based", "auto"), names, usual)
+    ids = given.get("ids") if given.get("ids") in _options.IDS else None
+    return StoredModel(model, int(n_features), given.get("zero_based", "auto"), names, usual, ids)
 
 
 def scales_by_query(model: Any) -> bool:

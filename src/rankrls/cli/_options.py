@@ -136,12 +136,13 @@ TestPairs = Annotated[
     typer.Option("--test-pairs", metavar="FILE", help="Judge by these preferences: rows of --test, else of TRAIN."),
 ]
 Ids = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--ids",
         metavar="WORD",
-        help="What names an item in a table of preferences. row: the number of its row, from 0; docid: what follows "
-        "'docid =' in its comment, or a table's column of ids; comment: its whole comment.",
+        help="What names an item in a table of preferences. row: the number of its row, from 0; docid: its id, in a "
+        "table's column of ids or behind 'docid =' in its comment; comment: its whole comment. By default what the "
+        "model was fitted with; else docid or row, whichever fits all the preferences.",
     ),
 ]
 Measures = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,34 +17,84 @@ if TYPE_CHECKING:
     from rankrls.cli._report import Report
     from rankrls.io import ColumnTable, LetorTable, PairTable
 
-__all__ = ["MEASURE", "describe_pairs", "item_ids", "judge_pairs", "pair_rows", "read_pairs"]
+__all__ = ["MEASURE", "choose_ids", "describe_pairs", "item_ids", "judge_pairs", "pair_rows", "read_pairs"]
 
 MEASURE = "pair_accuracy"
 
 
-def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str, report: Report) -> PairTable:
-    """The preferences of a file between the rows of a table.
+def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str | None, report: Report) -> tuple[PairTable, str]:
+    """The preferences of a file between the rows of a table, and what names an item there.
 
     Parameters
     ----------
     path : path
     table : LetorTable or ColumnTable
-    ids : {"row", "docid", "comment"}
-        What names an item: its row, counted from 0; what stands behind "docid =" in its comment; or its comment.
+    ids : {"row", "docid", "comment"}, or None
+        What names an item: its row, counted from 0; its id (in LETOR text what stands behind "docid =" in its comment);
+        or its whole comment. None: see :func:`choose_ids`.
     report : Report
 
     Raises
     ------
     ValueError
-        With the line; or where the rows have no such id.
+        With the line; where the rows have no such id; and where both readings are possible.
     """
-    from rankrls.io import load_pairs
+    from rankrls.io._pairs import read_pair_text
 
     with report.working("reading", f"reading {path}"):
         try:
-            return load_pairs(path, n_items=table.n_rows, ids=item_ids(table, ids))
+            text = read_pair_text(path)
         except ImportError as error:
             raise ValueError(str(error)) from None
+        chosen = choose_ids(text.items, table, str(path)) if ids is None else ids
+        found = text.table(table.n_rows, item_ids(table, chosen))
+    if text.ignored:
+        near = [f"{name!r} for {meant!r}?" for name in text.ignored if (meant := text.near(name))]
+        several = len(text.ignored) > 1
+        note = (
+            f"{path}: the column{'s' * several} {', '.join(map(repr, text.ignored))} {'are' if several else 'is'} not "
+            f"looked at{' (' + ' '.join(near) + ')' if near else ''}; those that mean something are winner, loser, "
+            "strength, weight, and group for what is held out together, such as an annotator."
+        )
+        if note not in report.notes:
+            report.note(note)
+    return found, chosen
+
+
+def choose_ids(items: Sequence[str], table: LetorTable | ColumnTable, whose: str) -> str:
+    """What names an item, where nothing says it: "row" or "docid", whichever fits all of them.
+
+    Where the rows have no ids, their numbers. Where neither fits, the one that fits more; the error is then its own.
+
+    Raises
+    ------
+    ValueError
+        Where all fit as row numbers and more than half as ids too, and these are different rows.
+    """
+    names = document_ids(table)
+    if names is None:
+        return "row"
+    known: dict[str, int] = {}
+    for row, name in enumerate(names.tolist()):
+        known.setdefault(str(name).strip(), row)
+    by_id = [known.get(item.strip(), -1) for item in items]
+    by_row = [_row_number(item.strip(), table.n_rows) for item in items]
+    # ids of which a few are unknown, in a table that lacks some items, are no row numbers either
+    if -1 not in by_row and by_row != by_id and 2 * by_id.count(-1) < len(items):
+        k = next(k for k, (i, j) in enumerate(zip(by_row, by_id, strict=True)) if i != j)
+        other = f"the id of row {by_id[k]}" if by_id[k] >= 0 else "no id, as most others are"
+        raise ValueError(
+            f"{whose}: items may be named by ids or by row numbers: {items[k].strip()!r} is the number of a row of "
+            f"{table.path}, from 0, and {other}. Say which is meant: --ids docid or --ids row."
+        )
+    return "docid" if by_id.count(-1) < by_row.count(-1) else "row"
+
+
+def _row_number(item: str, n_rows: int) -> int:
+    if not (item.isascii() and item.isdigit()):
+        return -1
+    row = int(item) if len(item) < 20 else n_rows
+    return row if row < n_rows else -1
 
 
 def item_ids(table: LetorTable | ColumnTable, ids: str) -> list[str] | None:

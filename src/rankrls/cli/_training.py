@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankrls.cli import _options
 from rankrls.cli._columns import Columns
 from rankrls.cli._data import feature_names, labels_of, names_of, read
 from rankrls.cli._judging import Judgement, judge, measure_names, measures_for
@@ -45,7 +44,7 @@ class PairFiles:
     train: Path | None = None
     validation: Path | None = None
     test: Path | None = None
-    ids: str = "row"
+    ids: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Data:
-    """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows."""
+    """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows.
+
+    ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
+    """
 
     tables: dict[str, LetorTable | ColumnTable]
     pairs: dict[str, PairTable]
+    ids: str | None = None
 
     def rows_of(self, role: str) -> LetorTable | ColumnTable:
         """The items that a role's preferences are between."""
@@ -99,7 +102,6 @@ def plan(learning: Learning, *, vali: Path | None, measures: str | None, pairs: 
 
 def _check_pairs(plan: Plan, vali: Path | None) -> None:
     files, learning = plan.pair_files, plan.learning
-    _options.check_choice("--ids", files.ids, _options.IDS)
     if files.train is None:
         if files.validation is not None:
             raise ValueError("--vali-pairs needs --pairs: a model of labels is chosen by --vali or --cv.")
@@ -163,12 +165,13 @@ def read_data(report: Report, files: dict[str, Path | None], plan: Plan, everyth
         tables[role] = table
         if role != "train" and plan.pair_files.train is None and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
-    data = Data(tables, {})
+    data, ids = Data(tables, {}), plan.pair_files.ids
     for role in ("train", "validation", "test"):
         path = getattr(plan.pair_files, role)
         if path is not None:
-            data.pairs[role] = read_pairs(path, data.rows_of(role), plan.pair_files.ids, report)
-    return data
+            data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report)
+    known = ids if data.pairs and (ids != "row" or plan.pair_files.ids is not None) else None
+    return replace(data, ids=known)
 
 
 def _scaled(scaler: Any, table: LetorTable | ColumnTable, *, first: bool) -> Any:

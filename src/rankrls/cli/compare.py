@@ -19,7 +19,7 @@ EXAMPLES = "Example: rankrls compare test.txt a.skops b.skops --metrics map,ndcg
 Models = Annotated[
     list[Path],
     typer.Argument(
-        metavar="MODEL...", show_default=False, help="Model files, or files of scores (one a line, as predict writes)."
+        metavar="MODEL...", show_default=False, help="Model files, or files of scores as predict writes them."
     ),
 ]
 Baseline = Annotated[
@@ -102,26 +102,30 @@ def _scores(
     data: Path, paths: list[Path], labels: list[str], columns: Columns, report: Report
 ) -> tuple[Any, dict[str, Any]]:
     """The file, and each model's scores of its rows."""
-    from rankrls.cli._data import read
     from rankrls.cli._models import load_model
-    from rankrls.cli.evaluate import read_scores
+    from rankrls.cli._scores import read_for_scores, read_scores
 
-    table, scores, shape = None, {}, None
-    for path, label in zip(paths, labels, strict=True):
-        if not _is_model(path):
-            table = read(data, report, queries="required", columns=columns) if table is None else table
-            scores[label] = read_scores(path)
-            if len(scores[label]) != table.n_rows:
-                raise ValueError(f"{path} has {len(scores[label])} scores, but {data} has {table.n_rows} rows.")
-            continue
-        stored = load_model(path, report)
+    models = {path: load_model(path, report) for path in paths if _is_model(path)}
+    for stored in models.values():  # the names of the first that has any
+        columns = columns.like({role: name for role, name in stored.usual.items() if role not in dict(columns.usual)})
+    given = {path: read_scores(path, columns) for path in paths if path not in models}
+    for found in given.values():
+        columns = found.for_columns(columns)
+    table, shape = None, None
+    scores: dict[str, Any] = dict.fromkeys(labels)  # in the order of the arguments
+    names = dict(zip(paths, labels, strict=True))
+    for path, stored in models.items():
         read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
         if shape != read_like:  # models of the same training data share one reading
             table = stored.read(data, report, queries="required", columns=columns, labels="required")
             shape = read_like
         assert table is not None
         with report.working("scoring", f"scoring by {path}"):
-            scores[label] = stored.one_score_a_row(table)
+            scores[names[path]] = stored.one_score_a_row(table)
+    if table is None:
+        table = read_for_scores(data, report, queries="required", columns=columns, labels="required")
+    for path, found in given.items():
+        scores[names[path]] = found.of_rows(table, report)
     return table, scores
 
 

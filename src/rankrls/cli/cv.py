@@ -20,7 +20,7 @@ def command(
     vali: options.Vali = None,
     pairs: options.Pairs = None,
     vali_pairs: options.ValiPairs = None,
-    ids: options.Ids = "row",
+    ids: options.Ids = None,
     kernel: options.Kernel = "linear",
     gamma: options.Gamma = "auto",
     degree: options.Degree = "3",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +10,6 @@ import typer
 from rankrls.cli import _options as options
 from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
-from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
@@ -25,7 +22,10 @@ Files = Annotated[
 Scores = Annotated[
     Path | None,
     typer.Option(
-        "--scores", metavar="FILE", help="Judge these scores, one a line in DATA's order, instead of a model."
+        "--scores",
+        metavar="FILE",
+        help="Judge these scores instead of a model: one a line in DATA's order, or a table as predict writes it, "
+        "matched by ids.",
     ),
 ]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Also print each query's value.")]
@@ -49,7 +49,7 @@ def command(
     convention: options.Convention = "letor",
     per_query: PerQuery = False,
     pairs: Pairs = None,
-    ids: options.Ids = "row",
+    ids: options.Ids = None,
     everything: options.Everything = False,
     columns: Columns = NOT_SAID,
     as_json: options.Json = False,
@@ -67,19 +67,22 @@ def command(
     from rankrls.cli import _judging
     from rankrls.cli._data import describe, labels_of, limited_threads
 
-    options.check_choice("--ids", ids, options.IDS)
+    ids = columns.item_ids(ids)
     if pairs is not None:
         for flag, given in (("--metrics", metrics), ("--per-query", per_query or None)):
             if given is not None:
                 raise ValueError(f"{flag} is about labels, and --pairs judges by preferences: give one of the two.")
     queries: Any = "ignored" if everything else "required" if pairs is None else "optional"
     reading = {"queries": queries, "columns": columns, "labels": "required" if pairs is None else "ignored"}
-    ids = columns.item_ids(ids)
     names = _judging.measure_names(metrics, convention)
     with limited_threads(threads):
-        table, values, by_query = (
-            _from_file(files, scores, reading, report) if scores else _from_model(files, reading, report)
-        )
+        if scores:
+            table, values, by_query = _from_file(files, scores, reading, report)
+        else:
+            table, values, by_query, remembered = _from_model(files, reading, report)
+            if pairs is not None and ids is None and remembered is not None:
+                _check_remembered(remembered, table)
+                ids = remembered
         if pairs is not None:
             _judge_pairs(pairs, ids, table, values, by_query, str(scores or files[0]), report)
             return
@@ -88,7 +91,7 @@ def command(
                 names or _judging.measures_for(labels_of(table)), convention, table, values, must_judge=names or ()
             )
             intervals = {name: judgement.interval() for name, judgement in found.items()}
-    ids = query_layout(table.qid, table.n_rows).ids.tolist()
+    queried = query_layout(table.qid, table.n_rows).ids.tolist()
     if as_json:
         result: dict[str, Any] = {
             "command": "evaluate",
@@ -101,12 +104,13 @@ def command(
             },
         }
         if per_query:
-            result["per_query"] = {"qid": ids, **{name: judgement.per_query for name, judgement in found.items()}}
+            result["per_query"] = {"qid": queried, **{name: judgement.per_query for name, judgement in found.items()}}
         report.print_json(result)
         return
     if per_query:
         rows = [
-            [qid, *(_judging.show(judgement.per_query[k]) for judgement in found.values())] for k, qid in enumerate(ids)
+            [qid, *(_judging.show(judgement.per_query[k]) for judgement in found.values())]
+            for k, qid in enumerate(queried)
         ]
         report.print_table("Queries", ["qid", *found], rows)
     rows = [
@@ -122,8 +126,23 @@ def command(
     report.print_table(what, ["", "mean", "95 % interval", "queries"], rows)
 
 
+def _check_remembered(ids: str, table: LetorTable | ColumnTable) -> None:
+    from rankrls.cli._pairs import item_ids
+
+    try:
+        item_ids(table, ids)
+    except ValueError as error:
+        raise ValueError(f"{error} (The model was fitted with --ids {ids}; else give --ids row.)") from None
+
+
 def _judge_pairs(
-    path: Path, ids: str, table: LetorTable | ColumnTable, scores: Any, by_query: bool, whose: str, report: Report
+    path: Path,
+    ids: str | None,
+    table: LetorTable | ColumnTable,
+    scores: Any,
+    by_query: bool,
+    whose: str,
+    report: Report,
 ) -> None:
     from rankrls.cli._data import describe
     from rankrls.cli._judging import show
@@ -131,7 +150,7 @@ def _judge_pairs(
 
     if by_query and table.qid is None:
         raise ValueError(f"{table.path}: the model was fitted with queries, so every line needs a qid.")
-    pairs = read_pairs(path, table, ids, report)
+    pairs, _ = read_pairs(path, table, ids, report)
     with report.working("judging", "judging"):
         found = judge_pairs(pairs, scores, table.qid if by_query else None)
     ends = found.interval()
@@ -150,7 +169,7 @@ def _judge_pairs(
 
 def _from_model(
     files: list[Path], reading: dict[str, Any], report: Report
-) -> tuple[LetorTable | ColumnTable, Any, bool]:
+) -> tuple[LetorTable | ColumnTable, Any, bool, str | None]:
     from rankrls.cli._models import load_model
 
     if len(files) != 2:
@@ -161,64 +180,23 @@ def _from_model(
         raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
     table = stored.read(data, report, **reading)
     with report.working("scoring", "scoring"):
-        return table, stored.one_score_a_row(table), stored.by_query
+        return table, stored.one_score_a_row(table), stored.by_query, stored.ids
 
 
 def _from_file(
     files: list[Path], scores: Path, reading: dict[str, Any], report: Report
 ) -> tuple[LetorTable | ColumnTable, Any, bool]:
-    from rankrls.cli._data import read
+    from dataclasses import replace
+
+    from rankrls.cli._scores import read_for_scores, read_scores
 
     if len(files) != 1:
         raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
-    table = read(files[0], report, **reading)
-    values = read_scores(scores)
-    if len(values) != table.n_rows:
-        raise ValueError(f"{scores} has {len(values)} scores, but {files[0]} has {table.n_rows} rows.")
-    return table, values, False
-
-
-def read_scores(path: Path) -> Any:
-    import numpy as np
-
-    from rankrls.io._tables import table_format
-
-    if str(path) != "-" and table_format(path) is not None and not _begins_with_a_number(path):
-        return _scores_of_table(path)
-    if str(path) == "-":
-        text = sys.stdin.read().removeprefix("\ufeff")
-    else:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    lines = text.rstrip().splitlines()
-    if not lines:
-        raise ValueError(f"{path}: the file holds no scores.")
-    try:
-        values = np.array(lines, dtype=np.float64)
-    except ValueError:
-        values = np.array([_number(line) for line in lines])
-    bad = ~np.isfinite(values)
-    if bad.any():
-        line = int(np.argmax(bad))
-        raise ValueError(f"{path}:{line + 1}: a score must be one finite number; got {lines[line][:40]!r}.")
-    return values
-
-
-def _scores_of_table(path: Path) -> Any:
-    """The column "score" of a table, as predict writes it."""
-    from rankrls.io import load_table
-
-    with in_options():
-        return load_table(path, features=["score"], labels="ignored").X[:, 0]
-
-
-def _begins_with_a_number(path: Path) -> bool:
-    """Whether a file is one score a line, whatever its name says."""
-    with path.open("rb") as file:
-        return math.isfinite(_number(file.readline(100).decode("utf-8-sig", "replace")))
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+    found = read_scores(scores, reading["columns"])
+    columns = found.for_columns(reading["columns"])
+    everything = reading["queries"] == "ignored"  # the qid still say which row a score is of
+    table = read_for_scores(
+        files[0], report, **reading | {"columns": columns, "queries": "optional" if everything else reading["queries"]}
+    )
+    values = found.of_rows(table, report)
+    return (replace(table, qid=None) if everything else table), values, False

@@ -26,12 +26,13 @@ Second = Annotated[
     typer.Argument(metavar="[B]", show_default=False, help="Another; without, the mean of A's query is taken."),
 ]
 Ids = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--ids",
         metavar="WORD",
-        help="What names an item. row: the number of its row, from 0; docid: what follows 'docid =' in its comment; "
-        "comment: its whole comment.",
+        help="What names an item. row: the number of its row, from 0; docid: its id, in a table's column of ids or "
+        "behind 'docid =' in its comment; comment: its whole comment. By default what the model was fitted with; else "
+        "docid or row, whichever fits.",
     ),
 ]
 Query = Annotated[
@@ -54,7 +55,7 @@ def command(
     data: options.Rows,
     first: First,
     second: Second = None,
-    ids: Ids = "row",
+    ids: Ids = None,
     query: Query = None,
     top: Top = 10,
     names: Names = None,
@@ -70,12 +71,12 @@ def command(
     the values are scaled ones.
     """
     report = Report(as_json, verbose, quiet)
-    options.check_choice("--ids", ids, options.IDS)
     ids = columns.item_ids(ids)
     if top < 0:
         raise ValueError(f"--top must be 0 (all) or more; got {top}.")
     from rankrls.cli._data import feature_names, read_names
     from rankrls.cli._models import load_model, scales_by_query
+    from rankrls.cli._pairs import choose_ids
     from rankrls.inspection import explain
 
     stored = load_model(model, report)
@@ -85,7 +86,9 @@ def command(
     given = None if names is None else read_names(names)
     if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
         given = feature_names(table)
-    rows = [_row(table, item, ids, query) for item in (first, second) if item is not None]
+    items = [item for item in (first, second) if item is not None]
+    chosen = ids or stored.ids or choose_ids(items, table, str(data))
+    rows = [_row(table, item, chosen, query) for item in items]
     with in_options({"feature_names": "--names", "target": "--target"}):
         found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
     called = (None, None) if ids == "row" else (first, second)

@@ -40,7 +40,7 @@ def command(
     pairs: options.Pairs = None,
     vali_pairs: options.ValiPairs = None,
     test_pairs: options.TestPairs = None,
-    ids: options.Ids = "row",
+    ids: options.Ids = None,
     kernel: options.Kernel = "linear",
     gamma: options.Gamma = "auto",
     degree: options.Degree = "3",
@@ -128,6 +128,7 @@ def _save(path: Path, plan: Any, data: Any, trained: Trained, judged: Any, repor
     given = {
         **_findings.described(data),
         **_how_it_was_read(data.tables["train"]),
+        **({} if data.ids is None else {"ids": data.ids}),
         "method": plan.learning.method,
         "scale": plan.learning.scale,
         "measures": _findings.measured(judged),

@@ -76,7 +76,10 @@ class ColumnTable:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller says about columns; None is the usual name, where there is such a column."""
+    """What the caller says about columns; None is the usual name, where there is such a column.
+
+    ``features`` of () are none: ids and labels only are read.
+    """
 
     label: str | None
     qid: str | None
@@ -232,7 +235,7 @@ def assign(where: str, columns: Sequence[str], wanted: Wanted, lists: Mapping[st
             )
     else:
         chosen = _chosen(header, wanted.features, taken, ignored)
-    if not chosen:
+    if not chosen and wanted.features != ():
         header.fail(f"no column is left for the features{_listed(columns)}")
     header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}

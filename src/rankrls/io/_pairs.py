@@ -11,6 +11,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from rankrls.io._rows import NOT_UTF8
 from rankrls.io._tables import table_format
 
-__all__ = ["PairTable", "PairsError", "load_pairs"]
+__all__ = ["PairTable", "PairText", "PairsError", "load_pairs", "read_pair_text"]
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
 _PARQUET = b"PAR1"
@@ -49,6 +50,8 @@ class PairTable:
         Where they came from, as errors name it.
     sha256 : str
         Of the file's bytes as they lie on disk.
+    ignored : tuple of str
+        Names of the file's other columns, of which nothing was made.
     """
 
     winners: NDArray[np.intp]
@@ -58,6 +61,7 @@ class PairTable:
     groups: NDArray[Any] | None
     path: str
     sha256: str
+    ignored: tuple[str, ...] = ()
 
     @property
     def n_pairs(self) -> int:
@@ -76,8 +80,8 @@ def load_pairs(
 
     A first line that names the columns may give them in any order: ``winner``, ``loser``, and where wanted ``strength``
     (by how much the winner should lead; 0 is a tie), ``weight`` (how much the preference counts) and ``group`` (what is
-    held out together); others are ignored. Without such a line the columns are winner, loser, strength, weight. Parquet
-    always names its columns.
+    held out together); of others nothing is made, and the result names them as ``ignored``. Without such a line the
+    columns are winner, loser, strength, weight. Parquet always names its columns.
 
     Parameters
     ----------
@@ -117,26 +121,70 @@ def load_pairs(
     >>> table.winners, table.losers, table.strength
     (array([1, 2]), array([0, 1]), array([2., 1.]))
     """
+    return read_pair_text(path).table(n_items, ids)
+
+
+@dataclass(frozen=True, eq=False)
+class PairText:
+    """A file of preferences that has been read, while it is still open what its items are called.
+
+    Attributes
+    ----------
+    name, sha256 : str
+        The file, and the hash of its bytes.
+    at : callable
+        How errors name the place of a preference.
+    cells : dict of str to list of str
+        The columns that mean something.
+    ignored : tuple of str
+        Names of the others.
+    """
+
+    name: str
+    sha256: str
+    at: Where
+    cells: dict[str, list[str]]
+    ignored: tuple[str, ...]
+
+    @property
+    def items(self) -> list[str]:
+        """What the file calls the items: all winners, then all losers."""
+        return self.cells["winner"] + self.cells["loser"]
+
+    def near(self, ignored: str) -> str | None:
+        """The column that a name was perhaps meant to be."""
+        found = get_close_matches(ignored, _COLUMNS, n=1, cutoff=0.75)
+        return found[0] if found and found[0] not in self.cells else None
+
+    def table(self, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
+        """The preferences between rows, as :func:`load_pairs` gives them."""
+        if n_items is not None and ids is not None and len(ids) != n_items:
+            raise ValueError(f"ids has {len(ids)} entries for {n_items} items; it needs one for each.")
+        at, cells = self.at, self.cells
+        n = len(ids) if ids is not None else n_items
+        find = _row_numbers if ids is None else _Ids(ids)
+        winners, losers = (find(at, what, cells[what], n) for what in ("winner", "loser"))
+        same = winners == losers
+        if same.any():
+            e = int(np.argmax(same))
+            _fail(at(e), f"the item {_quote(cells['winner'][e])} is compared with itself.")
+        strength, weight = (_numbers(at, what, cells.get(what)) for what in ("strength", "weight"))
+        if weight is not None:
+            if (weight < 0.0).any():
+                e = int(np.argmax(weight < 0.0))
+                _fail(at(e), f"the weight {cells['weight'][e]} is negative.")
+            if not weight.any():
+                raise PairsError(f"{self.name}: every preference has weight 0.")
+        groups = None if "group" not in cells else np.array([cell.strip() for cell in cells["group"]])
+        return PairTable(winners, losers, strength, weight, groups, self.name, self.sha256, self.ignored)
+
+
+def read_pair_text(path: str | os.PathLike[str] | BinaryIO) -> PairText:
+    """Read a file of preferences, and look up no item yet."""
     name, data = _content(path)
-    if n_items is not None and ids is not None and len(ids) != n_items:
-        raise ValueError(f"ids has {len(ids)} entries for {n_items} items; it needs one for each.")
-    at, cells = _of_parquet(name, data) if _is_parquet(name, data) else _of_text(name, _text(name, data))
-    n = len(ids) if ids is not None else n_items
-    find = _row_numbers if ids is None else _Ids(ids)
-    winners, losers = (find(at, what, cells[what], n) for what in ("winner", "loser"))
-    same = winners == losers
-    if same.any():
-        e = int(np.argmax(same))
-        _fail(at(e), f"the item {_quote(cells['winner'][e])} is compared with itself.")
-    strength, weight = (_numbers(at, what, cells.get(what)) for what in ("strength", "weight"))
-    if weight is not None:
-        if (weight < 0.0).any():
-            e = int(np.argmax(weight < 0.0))
-            _fail(at(e), f"the weight {cells['weight'][e]} is negative.")
-        if not weight.any():
-            raise PairsError(f"{name}: every preference has weight 0.")
-    groups = None if "group" not in cells else np.array([cell.strip() for cell in cells["group"]])
-    return PairTable(winners, losers, strength, weight, groups, name, hashlib.sha256(data).hexdigest())
+    at, cells, words = _of_parquet(name, data) if _is_parquet(name, data) else _of_text(name, _text(name, data))
+    ignored = tuple(dict.fromkeys(word for word in words if word not in _COLUMNS))
+    return PairText(name, hashlib.sha256(data).hexdigest(), at, cells, ignored)
 
 
 def _content(path: str | os.PathLike[str] | BinaryIO) -> tuple[str, bytes]:
@@ -164,8 +212,8 @@ def _text(name: str, data: bytes) -> str:
         raise PairsError(f"{name}:{line}: this is {NOT_UTF8}") from None
 
 
-def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]]]:
-    """Where each preference stands, and the columns."""
+def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]], list[str]]:
+    """Where each preference stands, the columns that mean something, and the names of all."""
     first = text.lstrip().partition("\n")[0]
     delimiter = next((sign for sign in ",\t;|" if sign in first), ",")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -188,12 +236,11 @@ def _of_text(name: str, text: str) -> tuple[Where, dict[str, list[str]]]:
         rows.append(row)
     if not rows or columns is None:
         raise PairsError(f"{name}: there are no preferences in the file.")
-    return lambda e: f"{name}:{lines[e]}", {
-        word: [*column] for word, column in zip(columns, zip(*rows, strict=True), strict=True) if word in _COLUMNS
-    }
+    cells = {word: [*column] for word, column in zip(columns, zip(*rows, strict=True), strict=True) if word in _COLUMNS}
+    return lambda e: f"{name}:{lines[e]}", cells, columns
 
 
-def _of_parquet(name: str, data: bytes) -> tuple[Where, dict[str, list[str]]]:
+def _of_parquet(name: str, data: bytes) -> tuple[Where, dict[str, list[str]], list[str]]:
     """The same of Parquet; its cells as text, which a float64 is written as and read from without loss."""
     from rankrls.io._parquet import first_line, import_pyarrow
 
@@ -207,9 +254,8 @@ def _of_parquet(name: str, data: bytes) -> tuple[Where, dict[str, list[str]]]:
         raise PairsError(f"{name}: this is no Parquet file, or a damaged one ({first_line(error)}).") from None
     if not table.num_rows:
         raise PairsError(f"{name}: there are no preferences in the file.")
-    return lambda e: f"{name}: row {e}, counted from 0", {
-        word: [_as_text(value) for value in table.column(column).to_pylist()] for word, column in used.items()
-    }
+    cells = {word: [_as_text(value) for value in table.column(column).to_pylist()] for word, column in used.items()}
+    return lambda e: f"{name}: row {e}, counted from 0", cells, words
 
 
 def _as_text(value: Any) -> str:

@@ -73,7 +73,7 @@ def _read(name: str, file: Any, sha256: str, wanted: Wanted, dtype: np.dtype[Any
     start = 0
     used = [*into, *(header[k] for k in (roles.label, roles.qid, roles.id) if k is not None)]
     try:
-        for batch in _batches(pa, parquet, used, max(_BATCH_CELLS // (n + len(used) - len(into)), 1)):
+        for batch in _batches(pa, parquet, used, max(_BATCH_CELLS // max(n + len(used) - len(into), 1), 1)):
             part = slice(start, start + batch.num_rows)
             for column, at in into.items():
                 if column in lists:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from rankrls.io._columns import ColumnTable, Wanted
 
-__all__ = ["load_table", "read_table", "table_format"]
+__all__ = ["column_names", "load_table", "read_table", "table_format"]
 
 _ENDINGS = {".csv": "csv", ".tsv": "csv", ".tab": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -129,3 +129,26 @@ def read_table(
 
         return read_parquet(path, wanted, out)
     return read_delimited(path, wanted, delimiter, out)
+
+
+def column_names(path: str | os.PathLike[str], format: str) -> tuple[str, ...]:
+    """What a table calls its columns; none where it is no table, which reading it will say."""
+    from rankrls.io._delimited import header_of
+    from rankrls.io._source import foreign, open_bytes
+
+    if format == "parquet":
+        from rankrls.io._parquet import import_pyarrow
+
+        pa = import_pyarrow(f"{path}: reading Parquet")
+        try:
+            return tuple(pa.parquet.read_schema(path).names)
+        except (pa.ArrowException, OSError):
+            return ()
+    try:
+        with open_bytes(path) as (name, start, source, _):
+            data, piece = b"", bytearray(1 << 16)
+            while not data.strip().partition(b"\n")[1] and (count := source.readinto(memoryview(piece))):
+                data += piece[:count]
+            return () if foreign(start) is not None else header_of(name, data, "auto").names
+    except ValueError:
+        return ()
