@@ -465,6 +465,7 @@ def test_what_is_no_table(frames, refused):
     for more in ((), COLUMNS):
         refused("fit", frames / "book.xlsx", "-m", frames / "m", *more, match="book.xlsx: this is a workbook")
         refused("fit", frames, "-m", frames / "m", *more, match="Is a directory, where a file should be read")
+    refused("split", frames / "book.xlsx", frames / "parts", match="book.xlsx: this is a workbook")
 
 
 def test_labels_too_large_for_a_gain(frames, refused):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Labels",
     "Queries",
+    "check_kind",
     "check_target",
     "describe",
     "describe_rows",
@@ -89,7 +90,7 @@ def read(
     OSError
         Where the file cannot be read.
     """
-    _check_kind(path)
+    check_kind(path)
     source: Any = sys.stdin.buffer if str(path) == "-" else path
     table: LetorTable | ColumnTable
     with report.working("reading", f"reading {path}"):
@@ -105,7 +106,7 @@ def read(
     return table
 
 
-def _check_kind(path: Path) -> None:
+def check_kind(path: Path) -> None:
     """Refuse what is no file of rows, whatever the options make of it."""
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory, where a file should be read", str(path))

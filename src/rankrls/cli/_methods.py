@@ -232,7 +232,7 @@ METHODS: dict[str, Method] = {
                     "positive",
                     str,
                     "LIST",
-                    "no weight is negative: all, or of features a,b,c as TRAIN names or numbers them.",
+                    "no weight is negative: all, or of features a,b*,c as TRAIN names or numbers them.",
                 ),
             ),
             learns_pairs=True,

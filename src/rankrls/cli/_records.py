@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rankrls.cli._columns import Columns
+from rankrls.cli._data import check_kind
 from rankrls.io import TableError, atomic_write, load_letor
 from rankrls.io._columns import Wanted, assign
 from rankrls.io._delimited import header_of
@@ -48,6 +49,7 @@ def read_records(path: Path, columns: Columns) -> Records:
     OSError
         Where it cannot be read.
     """
+    check_kind(path)
     kind = columns.format_of(path)
     packed_name = ".gz" if path.name.lower().endswith(".gz") else ""
     ending = Path(path.name.removesuffix(packed_name) if packed_name else path.name).suffix + packed_name
