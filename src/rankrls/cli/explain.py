@@ -91,7 +91,7 @@ def command(
     rows = [_row(table, item, chosen, query) for item in items]
     with in_options({"feature_names": "--names", "target": "--target"}):
         found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
-    called = (None, None) if ids == "row" else (first, second)
+    called = (None, None) if chosen == "row" else (first, second)
     try:
         pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
     except ValueError as error:
@@ -104,7 +104,7 @@ def command(
                 "command": "explain",
                 "a": pair.a,
                 "b": pair.b,
-                "items": None if ids == "row" else [first, second],
+                "items": None if chosen == "row" else [first, second],
                 "query": pair.query,
                 "difference": pair.difference,
                 "units": pair.units,
