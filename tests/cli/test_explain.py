@@ -26,6 +26,7 @@ def test_the_pair_of_two_rows(model, files, rankrls):
     found = rankrls("explain", model, files / "test.txt", "2", "0", "--json", "--top", "2").json
     assert found["difference"] == pair.difference
     assert (found["a"], found["b"], found["query"]) == (2, 0, table.qid[0])
+    assert found["items"] is None
     assert [part["feature"] for part in found["contributions"]] == [*pair.feature_names[:2], "3 others"]
     assert sum(part["contribution"] for part in found["contributions"]) == pytest.approx(pair.difference)
     assert found["contributions"][-1]["a"] is None
