@@ -32,8 +32,8 @@ class RankRLSCV(SelectingRanker):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
         measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
-        queries, exact too (of rows for one global ranking, by refits). Folds that do not hold out whole queries are
-        refitted, one factorisation each.
+        queries, exact too, drawn in the order of their ids whatever the order of the rows (of rows for one global
+        ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
