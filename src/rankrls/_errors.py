@@ -28,7 +28,7 @@ class Parameter(str):
         return value if sign else None
 
 
-class Stated:
+class Stated(Exception):  # noqa: N818
     """A message made of a template, and its facts as attributes.
 
     Parameters
@@ -98,7 +98,7 @@ class Stated:
         """The same message with other facts: a file, a line, a row, a column or a parameter."""
         out = self._copy()
         out.__dict__.update(facts)
-        out.args = (str(out),)  # type: ignore[attr-defined]
+        out.args = (str(out),)
         return out
 
     def renamed(self, names: dict[str, str]) -> Self:
@@ -108,7 +108,7 @@ class Stated:
         out._problem, out._remedy = tuple(map(swap, self._problem)), tuple(map(swap, self._remedy))
         if self.parameter is not None:
             out.parameter = names.get(self.parameter, self.parameter)
-        out.args = (str(out),)  # type: ignore[attr-defined]
+        out.args = (str(out),)
         return out
 
     def _copy(self) -> Self:
@@ -121,7 +121,7 @@ class Stated:
         return self.render(str)
 
     def __reduce__(self) -> Any:
-        return _restored, (type(self), self.__dict__, self.args)  # type: ignore[attr-defined]
+        return _restored, (type(self), self.__dict__, self.args)
 
 
 class InputError(Stated, ValueError):
