@@ -55,7 +55,7 @@ def jobs() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(folder)
-        train, test, model = (str(folder / part) for part in ("train.txt", "test.txt", "m.skops"))
+        train, test, model = (str(folder / part) for part in ("train.txt", "test.txt", "m.rankrls"))
         plain = ["fit", train, "--model", model, "--quiet"]
         full = [*plain, "--test", test, "--scale", "minmax", "--metric", "map"]
         caches = [folder / f"cache{k}" for k in range(3)]

@@ -87,11 +87,11 @@ def rankrls(*arguments, quiet=False):
 
 def learn_and_judge():
     """Fit, save, load, predict and evaluate; returns each method's scores and measures."""
-    rankrls("fit", "train.txt", "--model", "linear.skops", "--metrics", "map,disagreement")
+    rankrls("fit", "train.txt", "--model", "linear.rankrls", "--metrics", "map,disagreement")
     rbf = ("--kernel", "rbf", "--gamma", "0.0005,0.002,0.008")
-    rankrls("fit", "train-small.txt", *rbf, "--model", "gaussian.skops", "--metrics", "map,disagreement")
+    rankrls("fit", "train-small.txt", *rbf, "--model", "gaussian.rankrls", "--metrics", "map,disagreement")
     for name in ("linear", "gaussian"):
-        rankrls("predict", f"{name}.skops", "test.txt", "--output", f"{name}.scores")
+        rankrls("predict", f"{name}.rankrls", "test.txt", "--output", f"{name}.scores")
     scores, measured = {}, {}
     for name in METHODS:
         scores[name] = np.loadtxt(FOLDER / f"{name}.scores")

@@ -12,7 +12,7 @@ from rankrls.cli import _training, main
 
 @pytest.fixture
 def model(files, rankrls):
-    path = files / "m.skops"
+    path = files / "m.rankrls"
     assert rankrls("fit", files / "train.txt", "-m", path, "-q").status == 0
     return path
 
@@ -60,7 +60,7 @@ def model(files, rankrls):
 )
 def test_options(options, match, files, refused, monkeypatch):
     monkeypatch.chdir(files)
-    refused("fit", "train.txt", "-m", "m.skops", *options, match=match)
+    refused("fit", "train.txt", "-m", "m.rankrls", *options, match=match)
     assert sorted(p.name for p in files.iterdir()) == ["test.txt", "train.txt", "vali.txt"]
 
 
@@ -85,27 +85,27 @@ def test_options(options, match, files, refused, monkeypatch):
 )
 def test_training_files(content, match, tmp_path, refused):
     (tmp_path / "bad.txt").write_bytes(content)
-    refused("fit", tmp_path / "bad.txt", "-m", tmp_path / "m.skops", match=match)
+    refused("fit", tmp_path / "bad.txt", "-m", tmp_path / "m.rankrls", match=match)
     refused("cv", tmp_path / "bad.txt", match=match)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.txt"]
 
 
 def test_files_that_cannot_be_read(files, model, refused):
-    for command in (("fit", "-m", files / "new.skops"), ("cv",), ("predict", model), ("evaluate", model)):
+    for command in (("fit", "-m", files / "new.rankrls"), ("cv",), ("predict", model), ("evaluate", model)):
         refused(command[0], *command[1:], files / "none.txt", match=f"{files / 'none.txt'}: No such file or directory")
         refused(command[0], *command[1:], files, match=f"{files}: Is a directory")
-    for command in (("predict", files / "no.skops", files / "test.txt"), ("info", files / "no.skops")):
-        refused(*command, match="no.skops: No such file or directory")
+    for command in (("predict", files / "no.rankrls", files / "test.txt"), ("info", files / "no.rankrls")):
+        refused(*command, match="no.rankrls: No such file or directory")
     refused("info", files, match="Is a directory")
 
 
 def test_models_that_are_none(files, refused):
-    bad = files / "bad.skops"
+    bad = files / "bad.rankrls"
     for content in (b"", b"text", pickle.dumps([1]), b"PK\x03\x04 and more"):
         bad.write_bytes(content)
-        refused("predict", bad, files / "test.txt", match="bad.skops: ")
-        refused("evaluate", bad, files / "test.txt", match="bad.skops: ")
-        refused("info", bad, match="bad.skops: ")
+        refused("predict", bad, files / "test.txt", match="bad.rankrls: ")
+        refused("evaluate", bad, files / "test.txt", match="bad.rankrls: ")
+        refused("info", bad, match="bad.rankrls: ")
 
 
 def test_targets_that_cannot_be_written_are_refused_before_any_work(files, model, refused, monkeypatch):
@@ -114,7 +114,7 @@ def test_targets_that_cannot_be_written_are_refused_before_any_work(files, model
 
     monkeypatch.setattr("rankrls.cli._training.read_data", never)
     refused("fit", files / "train.txt", "-m", files, match="Is a directory")
-    refused("fit", files / "train.txt", "-m", files / "no" / "m.skops", match="There is no folder")
+    refused("fit", files / "train.txt", "-m", files / "no" / "m.rankrls", match="There is no folder")
     monkeypatch.setattr("rankrls.persistence._files.load", never)
     refused("predict", model, files / "test.txt", "-o", files / "no" / "s.txt", match="There is no folder")
     refused("predict", model, files / "test.txt", "-o", files, match="Is a directory")
@@ -186,34 +186,34 @@ def failing(error):
 
 def test_interruption(files, rankrls, monkeypatch):
     monkeypatch.setattr("rankrls.cli._training.train", failing(KeyboardInterrupt()))
-    result = rankrls("fit", files / "train.txt", "-m", files / "m.skops")
+    result = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls")
     assert (result.status, result.out, result.err) == (130, "", "rankrls: interrupted\n")
-    assert not (files / "m.skops").exists()
+    assert not (files / "m.rankrls").exists()
 
 
 def test_what_is_no_bad_input(files, rankrls, monkeypatch):
     monkeypatch.setattr("rankrls.cli._training.train", failing(MemoryError()))
-    result = rankrls("fit", files / "train.txt", "-m", files / "m.skops")
+    result = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls")
     assert result.status == 1
     assert result.err.startswith("rankrls: error: not enough memory")
     monkeypatch.setattr("rankrls.cli._training.train", failing(ZeroDivisionError("a bug")))
-    result = rankrls("fit", files / "train.txt", "-m", files / "m.skops")
+    result = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls")
     assert result.status == 1
     assert result.err.startswith("rankrls: error: internal error: ZeroDivisionError: a bug")
     assert len(result.err.splitlines()) == 1
 
 
 def test_debugging(rankrls, monkeypatch):
-    shown = rankrls("--debug", "info", "/nowhere/m.skops")
+    shown = rankrls("--debug", "info", "/nowhere/m.rankrls")
     assert shown.status == 2
     assert "Traceback" in shown.err
-    assert shown.err.splitlines()[-1] == "rankrls: error: /nowhere/m.skops: No such file or directory"
-    assert "Traceback" in rankrls("info", "/nowhere/m.skops", "--debug").err
-    assert "Traceback" not in rankrls("info", "/nowhere/m.skops").err
+    assert shown.err.splitlines()[-1] == "rankrls: error: /nowhere/m.rankrls: No such file or directory"
+    assert "Traceback" in rankrls("info", "/nowhere/m.rankrls", "--debug").err
+    assert "Traceback" not in rankrls("info", "/nowhere/m.rankrls").err
     monkeypatch.setenv("RANKRLS_DEBUG", "1")
-    assert "Traceback" in rankrls("info", "/nowhere/m.skops").err
+    assert "Traceback" in rankrls("info", "/nowhere/m.rankrls").err
     monkeypatch.setenv("RANKRLS_DEBUG", "0")
-    assert "Traceback" not in rankrls("info", "/nowhere/m.skops").err
+    assert "Traceback" not in rankrls("info", "/nowhere/m.rankrls").err
 
 
 def test_warnings_are_notes(files, rankrls, monkeypatch):

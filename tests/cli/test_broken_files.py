@@ -7,28 +7,28 @@ import pytest
 from rankrls.cli import main
 
 READERS = {
-    "fit": "fit @ -m new.skops",
-    "fit --vali": "fit train.txt --vali @ -m new.skops",
-    "fit --test": "fit train.txt --test @ -m new.skops",
-    "fit --pairs": "fit train.txt --pairs @ -m new.skops",
-    "fit csv": "fit @ --input-format csv -m new.skops",
+    "fit": "fit @ -m new.rankrls",
+    "fit --vali": "fit train.txt --vali @ -m new.rankrls",
+    "fit --test": "fit train.txt --test @ -m new.rankrls",
+    "fit --pairs": "fit train.txt --pairs @ -m new.rankrls",
+    "fit csv": "fit @ --input-format csv -m new.rankrls",
     "cv": "cv @",
     "predict model": "predict @ test.txt -o new.txt",
-    "predict data": "predict m.skops @ -o new.txt",
+    "predict data": "predict m.rankrls @ -o new.txt",
     "rank model": "rank @ test.txt -o new.txt",
-    "rank data": "rank m.skops @ -o new.txt",
+    "rank data": "rank m.rankrls @ -o new.txt",
     "explain model": "explain @ test.txt 0 1",
-    "explain data": "explain m.skops @ 0 1",
-    "explain --names": "explain m.skops test.txt 0 1 --names @",
+    "explain data": "explain m.rankrls @ 0 1",
+    "explain --names": "explain m.rankrls test.txt 0 1 --names @",
     "evaluate model": "evaluate @ test.txt",
-    "evaluate data": "evaluate m.skops @",
+    "evaluate data": "evaluate m.rankrls @",
     "evaluate --scores": "evaluate --scores @ test.txt",
-    "evaluate --pairs": "evaluate m.skops test.txt --pairs @",
-    "compare data": "compare @ m.skops n.skops --html new.html",
-    "compare model": "compare test.txt m.skops @ --html new.html",
+    "evaluate --pairs": "evaluate m.rankrls test.txt --pairs @",
+    "compare data": "compare @ m.rankrls n.rankrls --html new.html",
+    "compare model": "compare test.txt m.rankrls @ --html new.html",
     "export model": "export @ new.json --format json --names names.txt",
-    "export --names": "export m.skops new.json --format json --names @",
-    "export --offset": "export m.skops new.json --format json --names names.txt --offset @",
+    "export --names": "export m.rankrls new.json --format json --names @",
+    "export --offset": "export m.rankrls new.json --format json --names names.txt --offset @",
     "convert": "convert @ new.csv",
     "info": "info @",
 }
@@ -42,7 +42,7 @@ def whole(tmp_path_factory):
     for name in ("train.txt", "test.txt"):
         (folder / name).write_text("".join(lines))
     (folder / "names.txt").write_text("a\nb\n")
-    for name in ("m.skops", "n.skops"):
+    for name in ("m.rankrls", "n.rankrls"):
         assert main(["fit", str(folder / "train.txt"), "-m", str(folder / name), "-q", "--alphas", "1,2"]) == 0
     return folder
 

@@ -31,7 +31,7 @@ def test_validation_data(files, rankrls):
     result = rankrls(
         *("fit", files / "train.txt", "--vali", files / "vali.txt", "--test", files / "test.txt", "--method", "cg"),
         *("--selection", "tikhonov", "--alphas", "0.1:1000:9", "--ties", "exclude", "--balance", "pairs"),
-        *("--max-iter", 40, "--tol", "1e-9", "--patience", 3, "-m", files / "m.skops", "--json"),
+        *("--max-iter", 40, "--tol", "1e-9", "--patience", 3, "-m", files / "m.rankrls", "--json"),
     )
     expected = CGRankRLS(
         tuple(np.geomspace(0.1, 1000, 9)), selection="tikhonov", ties="exclude", balance="pairs", max_iter=40, tol=1e-9
@@ -39,7 +39,7 @@ def test_validation_data(files, rankrls):
     same(result, expected, test)
     assert result.json["measures"]["validation"]["disagreement"]["value"] == pytest.approx(expected.best_score_)
     assert result.json["measures"].keys() == {"validation", "test"}
-    shown = rankrls("info", files / "m.skops").out
+    shown = rankrls("info", files / "m.rankrls").out
     assert "CGRankRLS" in shown
 
 
@@ -53,7 +53,7 @@ def test_a_part_held_out_and_folds(selection, files, rankrls):
         options = () if folds is None else ("--cv", folds)
         result = rankrls(
             *("fit", files / "train.txt", "--method", "cg", "--selection", selection, "--metric", "map", *options),
-            *("-m", files / "m.skops", "--json"),
+            *("-m", files / "m.rankrls", "--json"),
         )
         same(result, expected, train)
     curve = rankrls("cv", files / "train.txt", "--method", "cg", "--alphas", "1,10,100", "--json")
@@ -75,7 +75,7 @@ def test_preferences(files, rows, letor, rankrls):
         lines = [f"{a},{b},{c}\n" for a, b, c in zip(winners, losers, s, strict=True)]
         (files / f"{name}.csv").write_text("".join(lines))
     (i, j, s), (iv, jv, sv) = sets["p"], sets["v"]
-    command = ("fit", files / "items.txt", "--pairs", files / "p.csv", "--method", "cg", "-m", files / "m.skops")
+    command = ("fit", files / "items.txt", "--pairs", files / "p.csv", "--method", "cg", "-m", files / "m.rankrls")
     result = rankrls(*command, "--vali-pairs", files / "v.csv", "--json")
     expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(
         X, i, j, strength=s, winners_val=iv, losers_val=jv, strength_val=sv
@@ -124,17 +124,17 @@ def test_bad_input(options, match, files, refused, monkeypatch):
     (files / "p.csv").write_text("0,1\n2,1\n")
     (files / "far.csv").write_text("0,400\n")
     (files / "flat.txt").write_text("1 1:1\n0 1:2\n")
-    refused("fit", "train.txt", "-m", "m.skops", *options, match=match)
-    assert not (files / "m.skops").exists()
+    refused("fit", "train.txt", "-m", "m.rankrls", *options, match=match)
+    assert not (files / "m.rankrls").exists()
 
 
 def test_progress(files, rankrls, capsys):
     result = rankrls(
-        *("fit", files / "train.txt", "--method", "cg", "--vali", files / "vali.txt", "-m", files / "m.skops"),
+        *("fit", files / "train.txt", "--method", "cg", "--vali", files / "vali.txt", "-m", files / "m.rankrls"),
         "--verbose",
     )
     assert "choosing and fitting: iteration 1, disagreement so far 0." in result.err
-    assert read_info(files / "m.skops")["parameters"]["verbose"] == 0
+    assert read_info(files / "m.rankrls")["parameters"]["verbose"] == 0
 
 
 SLOW = """
@@ -165,7 +165,7 @@ def test_an_interrupted_run_keeps_its_best_model(command, files, rows, letor):
     """A real process and a real signal, between iterations that have been judged."""
     X, y, qid = rows(7, queries=30, n=40)
     letor(files / "long.txt", X, y, qid)
-    model = ("-m", files / "m.skops") if command == "fit" else ()
+    model = ("-m", files / "m.rankrls") if command == "fit" else ()
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW, command, files / "long.txt", "--method", "cg", "--vali", files / "long.txt"]
         + [*model, "--tol", "0", "--patience", "10000", "--max-iter", "10000"],
@@ -184,11 +184,11 @@ def test_an_interrupted_run_keeps_its_best_model(command, files, rows, letor):
     assert "Traceback" not in err
     assert err.splitlines()[-1] == "rankrls: interrupted"
     if command == "cv":
-        assert not (files / "m.skops").exists()
+        assert not (files / "m.rankrls").exists()
         return
     assert "interrupted: the best model found so far is kept, alpha" in err
-    assert f"Saved {files / 'm.skops'}" in out
-    kept = load(files / "m.skops")
+    assert f"Saved {files / 'm.rankrls'}" in out
+    kept = load(files / "m.rankrls")
     assert kept.interrupted_
     assert np.isfinite(kept.predict(X)).all()
     table = load_letor(files / "long.txt")
@@ -199,4 +199,4 @@ def test_an_interrupted_run_keeps_its_best_model(command, files, rows, letor):
         )
     assert (expected.alpha_, expected.n_iter_) == (kept.alpha_, kept.n_iter_)
     assert expected.best_score_ == pytest.approx(kept.best_score_, abs=1e-9)
-    assert read_info(files / "m.skops")["given"]["interrupted"] is True
+    assert read_info(files / "m.rankrls")["given"]["interrupted"] is True

@@ -11,20 +11,20 @@ from rankrls.io import load_letor
 def models(files, rankrls):
     """Two models, one of which scales, and the scores of the first."""
     common = ("--quiet", "--metric", "map")
-    assert rankrls("fit", files / "train.txt", "--model", files / "a.skops", *common).status == 0
+    assert rankrls("fit", files / "train.txt", "--model", files / "a.rankrls", *common).status == 0
     options = ("--scale", "minmax", "--alphas", "1000")
-    assert rankrls("fit", files / "train.txt", "--model", files / "b.skops", *options, *common).status == 0
-    assert rankrls("predict", files / "a.skops", files / "test.txt", "-o", files / "a.txt").status == 0
+    assert rankrls("fit", files / "train.txt", "--model", files / "b.rankrls", *options, *common).status == 0
+    assert rankrls("predict", files / "a.rankrls", files / "test.txt", "-o", files / "a.txt").status == 0
     return files
 
 
 def test_json_is_the_report(models, rankrls):
-    arguments = ("compare", models / "test.txt", models / "a.skops", models / "b.skops", "--metrics", "map,p@3")
+    arguments = ("compare", models / "test.txt", models / "a.rankrls", models / "b.rankrls", "--metrics", "map,p@3")
     found = rankrls(*arguments, "--json", "--top", "2")
     assert found.status == 0, found.err
     scores = {}
     for name in ("a", "b"):
-        rankrls("predict", models / f"{name}.skops", models / "test.txt", "-o", models / f"{name}.scores")
+        rankrls("predict", models / f"{name}.rankrls", models / "test.txt", "-o", models / f"{name}.scores")
         scores[name] = np.loadtxt(models / f"{name}.scores")
     table = load_letor(models / "test.txt")
     wanted = compare_rankings(table.y, scores, qid=table.qid, measures=["map", "p@3"], convention="letor")
@@ -33,17 +33,19 @@ def test_json_is_the_report(models, rankrls):
 
 
 def test_scores_from_a_file_are_those_of_the_model(models, rankrls):
-    found = rankrls("compare", models / "test.txt", models / "a.skops", models / "a.txt", "--metrics", "map", "--json")
+    found = rankrls(
+        "compare", models / "test.txt", models / "a.rankrls", models / "a.txt", "--metrics", "map", "--json"
+    )
     assert found.status == 0, found.err
     (pair,) = found.json["measures"]["map"]["pairs"]
     assert (pair["difference"], pair["wins"], pair["losses"], pair["p_randomization"]) == (0.0, 0, 0, 1.0)
-    assert found.json["rankings"] == [str(models / "a.skops"), str(models / "a.txt")]
+    assert found.json["rankings"] == [str(models / "a.rankrls"), str(models / "a.txt")]
 
 
 def test_table_and_page(models, rankrls):
     page = models / "r.html"
     found = rankrls(
-        "compare", models / "test.txt", models / "a.skops", models / "b.skops", "--html", page, "--title", "T<"
+        "compare", models / "test.txt", models / "a.rankrls", models / "b.rankrls", "--html", page, "--title", "T<"
     )
     assert found.status == 0, found.err
     assert "won/tied/lost" in found.out
@@ -54,20 +56,20 @@ def test_table_and_page(models, rankrls):
 
 def test_baseline(models, rankrls):
     (models / "c.txt").write_text("".join(f"{k}\n" for k in range(96)))
-    arguments = ("compare", models / "test.txt", models / "a.skops", models / "b.skops")
+    arguments = ("compare", models / "test.txt", models / "a.rankrls", models / "b.rankrls")
     found = rankrls(*arguments, "--baseline", models / "c.txt", "--metrics", "map", "--json")
     assert found.status == 0, found.err
     assert [(p["first"], p["second"]) for p in found.json["measures"]["map"]["pairs"]] == [("a", "c"), ("b", "c")]
 
 
 def test_bad_input(models, refused):
-    test, a, b = models / "test.txt", models / "a.skops", models / "b.skops"
+    test, a, b = models / "test.txt", models / "a.rankrls", models / "b.rankrls"
     page = models / "r.html"
     refused("compare", test, a, "--html", page, match="two rankings at least")
     refused("compare", test, a, a, "--html", page, match="is named twice")
     refused("compare", test, a, b, "--top", "0", match="--top must be at least 1")
     refused("compare", test, a, b, "--metrics", "nonsense", match="nonsense")
-    refused("compare", test, a, models / "none.skops", match="none.skops")
+    refused("compare", test, a, models / "none.rankrls", match="none.rankrls")
     (models / "short.txt").write_text("1\n2\n")
     refused("compare", test, a, models / "short.txt", "--html", page, match="short.txt has 2 scores")
     (models / "bad.txt").write_text("1\nx\n")

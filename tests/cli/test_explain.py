@@ -12,8 +12,8 @@ from rankrls.io import load_letor, save_letor
 
 @pytest.fixture
 def model(files, rankrls):
-    assert rankrls("fit", files / "train.txt", "-m", files / "m.skops", "-q").status == 0
-    return files / "m.skops"
+    assert rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "-q").status == 0
+    return files / "m.rankrls"
 
 
 def test_the_pair_of_two_rows(model, files, rankrls):
@@ -36,11 +36,11 @@ def test_the_pair_of_two_rows(model, files, rankrls):
 
 
 def test_scaled_inside_queries(files, rankrls):
-    rankrls("fit", files / "train.txt", "--scale", "standard", "-m", files / "s.skops", "-q")
-    scores = [float(line) for line in rankrls("predict", files / "s.skops", files / "test.txt").out.split()]
-    result = rankrls("explain", files / "s.skops", files / "test.txt", "1", "0", "--json")
+    rankrls("fit", files / "train.txt", "--scale", "standard", "-m", files / "s.rankrls", "-q")
+    scores = [float(line) for line in rankrls("predict", files / "s.rankrls", files / "test.txt").out.split()]
+    result = rankrls("explain", files / "s.rankrls", files / "test.txt", "1", "0", "--json")
     assert result.json["difference"] == pytest.approx(scores[1] - scores[0])
-    result = rankrls("explain", files / "s.skops", files / "test.txt", "1", "0")
+    result = rankrls("explain", files / "s.rankrls", files / "test.txt", "1", "0")
     assert result.err == "rankrls: note: features as QueryStandardScaler inside each query made them.\n"
 
 
@@ -66,5 +66,5 @@ def test_items_by_name(model, files, rankrls, refused):
     refused("explain", model, files / "named.txt", "x", "d1", "--ids", "docid", match="no line is called 'x'")
     refused("explain", model, files / "test.txt", "0", "1", "--top=-1", match="--top must be 0")
     refused("explain", model, files / "test.txt", "0", "1", "--target", "3", match="--target must be from 0 to 0")
-    rankrls("fit", files / "train.txt", "--kernel", "rbf", "-m", files / "rbf.skops", "-q")
-    refused("explain", files / "rbf.skops", files / "test.txt", "0", "1", match="is not linear (its kernel is 'rbf')")
+    rankrls("fit", files / "train.txt", "--kernel", "rbf", "-m", files / "rbf.rankrls", "-q")
+    refused("explain", files / "rbf.rankrls", files / "test.txt", "0", "1", match="is not linear (its kernel is 'rbf')")

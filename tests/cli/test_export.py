@@ -15,9 +15,9 @@ NAMES = ["title", "body", "age", "clicks", "price"]
 @pytest.fixture
 def model(files, rankrls):
     (files / "names.txt").write_text("\n".join(NAMES) + "\n")
-    result = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", files / "m.skops", "--quiet")
+    result = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", files / "m.rankrls", "--quiet")
     assert result.status == 0, result.err
-    return files / "m.skops"
+    return files / "m.rankrls"
 
 
 @pytest.mark.parametrize("engine", ["solr", "elasticsearch", "opensearch", "vespa", "json", "onnx"])
@@ -54,10 +54,10 @@ def test_the_offsets_file_is_read_as_the_training_data_were(files, rankrls, rows
     (files / "zero.txt").write_text(text)
     (files / "items.txt").write_text("0 qid:1 1:9 4:-9\n0 qid:1 1:8 2:3\n")
     (files / "names.txt").write_text("\n".join(NAMES) + "\n")
-    rankrls("fit", files / "zero.txt", "-m", files / "z.skops", "--quiet")
+    rankrls("fit", files / "zero.txt", "-m", files / "z.rankrls", "--quiet")
     options = ("--format", "json", "--names", files / "names.txt", "--offset", files / "items.txt")
-    found = json.loads(rankrls("export", files / "z.skops", "-", *options).out)
-    predicted = load(files / "z.skops").predict([[0.0, 9.0, 0.0, 0.0, -9.0], [0.0, 8.0, 3.0, 0.0, 0.0]])
+    found = json.loads(rankrls("export", files / "z.rankrls", "-", *options).out)
+    predicted = load(files / "z.rankrls").predict([[0.0, 9.0, 0.0, 0.0, -9.0], [0.0, 8.0, 3.0, 0.0, 0.0]])
     assert found["constant"] == pytest.approx(1.0 - predicted.min())
     assert found["constant"] > 2.0
 
@@ -98,10 +98,10 @@ def test_bad_input(model, files, refused, rankrls):
     refused("export", model, out, "--format", "solr", "--names", bad, match="bad.txt:2: an empty line")
     bad.write_bytes(b"\xff\xfe\x00")
     refused("export", model, out, "--format", "solr", "--names", bad, match="not a text file")
-    save(RankRLS(kernel="rbf").fit(np.eye(5), np.arange(5)), files / "rbf.skops")
-    refused("export", files / "rbf.skops", out, "--format", "solr", "--names", names, match="not linear")
-    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
-    refused("export", files / "q.skops", out, "--format", "solr", "--names", names, match="cannot know its query's")
+    save(RankRLS(kernel="rbf").fit(np.eye(5), np.arange(5)), files / "rbf.rankrls")
+    refused("export", files / "rbf.rankrls", out, "--format", "solr", "--names", names, match="not linear")
+    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.rankrls", "--quiet")
+    refused("export", files / "q.rankrls", out, "--format", "solr", "--names", names, match="cannot know its query's")
     assert not out.exists()
 
 
@@ -126,9 +126,9 @@ def test_no_command_writes_over_what_it_reads(model, files, refused, rankrls):
 def test_what_the_command_line_says_instead(model, files, refused, rankrls):
     out = files / "out.json"
     refused("export", model, out, "--format", "solr", match="Here: --names FILE")
-    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.skops", "--quiet")
+    rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.rankrls", "--quiet")
     names = files / "names.txt"
-    export = ("export", files / "q.skops", out, "--format", "solr", "--names", names)
+    export = ("export", files / "q.rankrls", out, "--format", "solr", "--names", names)
     refused(*export, match="--scale standard-all")
     refused(*export, "--offset", files / "test.txt", match="--scale standard-all")
     shown = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", model).out

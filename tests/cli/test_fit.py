@@ -24,20 +24,20 @@ def same_choice(result, estimator):
 
 
 def test_leave_query_out_by_default(files, rankrls):
-    result = rankrls("fit", files / "train.txt", "--model", files / "m.skops", "--json")
+    result = rankrls("fit", files / "train.txt", "--model", files / "m.rankrls", "--json")
     assert result.status == 0
     table = load_letor(files / "train.txt")
     expected = RankRLSCV().fit(table.X, table.y, qid=table.qid)
     assert result.json["selection"]["how"] == "leave-query-out over 12 queries"
     same_choice(result, expected)
-    np.testing.assert_array_equal(load(files / "m.skops").predict(table.X), expected.predict(table.X))
+    np.testing.assert_array_equal(load(files / "m.rankrls").predict(table.X), expected.predict(table.X))
     found = result.json["measures"]["held_out"]
     wanted = evaluate(
         table.y, expected.held_out_scores_, qid=table.qid, measures=["map", "ndcg@5", "p@10", "mrr", "disagreement"]
     )
     for name, value in wanted.items():
         assert found[name]["value"] == pytest.approx(value, rel=1e-12)
-    assert result.json["model"] == str(files / "m.skops")
+    assert result.json["model"] == str(files / "m.rankrls")
     assert result.json["seconds"].keys() == {"reading", "fitting", "judging", "saving"}
     assert not result.err
 
@@ -47,7 +47,7 @@ def test_validation_and_test_data(scale, files, rankrls):
     train, vali, test = (load_letor(files / f"{name}.txt") for name in ("train", "vali", "test"))
     result = rankrls(
         *("fit", files / "train.txt", "--vali", files / "vali.txt", "--test", files / "test.txt", "--scale", scale),
-        *("--metric", "ndcg@3", "--kernel", "rbf", "--gamma", "0.01,0.1,auto", "-m", files / "m.skops", "--json"),
+        *("--metric", "ndcg@3", "--kernel", "rbf", "--gamma", "0.01,0.1,auto", "-m", files / "m.rankrls", "--json"),
     )
     scaler = {"none": None, "minmax": QueryMinMaxScaler(), "standard": QueryStandardScaler()}[scale]
 
@@ -74,7 +74,7 @@ def test_validation_and_test_data(scale, files, rankrls):
 
 def test_every_option_reaches_the_estimator(files, rankrls):
     result = rankrls(
-        *("fit", files / "train.txt", "-m", files / "m.skops", "--json", "--kernel", "poly", "--degree", "2,3"),
+        *("fit", files / "train.txt", "-m", files / "m.rankrls", "--json", "--kernel", "poly", "--degree", "2,3"),
         *("--coef0", "0.5,2", "--alphas", "0.1:1000:9", "--ties", "both", "--balance", "pairs,queries"),
         *("--regression-weight", "0.1", "--metric", "map", "--convention", "trec", "--rule", "one_se", "--cv", "4"),
     )
@@ -93,7 +93,7 @@ def test_every_option_reaches_the_estimator(files, rankrls):
     ).fit(table.X, table.y, qid=table.qid)
     assert result.json["chosen"]["alpha"] == pytest.approx(expected.alpha_, rel=1e-12)
     assert result.json["selection"]["how"] == expected.selection_
-    saved = load(files / "m.skops")
+    saved = load(files / "m.rankrls")
     for name in ("ties", "balance", "degree", "coef0"):
         assert saved.best_params_[name] == expected.best_params_[name]
     np.testing.assert_allclose(saved.predict(table.X), expected.predict(table.X), rtol=1e-9)
@@ -101,41 +101,41 @@ def test_every_option_reaches_the_estimator(files, rankrls):
 
 def test_the_model_file_says_where_it_comes_from(files, rankrls):
     rankrls(
-        *("fit", files / "train.txt", "--test", files / "test.txt", "-m", files / "m.skops", "--scale", "minmax"),
+        *("fit", files / "train.txt", "--test", files / "test.txt", "-m", files / "m.rankrls", "--scale", "minmax"),
         *("--metric", "map"),
     )
-    info = read_info(files / "m.skops")
+    info = read_info(files / "m.rankrls")
     assert info["steps"] == ["QueryMinMaxScaler"]
     assert info["selection"]["measure"] == "map"
     assert info["given"]["data"]["train"]["sha256"] == load_letor(files / "train.txt").sha256
     assert info["given"]["measures"]["test"]["map"]["queries"] == 12
-    shown = rankrls("info", files / "m.skops")
+    shown = rankrls("info", files / "m.rankrls")
     assert shown.status == 0
     for word in ("map", "leave-query-out over 12 queries", "QueryMinMaxScaler", "numpy", "minmax", "train.txt"):
         assert word in shown.out
-    assert rankrls("info", files / "m.skops", "--json").json == {"file": str(files / "m.skops"), **info}
+    assert rankrls("info", files / "m.rankrls", "--json").json == {"file": str(files / "m.rankrls"), **info}
 
 
 def test_what_people_read(files, rankrls):
-    result = rankrls("fit", files / "train.txt", "--test", files / "test.txt", "-m", files / "m.skops")
+    result = rankrls("fit", files / "train.txt", "--test", files / "test.txt", "-m", files / "m.rankrls")
     for word in ("Data", "Chosen by leave-query-out over 12 queries, from 21 candidates", "alpha", "ndcg@10", "± 0."):
         assert word in result.out
     assert "held out" in result.out
-    assert f"Saved {files / 'm.skops'}" in result.out
+    assert f"Saved {files / 'm.rankrls'}" in result.out
     assert result.err == ""
     assert max(map(len, result.out.splitlines())) <= 200
 
 
 def test_quiet_and_verbose(files, rankrls):
-    quiet = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "1,2,3", "--quiet")
+    quiet = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--alphas", "1,2,3", "--quiet")
     assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
-    verbose = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--verbose")
+    verbose = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--verbose")
     for word in ("reading", "choosing and fitting", "judging", "saving"):
         assert word in verbose.err
 
 
 def test_a_choice_at_the_edge_is_noted(files, rankrls):
-    result = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "1e6,1e7,1e8", "--json")
+    result = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--alphas", "1e6,1e7,1e8", "--json")
     assert result.json["alpha_at_edge"] is True
     assert "is the largest of its grid" in result.json["notes"][0]
     assert result.err.startswith("rankrls: note: the chosen alpha")
@@ -158,7 +158,7 @@ def test_a_choice_at_the_edge_is_noted(files, rankrls):
     ids=["cg", "sparse", "ranksvm", "pursuit"],
 )
 def test_every_method_notes_a_choice_at_the_edge(method, options, chosen, end, widen, files, rankrls):
-    model = files / "m.skops"
+    model = files / "m.rankrls"
     result = rankrls("fit", files / "train.txt", "-m", model, "--method", method, *options, "--json")
     assert result.json[f"{chosen}_at_edge"] is True
     [note] = [note for note in result.json["notes"] if "of its grid" in note]
@@ -168,7 +168,7 @@ def test_every_method_notes_a_choice_at_the_edge(method, options, chosen, end, w
 
 
 def test_one_alpha_is_judged_too(files, rankrls):
-    result = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "2.5", "--json")
+    result = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--alphas", "2.5", "--json")
     assert result.json["chosen"]["alpha"] == 2.5
     assert result.json["alpha_at_edge"] is False
     assert 0 < result.json["selection"]["value"] < 0.5
@@ -177,37 +177,37 @@ def test_one_alpha_is_judged_too(files, rankrls):
 def test_global_ranking(files, rows, letor, rankrls, refused):
     X, y, _ = rows(1)
     letor(files / "flat.txt", X, y)
-    message = refused("fit", files / "flat.txt", "-m", files / "m.skops", match="no line has a qid")
+    message = refused("fit", files / "flat.txt", "-m", files / "m.rankrls", match="no line has a qid")
     assert "--global" in message
-    result = rankrls("fit", files / "flat.txt", "-m", files / "m.skops", "--global", "--json")
+    result = rankrls("fit", files / "flat.txt", "-m", files / "m.rankrls", "--global", "--json")
     assert result.json["selection"]["how"].startswith("leave-pair-out")
     assert result.json["data"]["train"]["queries"] is None
     expected = RankRLSCV().fit(X, y)
     assert result.json["chosen"]["alpha"] == pytest.approx(expected.alpha_, rel=1e-9)
     # qid is not heeded where one ranking is asked for
-    same = rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--global", "--json")
+    same = rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--global", "--json")
     assert same.json["chosen"]["alpha"] == result.json["chosen"]["alpha"]
 
 
 @pytest.mark.parametrize("scale", ["none", "minmax"])
 def test_features_agree_between_files(scale, files, rankrls, refused):
     (files / "short.txt").write_text("1 qid:1 1:0.5 2:1\n0 qid:1 1:2\n2 qid:1 2:-1\n")
-    common = ("--scale", scale, "-m", files / "m.skops", "--json")
+    common = ("--scale", scale, "-m", files / "m.rankrls", "--json")
     result = rankrls("fit", files / "train.txt", "--test", files / "short.txt", *common)
     assert result.json["data"]["test"]["features"] == 5
     (files / "long.txt").write_text("1 qid:1 1:0.5 2:1\n0 qid:1 9:2\n")
     line = refused("fit", files / "train.txt", "--test", files / "long.txt", *common, match="long.txt:2: ")
     assert "has 5 features" in line
     assert rankrls("fit", files / "train.txt", "--test", files / "long.txt", "--features", 9, *common).status == 0
-    assert load(files / "m.skops").n_features_in_ == 9
+    assert load(files / "m.rankrls").n_features_in_ == 9
 
 
 def test_feature_zero_stays_feature_zero(files, rankrls):
     (files / "zero.txt").write_text("1 qid:1 0:1 1:5\n0 qid:1 0:0 1:5\n2 qid:2 0:3 1:5\n1 qid:2 0:2 1:5\n")
     (files / "later.txt").write_text("1 qid:1 1:5\n0 qid:1 1:6\n")
-    result = rankrls("fit", files / "zero.txt", "--test", files / "later.txt", "-m", files / "m.skops", "--json")
+    result = rankrls("fit", files / "zero.txt", "--test", files / "later.txt", "-m", files / "m.rankrls", "--json")
     assert result.json["data"]["test"]["features"] == 2
-    scores = rankrls("predict", files / "m.skops", files / "later.txt")
+    scores = rankrls("predict", files / "m.rankrls", files / "later.txt")
     np.testing.assert_allclose([float(v) for v in scores.out.split()], [0.0, 0.0], atol=1e-12)  # feature 0 counts
 
 
@@ -219,26 +219,26 @@ def test_sparse_and_compressed_files(tmp_path, rankrls):
         lines.append(f"{rng.integers(3)} qid:{i // 6} " + " ".join(f"{c}:{rng.normal():.3f}" for c in columns))
     path = tmp_path / "sparse.txt.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    result = rankrls("fit", path, "-m", tmp_path / "m.skops", "--kernel", "rbf,linear", "--json")
+    result = rankrls("fit", path, "-m", tmp_path / "m.rankrls", "--kernel", "rbf,linear", "--json")
     assert result.status == 0, result.err
     assert result.json["data"]["train"]["sparse"] is True
-    assert rankrls("fit", path, "-m", tmp_path / "m.skops", "--scale", "standard", "--json").status == 0
+    assert rankrls("fit", path, "-m", tmp_path / "m.rankrls", "--scale", "standard", "--json").status == 0
 
 
 def test_measures_that_suit_the_labels(tmp_path, rows, letor, rankrls):
     X, y, qid = rows(2)
     letor(tmp_path / "real.txt", X, y - 1.25 * X[:, 0], qid)
-    result = rankrls("fit", tmp_path / "real.txt", "-m", tmp_path / "m.skops", "--json")
+    result = rankrls("fit", tmp_path / "real.txt", "-m", tmp_path / "m.rankrls", "--json")
     assert result.json["measures"]["held_out"].keys() == {"disagreement", "tau"}
     assert result.json["data"]["train"]["labels"]["distinct"] == len(y)
-    named = rankrls("fit", tmp_path / "real.txt", "-m", tmp_path / "m.skops", "--metrics", "tau", "--json")
+    named = rankrls("fit", tmp_path / "real.txt", "-m", tmp_path / "m.rankrls", "--metrics", "tau", "--json")
     assert named.json["measures"]["held_out"].keys() == {"tau"}
 
 
 def test_threads_change_nothing_but_the_time(files, rankrls, monkeypatch):
     monkeypatch.delenv("RANKRLS_NUM_THREADS", raising=False)
     one, two = (
-        rankrls("fit", files / "train.txt", "-m", files / "m.skops", "--json", "--threads", n).json for n in (1, 2)
+        rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "--json", "--threads", n).json for n in (1, 2)
     )
     assert one["chosen"]["alpha"] == pytest.approx(two["chosen"]["alpha"], rel=1e-9)
     assert "RANKRLS_NUM_THREADS" not in os.environ

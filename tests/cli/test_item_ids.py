@@ -20,7 +20,7 @@ def write(frame, path):
 
 @pytest.fixture
 def shop(tmp_path, rows, rankrls):
-    """train.csv, test.csv and shuffled.csv with ids that are unique inside a query only; m.skops; its s.csv, s.txt."""
+    """train.csv, test.csv, shuffled.csv with ids that are unique inside a query only; m.rankrls; its s.csv, s.txt."""
     for seed, name in ((1, "train"), (3, "test")):
         X, y, qid = rows(seed)
         frame = pd.DataFrame(X, columns=list("abcde")).assign(query=[f"q {q}" for q in qid], grade=y)
@@ -29,9 +29,9 @@ def shop(tmp_path, rows, rankrls):
         write(frame, tmp_path / f"{name}.csv")
     write(frame.sample(frac=1, random_state=0), tmp_path / "shuffled.csv")
     columns = ("--label", "grade", "--qid", "query", "--id", "sku", "--ignore", "title")
-    assert rankrls("fit", tmp_path / "train.csv", *columns, "-m", tmp_path / "m.skops", "-q").status == 0
+    assert rankrls("fit", tmp_path / "train.csv", *columns, "-m", tmp_path / "m.rankrls", "-q").status == 0
     for name in ("s.txt", *(f"s.{ending}" for ending in ENDINGS)):
-        assert rankrls("predict", tmp_path / "m.skops", tmp_path / "test.csv", "-o", tmp_path / name).status == 0
+        assert rankrls("predict", tmp_path / "m.rankrls", tmp_path / "test.csv", "-o", tmp_path / name).status == 0
     return tmp_path
 
 
@@ -46,13 +46,13 @@ JUDGE = ("--label", "grade", "--qid", "query", "--metrics", "ndcg@10,map", "--js
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_scores_go_to_the_rows_they_are_of(ending, shop, rankrls):
     data, scores = shop / "shuffled.csv", shop / f"s.{ending}"
-    expected = measured(rankrls("evaluate", shop / "m.skops", data, "--metrics", "ndcg@10,map", "--json"))
+    expected = measured(rankrls("evaluate", shop / "m.rankrls", data, "--metrics", "ndcg@10,map", "--json"))
     for more in (("--id", "sku", "--ignore", "title"), ("--id", "sku"), ()):
         assert measured(rankrls("evaluate", "--scores", scores, data, *JUDGE, *more)) == expected
     tau = ("--label", "grade", "--metrics", "tau", "--json", "--global")
     one = measured(rankrls("evaluate", "--scores", scores, data, *tau))
     assert one == measured(rankrls("evaluate", "--scores", shop / "s.txt", shop / "test.csv", *tau))
-    for files in ((shop / "m.skops", scores), (scores, shop / "m.skops")):
+    for files in ((shop / "m.rankrls", scores), (scores, shop / "m.rankrls")):
         found = rankrls("compare", data, *files, "--metrics", "ndcg@10", "--json")
         assert found.status == 0, found.err
         assert "0/12/0" in rankrls("compare", data, *files, "--metrics", "ndcg@10").out
@@ -63,7 +63,9 @@ def test_scores_go_to_the_rows_they_are_of(ending, shop, rankrls):
 
 
 def test_plain_scores_need_no_features(shop, rankrls):
-    expected = measured(rankrls("evaluate", shop / "m.skops", shop / "test.csv", "--metrics", "ndcg@10,map", "--json"))
+    expected = measured(
+        rankrls("evaluate", shop / "m.rankrls", shop / "test.csv", "--metrics", "ndcg@10,map", "--json")
+    )
     write(pd.read_csv(shop / "test.csv"), shop / "test.parquet")
     for name in ("test.csv", "test.parquet"):
         found = rankrls("evaluate", "--scores", shop / "s.txt", shop / name, *JUDGE)
@@ -126,7 +128,7 @@ def votes(tmp_path, rows):
 
 
 def test_numbers_that_may_be_ids_or_rows(votes, rankrls, refused):
-    items, model = votes / "items.csv", votes / "m.skops"
+    items, model = votes / "items.csv", votes / "m.rankrls"
     fit = ("fit", items, "--pairs", votes / "votes.csv", "-m", model)
     for command in (fit, ("cv", *fit[1:4])):
         refused(*command, match="votes.csv: items may be named by ids or by row numbers: '")
@@ -159,7 +161,7 @@ def test_numbers_that_may_be_ids_or_rows(votes, rankrls, refused):
 @pytest.mark.parametrize("shift", [1, 1000, -1], ids=["one more", "far", "text"])
 def test_one_reading_that_fits_is_taken(shift, votes, rankrls, refused):
     """Ids that are no row numbers are ids, and row numbers that are no ids are rows."""
-    items, model = pd.read_csv(votes / "items.csv"), votes / "m.skops"
+    items, model = pd.read_csv(votes / "items.csv"), votes / "m.rankrls"
     pairs = pd.read_csv(votes / "votes.csv")
 
     def called(column):
@@ -185,14 +187,14 @@ def test_one_reading_that_fits_is_taken(shift, votes, rankrls, refused):
 def test_ids_that_are_the_row_numbers(votes, rankrls):
     items = pd.read_csv(votes / "items.csv")
     write(items.assign(docid=range(len(items))), votes / "items.csv")
-    found = rankrls("fit", votes / "items.csv", "--pairs", votes / "rows.csv", "-m", votes / "m.skops", "--json")
+    found = rankrls("fit", votes / "items.csv", "--pairs", votes / "rows.csv", "-m", votes / "m.rankrls", "--json")
     assert found.status == 0, found.err
     assert found.json["selection"]["value"] > 0.95
 
 
 def test_columns_of_preferences_that_mean_nothing(votes, rankrls):
     pairs = pd.read_csv(votes / "votes.csv").assign(annotater=1, wieght=2.0)
-    model = votes / "m.skops"
+    model = votes / "m.rankrls"
     for ending in ("csv", "parquet"):
         path = write(pairs, votes / f"more.{ending}")
         assert load_pairs(path).ignored == ("annotater", "wieght")

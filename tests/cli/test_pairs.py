@@ -33,7 +33,7 @@ def votes(tmp_path, rows, letor):
 
 def test_fit_by_row_numbers(votes, rankrls):
     folder, X, winners, losers, *_ = votes
-    result = rankrls("fit", folder / "items.txt", "--pairs", folder / "rows.csv", "-m", folder / "m.skops", "--json")
+    result = rankrls("fit", folder / "items.txt", "--pairs", folder / "rows.csv", "-m", folder / "m.rankrls", "--json")
     assert result.status == 0, result.err
     expected = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners, losers)
     found = result.json
@@ -43,13 +43,13 @@ def test_fit_by_row_numbers(votes, rankrls):
     assert found["selection"]["value"] == pytest.approx(expected.best_score_, rel=1e-12)
     assert found["pairs"]["train"]["preferences"] == len(winners)
     assert found["measures"] == {}
-    np.testing.assert_allclose(load(folder / "m.skops").predict(X), expected.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(load(folder / "m.rankrls").predict(X), expected.predict(X), rtol=1e-12)
 
 
 def test_fit_by_ids_with_everything_the_table_says(votes, rankrls):
     folder, X, winners, losers, strength, weight, person = votes
     result = rankrls(
-        *("fit", folder / "items.txt", "--pairs", folder / "votes.csv", "--ids", "docid", "-m", folder / "m.skops"),
+        *("fit", folder / "items.txt", "--pairs", folder / "votes.csv", "--ids", "docid", "-m", folder / "m.rankrls"),
         *("--kernel", "rbf,linear", "--json"),
     )
     assert result.status == 0, result.err
@@ -59,19 +59,19 @@ def test_fit_by_ids_with_everything_the_table_says(votes, rankrls):
     assert result.json["selection"]["how"] == "leave-one-out over 5 groups of preferences"
     assert result.json["selection"]["value"] == pytest.approx(expected.best_score_, rel=1e-12)
     assert result.json["chosen"]["kernel"] == expected.best_params_["kernel"]
-    np.testing.assert_allclose(load(folder / "m.skops").predict(X), expected.predict(X), rtol=1e-9)
-    info = read_info(folder / "m.skops")["given"]["pairs"]["train"]
+    np.testing.assert_allclose(load(folder / "m.rankrls").predict(X), expected.predict(X), rtol=1e-9)
+    info = read_info(folder / "m.rankrls")["given"]["pairs"]["train"]
     assert (info["preferences"], info["groups"], info["ties"]) == (len(winners), 5, int((strength == 0).sum()))
-    shown = rankrls("info", folder / "m.skops").out
+    shown = rankrls("info", folder / "m.rankrls").out
     assert "Preferences" in shown
     assert info["sha256"][:16] in shown
     table = load_letor(folder / "items.txt")
     (folder / "comments.csv").write_text(f"{table.comments[4]},{table.comments[0]}\n{table.comments[1]},docid = d3\n")
     by_comment = ("--pairs", folder / "comments.csv", "--ids", "comment")
-    result = rankrls("fit", folder / "items.txt", *by_comment, "-m", folder / "m.skops", "--alphas", "2", "--json")
+    result = rankrls("fit", folder / "items.txt", *by_comment, "-m", folder / "m.rankrls", "--alphas", "2", "--json")
     assert result.json["pairs"]["train"]["items"] == 4
     expected = RankRLSCV((2.0,)).fit_pairs(X, [4, 1], [0, 3])
-    np.testing.assert_allclose(load(folder / "m.skops").predict(X), expected.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(load(folder / "m.rankrls").predict(X), expected.predict(X), rtol=1e-12)
 
 
 def share(scores, i, j, s, c):
@@ -92,7 +92,7 @@ def test_test_preferences_and_evaluate(votes, rows, letor, rankrls):
     with open(folder / "new.csv", "w") as file:
         file.write("winner\tloser\tstrength\tweight\tgroup\n")
         file.writelines(f"{a}\t{b}\t{d}\t{e}\tp{g}\n" for a, b, d, e, g in zip(i, j, s, c, p, strict=True))
-    model = folder / "m.skops"
+    model = folder / "m.rankrls"
     test = ("--test", folder / "new.txt", "--test-pairs", folder / "new.csv")
     result = rankrls("fit", folder / "items.txt", "--pairs", folder / "rows.csv", *test, "-m", model, "--json")
     scores = load(model).predict(new)
@@ -132,7 +132,7 @@ def test_what_people_read(votes, rankrls):
     folder, *_ = votes
     command = ("--pairs", folder / "votes.csv", "--ids", "docid")
     result = rankrls(
-        *("fit", folder / "items.txt", *command, "--test-pairs", folder / "votes.csv", "-m", folder / "m.skops"),
+        *("fit", folder / "items.txt", *command, "--test-pairs", folder / "votes.csv", "-m", folder / "m.rankrls"),
     )
     for word in ("Preferences", "votes.csv", "groups", "pair_accuracy", "over preferences", "± 0."):
         assert word in result.out
@@ -144,7 +144,7 @@ def test_what_people_read(votes, rankrls):
 
 
 def test_a_model_of_queries_judges_inside_queries(files, rankrls, refused):
-    model = files / "m.skops"
+    model = files / "m.rankrls"
     rankrls("fit", files / "train.txt", "-m", model, "-q")
     (files / "in.csv").write_text("0,1\n9,8\n")
     assert rankrls("evaluate", model, files / "test.txt", "--pairs", files / "in.csv").status == 0
@@ -184,19 +184,19 @@ def test_bad_input(text, options, match, votes, refused, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "bad.csv").write_text(text)
     before = sorted(folder.iterdir())
-    refused("fit", "items.txt", "--pairs", "bad.csv", "-m", "m.skops", *options, match=match)
+    refused("fit", "items.txt", "--pairs", "bad.csv", "-m", "m.rankrls", *options, match=match)
     assert sorted(folder.iterdir()) == before
 
 
 def test_options_that_do_not_go_together(files, letor, rows, refused, rankrls):
     (files / "p.csv").write_text("0,1\n1,2\n")
-    fit = ("fit", files / "train.txt", "-m", files / "m.skops")
+    fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
     refused(*fit, "--vali-pairs", files / "p.csv", match="--vali-pairs needs --pairs")
     refused(*fit, "--pairs", files / "p.csv", "--ids", "docid", match="'docid = NAME' in the comment of every line")
     refused(*fit, "--pairs", files / "p.csv", "--ids", "comment", match="no line has a comment")
     refused(*fit, "--method", "magic", match="--method must be one of rankrls")
     rankrls(*fit, "-q")
-    judge = ("evaluate", files / "m.skops", files / "test.txt", "--pairs", files / "p.csv")
+    judge = ("evaluate", files / "m.rankrls", files / "test.txt", "--pairs", files / "p.csv")
     refused(*judge, "--metrics", "map", match="--metrics is about labels")
     refused(*judge, "--per-query", match="--per-query is about labels")
     (files / "ties.csv").write_text("0,1,0\n")

@@ -12,10 +12,10 @@ from rankrls.io import load_letor
 def test_the_constraints_of_the_estimator(text, positive, files, rankrls):
     train = load_letor(files / "train.txt")
     assert (RankRLSCV().fit(train.X, train.y, qid=train.qid).coef_[1]) < 0.0
-    result = rankrls("fit", files / "train.txt", "--positive", text, "-m", files / "m.skops", "--json")
+    result = rankrls("fit", files / "train.txt", "--positive", text, "-m", files / "m.rankrls", "--json")
     assert result.status == 0, result.err
     expected = RankRLSCV(positive=positive).fit(train.X, train.y, qid=train.qid)
-    model = load(files / "m.skops")
+    model = load(files / "m.rankrls")
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert model.coef_[1] == 0.0
     assert result.json["selection"]["value"] == pytest.approx(expected.best_score_)
@@ -29,12 +29,12 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
         for row, label, q in zip(X.tolist(), y, qid, strict=True)
     ]
     (files / "zero.txt").write_text("\n".join(lines) + "\n")
-    assert rankrls("fit", files / "zero.txt", "--positive", "1", "-m", files / "m.skops").status == 0
-    assert load(files / "m.skops").positive == {1: 1}
+    assert rankrls("fit", files / "zero.txt", "--positive", "1", "-m", files / "m.rankrls").status == 0
+    assert load(files / "m.rankrls").positive == {1: 1}
     (files / "p.csv").write_text("\n".join(f"{i},{i + 1}" for i in range(30)) + "\n")
     of_pairs = ("--pairs", files / "p.csv", "--positive", "all")
-    assert rankrls("fit", files / "train.txt", *of_pairs, "-m", files / "p.skops").status == 0
-    assert (load(files / "p.skops").coef_ >= 0.0).all()
+    assert rankrls("fit", files / "train.txt", *of_pairs, "-m", files / "p.rankrls").status == 0
+    assert (load(files / "p.rankrls").coef_ >= 0.0).all()
 
     class Named:
         feature_names, path = ("bm25", "7"), "t.csv"
@@ -50,13 +50,13 @@ def test_all_of_two_features(files, rankrls, rows):
     lines = [f"{label:g} qid:{q} 1:{-row[0]!r} 2:{-row[1]!r}" for row, label, q in zip(X.tolist(), y, qid, strict=True)]
     (files / "two.txt").write_text("\n".join(lines) + "\n")
     for text, held in (("1,2", [0, 1]), ("1", [0]), ("2", [1])):
-        assert rankrls("fit", files / "two.txt", "--positive", text, "-m", files / "m.skops").status == 0
-        coef = load(files / "m.skops").coef_
+        assert rankrls("fit", files / "two.txt", "--positive", text, "-m", files / "m.rankrls").status == 0
+        coef = load(files / "m.rankrls").coef_
         assert [j for j in held if coef[j] < 0.0] == []
 
 
 def test_what_is_refused(files, refused):
-    fit = ("fit", files / "train.txt", "-m", files / "m.skops")
+    fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
     refused(*fit, "--positive", "6", match="train.txt has the features 1 to 5")
     refused(*fit, "--positive", "0", match="--positive names feature '0'")
     refused(*fit, "--positive", "title", match="--positive names feature 'title'")

@@ -14,7 +14,7 @@ from rankrls.metrics import evaluate
 
 @pytest.fixture(params=["none", "minmax"])
 def model(request, files, rankrls):
-    path = files / "m.skops"
+    path = files / "m.rankrls"
     assert rankrls("fit", files / "train.txt", "--scale", request.param, "-m", path, "-q").status == 0
     return path
 
@@ -55,42 +55,42 @@ def test_rows_keep_the_files_order(model, files, rankrls):
 def test_several_targets(files, rankrls, refused):
     table = load_letor(files / "train.txt")
     fitted = RankRLS().fit(table.X, np.column_stack([table.y, -table.y]), qid=table.qid)
-    save(fitted, files / "two.skops")
-    result = rankrls("predict", files / "two.skops", files / "train.txt")
+    save(fitted, files / "two.rankrls")
+    result = rankrls("predict", files / "two.rankrls", files / "train.txt")
     found = np.array([[float(v) for v in line.split("\t")] for line in result.out.splitlines()])
     np.testing.assert_array_equal(found, fitted.predict(table.X))
-    refused("evaluate", files / "two.skops", files / "train.txt", match="2 scores a row")
+    refused("evaluate", files / "two.rankrls", files / "train.txt", match="2 scores a row")
 
 
 def test_features_that_the_file_does_not_name(files, rankrls, refused):
-    rankrls("fit", files / "train.txt", "-m", files / "m.skops", "-q")
+    rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "-q")
     (files / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:1\n")
-    result = rankrls("predict", files / "m.skops", files / "short.txt")
-    weights = load(files / "m.skops").coef_
+    result = rankrls("predict", files / "m.rankrls", files / "short.txt")
+    weights = load(files / "m.rankrls").coef_
     np.testing.assert_array_equal(scores_of(result), [0.5 * weights[0], weights[1]])
     assert result.err.startswith("rankrls: note: ")
     assert "the model has 5" in result.err
     (files / "long.txt").write_text("1 qid:1 1:0.5\n0 qid:1 7:1\n")
     for command in ("predict", "evaluate"):
-        line = refused(command, files / "m.skops", files / "long.txt", match="long.txt:2: ")
+        line = refused(command, files / "m.rankrls", files / "long.txt", match="long.txt:2: ")
         assert "model has 5 features" in line
 
 
 def test_a_file_without_qid(files, rows, letor, rankrls, refused):
     X, y, _ = rows(3)
     letor(files / "flat.txt", X, y)
-    rankrls("fit", files / "train.txt", "-m", files / "plain.skops", "-q")
-    rankrls("fit", files / "train.txt", "-m", files / "scaled.skops", "--scale", "minmax", "-q")
-    rankrls("fit", files / "flat.txt", "-m", files / "global.skops", "--scale", "minmax", "--global", "-q")
+    rankrls("fit", files / "train.txt", "-m", files / "plain.rankrls", "-q")
+    rankrls("fit", files / "train.txt", "-m", files / "scaled.rankrls", "--scale", "minmax", "-q")
+    rankrls("fit", files / "flat.txt", "-m", files / "global.rankrls", "--scale", "minmax", "--global", "-q")
     # scores of a model that looks at rows only need no qid
-    assert rankrls("predict", files / "plain.skops", files / "flat.txt").status == 0
-    refused("predict", files / "scaled.skops", files / "flat.txt", match="inside each query")
-    with_qid = scores_of(rankrls("predict", files / "global.skops", files / "test.txt"))
-    np.testing.assert_array_equal(scores_of(rankrls("predict", files / "global.skops", files / "flat.txt")), with_qid)
+    assert rankrls("predict", files / "plain.rankrls", files / "flat.txt").status == 0
+    refused("predict", files / "scaled.rankrls", files / "flat.txt", match="inside each query")
+    with_qid = scores_of(rankrls("predict", files / "global.rankrls", files / "test.txt"))
+    np.testing.assert_array_equal(scores_of(rankrls("predict", files / "global.rankrls", files / "flat.txt")), with_qid)
     # judging is another matter
-    refused("evaluate", files / "plain.skops", files / "flat.txt", match="no line has a qid")
-    refused("evaluate", files / "plain.skops", files / "flat.txt", "--global", match="was fitted with queries")
-    judged = rankrls("evaluate", files / "global.skops", files / "flat.txt", "--global", "--json")
+    refused("evaluate", files / "plain.rankrls", files / "flat.txt", match="no line has a qid")
+    refused("evaluate", files / "plain.rankrls", files / "flat.txt", "--global", match="was fitted with queries")
+    judged = rankrls("evaluate", files / "global.rankrls", files / "flat.txt", "--global", "--json")
     expected = evaluate(y, with_qid, measures=["disagreement"])["disagreement"]
     assert judged.json["measures"]["disagreement"]["value"] == pytest.approx(expected, rel=1e-12)
     assert judged.json["measures"]["disagreement"]["interval"] is None  # one query says nothing about others

@@ -13,7 +13,7 @@ def python(*argv, **options):
     return subprocess.run([sys.executable, *map(str, argv)], capture_output=True, text=True, timeout=120, **options)
 
 
-HEAVY = ("numpy", "scipy", "sklearn", "numba", "skops", "rich", "pandas", "joblib", "threadpoolctl")
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "rich", "pandas", "joblib", "threadpoolctl")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["fit", "--help"]], ids=" ".join)
@@ -44,7 +44,7 @@ def test_as_a_module(files):
     done = python("-m", "rankrls", "--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("rankrls ")
-    bad = python("-m", "rankrls", "fit", files / "none.txt", "-m", files / "m.skops")
+    bad = python("-m", "rankrls", "fit", files / "none.txt", "-m", files / "m.rankrls")
     assert bad.returncode == 2
     assert bad.stderr == f"rankrls: error: {files / 'none.txt'}: No such file or directory\n"
     assert bad.stdout == ""
@@ -55,10 +55,10 @@ def test_the_reader_of_a_pipe_has_left(queries, files, rows, letor, rankrls):
     """``rankrls predict ... | head -n 1``: no message, neither at once nor at exit."""
     X, y, qid = rows(1, queries=queries)
     letor(files / "many.txt", X, y, qid)
-    assert rankrls("fit", files / "train.txt", "-m", files / "m.skops", "-q").status == 0
+    assert rankrls("fit", files / "train.txt", "-m", files / "m.rankrls", "-q").status == 0
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "rankrls", "predict", files / "m.skops", files / "many.txt"]
+    command = [sys.executable, "-m", "rankrls", "predict", files / "m.rankrls", files / "many.txt"]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=120)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
@@ -66,7 +66,7 @@ def test_the_reader_of_a_pipe_has_left(queries, files, rows, letor, rankrls):
 
 def test_a_terminal_without_the_signs(files):
     """Box lines and plus-minus become something else; nothing fails."""
-    command = ("-m", "rankrls", "fit", files / "train.txt", "-m", files / "m.skops", "--alphas", "1")
+    command = ("-m", "rankrls", "fit", files / "train.txt", "-m", files / "m.rankrls", "--alphas", "1")
     done = python(*command, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert done.returncode == 0, done.stderr
     assert "alpha" in done.stdout

@@ -12,7 +12,7 @@ def test_terms_are_features_or_items(kernel, files, rankrls):
     train = load_letor(files / "train.txt")
     result = rankrls(
         *("fit", files / "train.txt", "--method", "pursuit", "--kernel", kernel, "--gamma", "0.05,0.5"),
-        *("--max-basis", "5", "--cv", "3", "-m", files / "m.skops", "--json"),
+        *("--max-basis", "5", "--cv", "3", "-m", files / "m.rankrls", "--json"),
     )
     assert result.status == 0, result.err
     dictionary = "features" if kernel == "linear" else "kernel"
@@ -20,24 +20,24 @@ def test_terms_are_features_or_items(kernel, files, rankrls):
     expected.fit(train.X, train.y, qid=train.qid)
     assert result.json["selection"]["value"] == pytest.approx(expected.best_score_)
     assert result.json["chosen"]["n_basis"] == expected.best_params_["n_basis"]
-    np.testing.assert_allclose(load(files / "m.skops").predict(train.X), expected.predict(train.X), atol=1e-9)
+    np.testing.assert_allclose(load(files / "m.rankrls").predict(train.X), expected.predict(train.X), atol=1e-9)
 
 
 def test_validation_data_pairs_and_curves(files, rankrls):
     pursuit = ("--method", "pursuit", "--max-basis", "4")
-    result = rankrls("fit", files / "train.txt", "--vali", files / "vali.txt", *pursuit, "-m", files / "m.skops")
+    result = rankrls("fit", files / "train.txt", "--vali", files / "vali.txt", *pursuit, "-m", files / "m.rankrls")
     assert result.status == 0, result.err
     assert "validation data with 12 queries" in result.out
     curve = rankrls("cv", files / "train.txt", *pursuit)
     assert curve.status == 0, curve.err
     assert "n_basis" in curve.out
     (files / "p.csv").write_text("\n".join(f"{i},{i + 1}" for i in range(30)) + "\n")
-    pairs = rankrls("fit", files / "train.txt", "--pairs", files / "p.csv", *pursuit, "-m", files / "p.skops")
+    pairs = rankrls("fit", files / "train.txt", "--pairs", files / "p.csv", *pursuit, "-m", files / "p.rankrls")
     assert pairs.status == 0, pairs.err
 
 
 def test_what_is_refused(files, refused):
-    fit = ("fit", files / "train.txt", "-m", files / "m.skops")
+    fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
     refused(*fit, "--method", "pursuit", "--alphas", "1,2", match="--alphas means nothing to --method pursuit")
     refused(*fit, "--method", "pursuit", "--max-basis", "0", match="--max-basis must be at least 1")
     refused(*fit, "--max-basis", "3", match="--max-basis is an option of --method pursuit")

@@ -13,8 +13,8 @@ from rankrls.io import load_letor, save_letor
 
 @pytest.fixture
 def model(files, rankrls):
-    assert rankrls("fit", files / "train.txt", "--scale", "minmax", "-m", files / "m.skops", "-q").status == 0
-    return files / "m.skops"
+    assert rankrls("fit", files / "train.txt", "--scale", "minmax", "-m", files / "m.rankrls", "-q").status == 0
+    return files / "m.rankrls"
 
 
 def listed(text):
@@ -49,9 +49,9 @@ def test_a_run_has_the_order_of_trec_eval(files, rankrls):
     X = np.array([[1.0], [1.0 + 1e-12], [1.0], [0.0], [2.0]])
     names = ["d9", "d10", "d11", "d1", "d2"]
     ranker = RankRLS().fit([[0.0], [1.0]], [0, 1])
-    save(ranker, files / "one.skops")
+    save(ranker, files / "one.rankrls")
     save_letor(files / "ties.txt", X, [1, 0, 0, 0, 0], qid=[7] * 5, comments=[f"docid = {n}" for n in names])
-    result = rankrls("rank", files / "one.skops", files / "ties.txt", "--format", "trec", "--run", "mine")
+    result = rankrls("rank", files / "one.rankrls", files / "ties.txt", "--format", "trec", "--run", "mine")
     lines = [line.split() for line in result.out.splitlines()]
     assert [line[2] for line in lines] == ["d2", "d9", "d11", "d10", "d1"]
     assert [line[3] for line in lines] == ["1", "2", "3", "4", "5"]
@@ -60,33 +60,35 @@ def test_a_run_has_the_order_of_trec_eval(files, rankrls):
     for place, line in enumerate(lines, 1):  # the reciprocal rank of each document alone is its place there
         judge = pytrec_eval.RelevanceEvaluator({"7": {line[2]: 1}}, {"recip_rank"})
         assert judge.evaluate(run)["7"]["recip_rank"] == pytest.approx(1 / place)
-    tsv = listed(rankrls("rank", files / "one.skops", files / "ties.txt").out)
+    tsv = listed(rankrls("rank", files / "one.rankrls", files / "ties.txt").out)
     assert [line[2] for line in tsv] == ["d2", "d10", "d9", "d11", "d1"]
 
 
 def test_ids_and_targets(model, files, rankrls, refused):
     table = load_letor(files / "train.txt")
     two = RankRLS().fit(table.X, np.column_stack([table.y, -table.y]))
-    save(two, files / "two.skops")
-    found = listed(rankrls("rank", files / "two.skops", files / "train.txt", "--target", "1", "--global").out)
+    save(two, files / "two.rankrls")
+    found = listed(rankrls("rank", files / "two.rankrls", files / "train.txt", "--target", "1", "--global").out)
     assert [int(line[4]) for line in found] == rank_scores(
-        load(files / "two.skops").predict(table.X)[:, 1]
+        load(files / "two.rankrls").predict(table.X)[:, 1]
     ).rows.tolist()
     assert {line[0] for line in found} == {""}
-    run = rankrls("rank", files / "two.skops", files / "train.txt", "--target", "1", "--global", "--format", "trec").out
+    run = rankrls(
+        "rank", files / "two.rankrls", files / "train.txt", "--target", "1", "--global", "--format", "trec"
+    ).out
     assert {line.split()[0] for line in run.splitlines()} == {"1"}
     save_letor(files / "plain.txt", table.X[:2], [0, 1], comments=["a long  name", "b"])
-    lines = listed(rankrls("rank", files / "two.skops", files / "plain.txt", "--ids", "comment", "--target", "0").out)
+    lines = listed(rankrls("rank", files / "two.rankrls", files / "plain.txt", "--ids", "comment", "--target", "0").out)
     assert {line[2] for line in lines} == {"a long name", "b"}
-    two_targets = ("rank", files / "two.skops", files / "plain.txt", "--target", "0")
-    refused("rank", files / "two.skops", files / "plain.txt", match="say which: --target 0 to 1")
-    refused("rank", files / "two.skops", files / "plain.txt", "--target", "2", match="--target must be from 0 to 1")
+    two_targets = ("rank", files / "two.rankrls", files / "plain.txt", "--target", "0")
+    refused("rank", files / "two.rankrls", files / "plain.txt", match="say which: --target 0 to 1")
+    refused("rank", files / "two.rankrls", files / "plain.txt", "--target", "2", match="--target must be from 0 to 1")
     refused("rank", model, files / "test.txt", "--target", "1", match="--target must be from 0 to 0")
     refused(*two_targets, "--ids", "comment", "--format", "trec", match="row 0 is called 'a long name'")
     (files / "named.csv").write_text("qid,label,a,b,c,d,e\nmy query,1,1,2,3,4,5\n")
     refused(
         "rank",
-        files / "two.skops",
+        files / "two.rankrls",
         files / "named.csv",
         "--target",
         "0",
@@ -95,7 +97,7 @@ def test_ids_and_targets(model, files, rankrls, refused):
         "-q",
         match="of query 'my query'",
     )
-    alone = ("rank", files / "two.skops", files / "plain.txt", "--target", "0", "-o", files / "alone.csv")
+    alone = ("rank", files / "two.rankrls", files / "plain.txt", "--target", "0", "-o", files / "alone.csv")
     assert rankrls(*alone).status == 0
     assert (files / "alone.csv").read_text().splitlines()[0] == "rank,item,score,row"
     refused(*two_targets, "--ids", "docid", match="needs 'docid = NAME'")
@@ -110,5 +112,5 @@ def test_queries_are_not_compared(model, files, rankrls, refused, rows, letor):
     letor(files / "plain.txt", X, y, None)
     refused("rank", model, files / "plain.txt", match="every line needs a qid")
     refused("rank", model, files / "test.txt", "--global", match="fitted with queries")
-    rankrls("fit", files / "train.txt", "-m", files / "n.skops", "-q")
-    refused("rank", files / "n.skops", files / "plain.txt", match="every line needs a qid")
+    rankrls("fit", files / "train.txt", "-m", files / "n.rankrls", "-q")
+    refused("rank", files / "n.rankrls", files / "plain.txt", match="every line needs a qid")

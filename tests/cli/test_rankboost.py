@@ -14,17 +14,17 @@ def test_rounds_are_chosen_by_validation_data(files, rankrls):
     result = rankrls(
         *("fit", files / "train.txt", "--vali", files / "vali.txt", "--test", files / "test.txt"),
         *("--method", "rankboost", "--n-estimators", "40", "--learning-rate", "0.5", "--max-bins", "16"),
-        *("--patience", "30", "--balance", "pairs", "--metric", "map", "-m", files / "m.skops", "--json"),
+        *("--patience", "30", "--balance", "pairs", "--metric", "map", "-m", files / "m.rankrls", "--json"),
     )
     assert result.status == 0
     expected = RankBoost(40, learning_rate=0.5, max_bins=16, balance="pairs", scoring=Measure("map"), patience=30)
     expected.fit(train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid)
     assert result.json["chosen"] == {"n_estimators": expected.n_estimators_, "stopped": expected.stopped_}
     assert result.json["selection"]["value"] == pytest.approx(expected.best_score_)
-    np.testing.assert_array_equal(load(files / "m.skops").predict(test.X), expected.predict(test.X))
-    assert read_info(files / "m.skops")["estimator"] == "RankBoost"
+    np.testing.assert_array_equal(load(files / "m.rankrls").predict(test.X), expected.predict(test.X))
+    assert read_info(files / "m.rankrls")["estimator"] == "RankBoost"
     shown = rankrls(
-        "fit", files / "train.txt", "--vali", files / "vali.txt", "--method", "rankboost", "-m", files / "n.skops"
+        "fit", files / "train.txt", "--vali", files / "vali.txt", "--method", "rankboost", "-m", files / "n.rankrls"
     )
     assert "Chosen by validation data with" in shown.out
     assert "from 300 candidates" in shown.out
@@ -37,18 +37,18 @@ def test_rounds_are_chosen_by_validation_data(files, rankrls):
 
 def test_without_validation_data_all_rounds_are_kept(files, rankrls):
     result = rankrls(
-        "fit", files / "train.txt", "--method", "rankboost", "--n-estimators", "7", "-m", files / "m.skops"
+        "fit", files / "train.txt", "--method", "rankboost", "--n-estimators", "7", "-m", files / "m.rankrls"
     )
     assert result.status == 0
     assert "Fitted" in result.out
-    assert load(files / "m.skops").n_estimators_ == 7
+    assert load(files / "m.rankrls").n_estimators_ == 7
     (files / "p.csv").write_text("0,1\n1,2\n")
-    fit = ("fit", files / "train.txt", "--method", "rankboost", "--pairs", files / "p.csv", "-m", files / "p.skops")
+    fit = ("fit", files / "train.txt", "--method", "rankboost", "--pairs", files / "p.csv", "-m", files / "p.rankrls")
     assert rankrls(*fit, "--n-estimators", "3").status == 0
 
 
 def test_what_is_refused(files, refused):
-    fit = ("fit", files / "train.txt", "-m", files / "m.skops", "--method", "rankboost")
+    fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "rankboost")
     refused(*fit, "--alphas", "1,2", match="--alphas")
     refused(*fit, "--patience", "5", match="--patience needs validation data: give --vali.")
     refused(*fit, "--n-estimators", "0", match="--n-estimators must be at least 1")

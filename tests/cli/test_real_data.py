@@ -12,7 +12,7 @@ def test_ohsumed(extra, data_dir, tmp_path, rankrls):
     options = ["--vali", fold / "validationset.txt"] if extra else []
     result = rankrls(
         *("fit", fold / "trainingset.txt", *options, "--test", fold / "testset.txt", "--scale", "minmax"),
-        *("--metric", "map", "--balance", "pairs", "--ties", "both", "-m", tmp_path / "m.skops", "--json"),
+        *("--metric", "map", "--balance", "pairs", "--ties", "both", "-m", tmp_path / "m.rankrls", "--json"),
     )
     assert result.status == 0, result.err
     found = result.json
@@ -23,7 +23,7 @@ def test_ohsumed(extra, data_dir, tmp_path, rankrls):
     assert 0.31 < found["measures"]["test"]["map"]["value"] < 0.38
     assert 0.43 < found["selection"]["value"] < 0.52
     assert 0.30 < found["measures"]["test"]["ndcg@10"]["value"] < 0.42
-    judged = rankrls("evaluate", tmp_path / "m.skops", fold / "testset.txt", "--metrics", "map", "--json")
+    judged = rankrls("evaluate", tmp_path / "m.rankrls", fold / "testset.txt", "--metrics", "map", "--json")
     assert judged.json["measures"]["map"]["value"] == pytest.approx(
         found["measures"]["test"]["map"]["value"], rel=1e-12
     )

@@ -38,7 +38,7 @@ COLUMNS = ["--label", "grade", "--qid", "query", "--id", "url"]
 
 
 def fit(rankrls, folder, ending, *more):
-    model = folder / f"{ending}.skops"
+    model = folder / f"{ending}.rankrls"
     data = [folder / f"train.{ending}", "--vali", folder / f"vali.{ending}", "--test", folder / f"test.{ending}"]
     result = rankrls("fit", *data, "-m", model, "--json", *more)
     assert result.status == 0, result.err
@@ -112,8 +112,8 @@ def test_a_model_of_numbered_features_and_a_table(frames, rankrls, refused):
 def test_a_model_fitted_on_a_frame_in_python(frames, rankrls, rows):
     X, y, qid = rows(1)
     model = RankRLS(alpha=2.0).fit(pd.DataFrame(X, columns=NAMES), y, qid=qid)
-    save(model, frames / "py.skops")
-    found = rankrls("predict", frames / "py.skops", frames / "test.csv")
+    save(model, frames / "py.rankrls")
+    found = rankrls("predict", frames / "py.rankrls", frames / "test.csv")
     test = frame_of(*rows(3))
     assert found.err == ""
     np.testing.assert_array_equal([float(v) for v in found.out.split()], model.predict(test[NAMES]))
@@ -130,14 +130,14 @@ def test_names_with_commas(frames, rankrls, refused):
     called = {"bm25": 'bm25("a,b")', "price": "price, EUR"}
     for name in ("train", "test"):
         pd.read_csv(frames / f"{name}.csv").rename(columns=called).to_csv(frames / f"{name}.csv", index=False)
-    fit = ["fit", frames / "train.csv", "--label", "grade", "--qid", "query", "-m", frames / "m.skops"]
+    fit = ["fit", frames / "train.csv", "--label", "grade", "--qid", "query", "-m", frames / "m.rankrls"]
     for features in ('"price, EUR","bm25(""a,b"")",age', ' age , "price, EUR", bm25("a*', '"*,*",age'):
         found = rankrls(*fit, "--features", features)
         assert found.status == 0, found.err
-        assert sorted(read_info(frames / "m.skops")["feature_names"]) == ["age", called["bm25"], called["price"]]
-    assert rankrls("predict", frames / "m.skops", frames / "test.csv").err == ""
+        assert sorted(read_info(frames / "m.rankrls")["feature_names"]) == ["age", called["bm25"], called["price"]]
+    assert rankrls("predict", frames / "m.rankrls", frames / "test.csv").err == ""
     assert rankrls(*fit, "--ignore", 'url,"price, EUR"').status == 0
-    assert sorted(read_info(frames / "m.skops")["feature_names"]) == ["age", called["bm25"], "clicks", "length"]
+    assert sorted(read_info(frames / "m.rankrls")["feature_names"]) == ["age", called["bm25"], "clicks", "length"]
     assert rankrls(*fit, "--ignore", "url", "--positive", '"price, EUR",age').status == 0
     refused(*fit, "--features", "price, EUR,age", match="there are no columns 'price', 'EUR'")
     refused(*fit, "--features", '"price, EUR', match='--features is read like a line of CSV ("a,b" is one word); unexp')
@@ -196,7 +196,7 @@ def test_preferences_between_items_of_a_table(ending, frames, rankrls, refused, 
 
     items = pd.read_csv(frames / "train.csv").drop(columns=["grade", "query"])
     votes = pd.DataFrame({"winner": ["/1", "/5", "/9"], "loser": ["/2", "/3", "/4"], "strength": [1, 0.5, 2]})
-    rows, pairs, model = write(items, "items"), write(votes, "votes"), frames / "m.skops"
+    rows, pairs, model = write(items, "items"), write(votes, "votes"), frames / "m.rankrls"
     given = [rows, "--pairs", pairs, "--id", "url"]
     found = rankrls("fit", *given, "-m", model, "--json")
     assert found.status == 0, found.err
@@ -216,7 +216,7 @@ def test_preferences_between_items_of_a_table(ending, frames, rankrls, refused, 
     votes.loc[1, "loser"] = "/none"
     where = "votes.csv:3" if ending == "csv" else "votes.parquet: row 1, counted from 0"
     write(votes, "votes")
-    none = frames / "none.skops"
+    none = frames / "none.rankrls"
     refused("fit", *given, "-m", none, match=f"{where}: no item has the id '/none' of the loser.")
     refused(
         "fit", rows, "--pairs", pairs, "--id", "uri", "-m", none, match="there is no column 'uri' for the item's id"
@@ -288,13 +288,13 @@ def test_errors_say_what_to_do(argv, match, frames, refused, monkeypatch):
     monkeypatch.chdir(frames)
     for name in ("copy.txt", "copy.parquet"):
         (frames / name).write_bytes((frames / "train.csv").read_bytes())
-    refused("fit", *argv, "-m", "none.skops", match=match)
-    assert not (frames / "none.skops").exists()
+    refused("fit", *argv, "-m", "none.rankrls", match=match)
+    assert not (frames / "none.rankrls").exists()
 
 
 def test_validation_data_without_a_feature(frames, refused):
     pd.read_csv(frames / "vali.csv").drop(columns="age").to_csv(frames / "vali.csv", index=False)
-    argv = ["fit", frames / "train.csv", "--vali", frames / "vali.csv", *COLUMNS, "-m", frames / "none.skops"]
+    argv = ["fit", frames / "train.csv", "--vali", frames / "vali.csv", *COLUMNS, "-m", frames / "none.rankrls"]
     refused(*argv, match="vali.csv:1: there is no column 'age'")
 
 
@@ -305,7 +305,7 @@ def test_without_pyarrow(frames, refused, monkeypatch):
         frames / "train.parquet",
         *COLUMNS,
         "-m",
-        frames / "n.skops",
+        frames / "n.rankrls",
         match="needs pyarrow, which is not installed",
     )
 
@@ -343,7 +343,7 @@ def test_every_method(method, frames, rankrls):
 
 
 def fit_without_vali(rankrls, folder, *more):
-    model = folder / "m.skops"
+    model = folder / "m.rankrls"
     result = rankrls("fit", folder / "train.csv", "-m", model, "--json", *COLUMNS, *more)
     assert result.status == 0, result.err
     return model, result.json
@@ -353,7 +353,7 @@ def test_signs_of_named_features(frames, rankrls, refused):
     model, _ = fit_without_vali(rankrls, frames, "--positive", "clicks,length")
     coef = dict(zip(NAMES, load(model).coef_, strict=True))
     assert min(coef["clicks"], coef["length"]) >= 0
-    argv = ["fit", frames / "train.csv", "-m", frames / "none.skops", *COLUMNS]
+    argv = ["fit", frames / "train.csv", "-m", frames / "none.rankrls", *COLUMNS]
     refused(*argv, "--positive", "cliks", match="--positive names feature 'cliks', which")
 
 
@@ -370,9 +370,9 @@ def embedded(frames):
 
 def test_columns_of_lists(embedded, rankrls, refused):
     names = [f"emb[{k}]" for k in range(4)]
-    model = embedded / "m.skops"
+    model = embedded / "m.rankrls"
     fit = ["fit", embedded / "train_emb.parquet", *COLUMNS, "-m", model, "--json"]
-    plain = ["fit", embedded / "train.parquet", *COLUMNS, "-m", embedded / "plain.skops", "--json"]
+    plain = ["fit", embedded / "train.parquet", *COLUMNS, "-m", embedded / "plain.rankrls", "--json"]
     for features, expected in (([], NAMES), (["--features", "emb"], [n for n in NAMES if n != "age"])):
         found = rankrls(*fit, *features)
         assert found.status == 0, found.err
@@ -382,7 +382,7 @@ def test_columns_of_lists(embedded, rankrls, refused):
         scores = rankrls("predict", model, embedded / "test_emb.parquet")
         assert scores.err == ""
         scores = [float(v) for v in scores.out.split()]
-        expected = rankrls("predict", embedded / "plain.skops", embedded / "test.parquet").out.split()
+        expected = rankrls("predict", embedded / "plain.rankrls", embedded / "test.parquet").out.split()
         np.testing.assert_allclose(scores, [float(v) for v in expected], atol=1e-9)
     flat = embedded / "flat.csv"
     assert rankrls("convert", embedded / "test_emb.parquet", flat, *COLUMNS, "--quiet").status == 0
@@ -418,7 +418,7 @@ def test_lists_are_passed_on_by_split(embedded, rankrls):
 def test_positive_by_pattern(frames, rankrls, refused):
     model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--positive", "*c*,age")
     assert load(model).positive == {NAMES.index(name): 1 for name in ("clicks", "price", "age")}
-    data = ("fit", frames / "train.csv", "-m", frames / "m.skops", *COLUMNS)
+    data = ("fit", frames / "train.csv", "-m", frames / "m.rankrls", *COLUMNS)
     refused(*data, "--positive", "x*", match="--positive names feature 'x*', which")
 
 
@@ -436,7 +436,7 @@ def test_explain_speaks_of_items(frames, rankrls, refused):
 
 
 def test_the_same_data_twice(frames, rankrls):
-    data = ("fit", frames / "train.csv", "-m", frames / "m.skops", *COLUMNS, "--alphas", "1,2")
+    data = ("fit", frames / "train.csv", "-m", frames / "m.rankrls", *COLUMNS, "--alphas", "1,2")
     (frames / "copy.csv").write_bytes((frames / "train.csv").read_bytes())
     for option in ("--vali", "--test"):
         for name in ("train.csv", "copy.csv"):
@@ -452,7 +452,7 @@ def test_a_value_too_large_is_named(frames, refused):
     frame.loc[3, "price"] = 1e300
     frame.to_csv(frames / "huge.csv", index=False)
     said = refused(
-        "fit", frames / "huge.csv", "-m", frames / "m.skops", *COLUMNS, match="huge.csv: row 3, counted from 0"
+        "fit", frames / "huge.csv", "-m", frames / "m.rankrls", *COLUMNS, match="huge.csv: row 3, counted from 0"
     )
     assert (
         "the value 1e+300 of feature 'price' is so large that products overflow. Scale the features (see --scale)"
@@ -482,7 +482,7 @@ def test_preferences_separated_by_semicolons(frames, rankrls):
     for sign in (",", ";"):
         (frames / "votes.csv").write_text(f"winner{sign}loser\n" + "".join(f"{k}{sign}{k + 1}\n" for k in range(20)))
         done = rankrls(
-            "fit", frames / "train.txt", "--pairs", frames / "votes.csv", "-m", frames / f"m{ord(sign)}.skops"
+            "fit", frames / "train.txt", "--pairs", frames / "votes.csv", "-m", frames / f"m{ord(sign)}.rankrls"
         )
         assert done.status == 0, done.err
-    np.testing.assert_array_equal(*(load(frames / f"m{ord(sign)}.skops").coef_ for sign in ",;"))
+    np.testing.assert_array_equal(*(load(frames / f"m{ord(sign)}.rankrls").coef_ for sign in ",;"))

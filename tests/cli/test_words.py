@@ -67,7 +67,7 @@ def odd(files, rows, letor):
 @pytest.mark.parametrize("options", ODD)
 def test_odd_options(options, odd, rankrls, monkeypatch):
     monkeypatch.chdir(odd)
-    said = rankrls("fit", "train.txt", "-m", "m.skops", *options.split()).err
+    said = rankrls("fit", "train.txt", "-m", "m.rankrls", *options.split()).err
     assert said.startswith("rankrls: ")
     assert not python_words(said), said
 
@@ -77,7 +77,7 @@ def test_odd_options(options, odd, rankrls, monkeypatch):
 def test_odd_files(name, options, odd, rankrls, monkeypatch):
     monkeypatch.chdir(odd)
     train = ("train.txt", "--vali", f"{name}.txt") if options == "--vali" else (f"{name}.txt", *options.split())
-    said = rankrls("fit", *train, "-m", "m.skops").err
+    said = rankrls("fit", *train, "-m", "m.rankrls").err
     assert not python_words(said), said
 
 
@@ -85,10 +85,10 @@ def test_features_that_training_did_not_have(odd, rankrls, refused, monkeypatch)
     monkeypatch.chdir(odd)
     hint = "(train.txt has 5 features; --features N sets another number.)"
     line = refused(
-        "fit", "train.txt", "--test", "wide.txt", "-m", "m.skops", match="beyond the 5 features that are read"
+        "fit", "train.txt", "--test", "wide.txt", "-m", "m.rankrls", match="beyond the 5 features that are read"
     )
     assert line.endswith(hint)
-    line = refused("fit", "train.txt", "--test", "noqid.txt", "-m", "m.skops", match="no line has a qid")
+    line = refused("fit", "train.txt", "--test", "noqid.txt", "-m", "m.rankrls", match="no line has a qid")
     assert not line.endswith(hint)
 
 
@@ -97,22 +97,22 @@ def test_numbers_that_overflow_are_said_once(files, rows, letor, refused):
     letor(files / "huge.txt", X * 1e200, y, qid)
     for method in ("rankrls", "cg"):
         match = f"of feature {1 + int(np.argmax(np.abs(X)) % X.shape[1])} is so large that products overflow"
-        refused("fit", files / "huge.txt", "-m", files / "m.skops", "--method", method, match=match)
+        refused("fit", files / "huge.txt", "-m", files / "m.rankrls", "--method", method, match=match)
 
 
 def test_export_and_explain_too(odd, rankrls, monkeypatch):
     monkeypatch.chdir(odd)
-    rankrls("fit", "train.txt", "-m", "m.skops", "--quiet")
-    rankrls("fit", "train.txt", "-m", "k.skops", "--quiet", "--kernel", "rbf")
+    rankrls("fit", "train.txt", "-m", "m.rankrls", "--quiet")
+    rankrls("fit", "train.txt", "-m", "k.rankrls", "--quiet", "--kernel", "rbf")
     (odd / "names.txt").write_text("a\nb\n")
     for command, match in (
-        ("export m.skops - --format solr --names names.txt", "--names has 2 names; the model has 5 features"),
-        ("export m.skops - --format solr", "Give --names, one a column"),
-        ("export m.skops - --format vespa --phase third", "--phase must be one of"),
-        ("export m.skops - --format json --target 7", "--target must be from 0 to 0; got 7"),
-        ("export k.skops - --format json", "export to ONNX (--format onnx)"),
-        ("explain m.skops train.txt 0 1 --target 7", "--target must be"),
-        ("explain m.skops train.txt 0 1 --names names.txt", "--names"),
+        ("export m.rankrls - --format solr --names names.txt", "--names has 2 names; the model has 5 features"),
+        ("export m.rankrls - --format solr", "Give --names, one a column"),
+        ("export m.rankrls - --format vespa --phase third", "--phase must be one of"),
+        ("export m.rankrls - --format json --target 7", "--target must be from 0 to 0; got 7"),
+        ("export k.rankrls - --format json", "export to ONNX (--format onnx)"),
+        ("explain m.rankrls train.txt 0 1 --target 7", "--target must be"),
+        ("explain m.rankrls train.txt 0 1 --names names.txt", "--names"),
     ):
         said = rankrls(*command.split())
         assert said.status == 2
@@ -123,13 +123,15 @@ def test_export_and_explain_too(odd, rankrls, monkeypatch):
 def test_a_mark_of_byte_order_is_no_part_of_a_name_or_number(odd, rankrls, monkeypatch):
     """As some editors and shells put before UTF-8."""
     monkeypatch.chdir(odd)
-    rankrls("fit", "train.txt", "-m", "m.skops", "--quiet")
-    rankrls("predict", "m.skops", "test.txt", "-o", "s.txt")
+    rankrls("fit", "train.txt", "-m", "m.rankrls", "--quiet")
+    rankrls("predict", "m.rankrls", "test.txt", "-o", "s.txt")
     for name, text in (("names.txt", "a\nb\nc\nd\ne\n"), ("s.txt", (odd / "s.txt").read_text())):
         (odd / name).write_text(text, "utf-8-sig")
-    exported = rankrls("export", "m.skops", "-", "--format", "json", "--names", "names.txt")
+    exported = rankrls("export", "m.rankrls", "-", "--format", "json", "--names", "names.txt")
     assert exported.json["features"][0]["name"] == "a"
-    judged = [rankrls("evaluate", *words, "test.txt", "--json").json for words in (("m.skops",), ("--scores", "s.txt"))]
+    judged = [
+        rankrls("evaluate", *words, "test.txt", "--json").json for words in (("m.rankrls",), ("--scores", "s.txt"))
+    ]
     assert judged[0]["measures"] == judged[1]["measures"]
 
 

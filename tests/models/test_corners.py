@@ -117,8 +117,8 @@ def test_stages_of_a_model_whose_parameters_were_changed():
 def test_views_by_slices_are_saved(tmp_path):
     n = X.shape[1]
     model = CoRankingPursuit(3, views=(slice(0, n // 2), {"features": slice(n // 2, n)})).fit(X, Y, qid=QID)
-    save(model, tmp_path / "m.skops")
-    again = load(tmp_path / "m.skops")
+    save(model, tmp_path / "m.rankrls")
+    again = load(tmp_path / "m.rankrls")
     assert again.views == model.views
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 

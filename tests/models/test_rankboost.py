@@ -264,18 +264,18 @@ def test_saved_and_loaded(tmp_path):
         model.set_params(transform_input=["X_val"])
         model["rank"].set_fit_request(X_val=True, y_val=True, qid_val=True)
         model.fit(X, y, qid=qid, X_val=X + 0.1, y_val=y, qid_val=qid)
-    save(model, tmp_path / "m.skops", provenance={"data": "random"})
-    again = load(tmp_path / "m.skops")
+    save(model, tmp_path / "m.rankrls", provenance={"data": "random"})
+    again = load(tmp_path / "m.rankrls")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again["rank"].feature_importances_, model["rank"].feature_importances_)
-    info = read_info(tmp_path / "m.skops")
+    info = read_info(tmp_path / "m.rankrls")
     assert info["estimator"] == "RankBoost"
     assert info["kernel"] is None
     assert info["selection"]["chosen"] == {"n_estimators": model["rank"].n_estimators_}
     assert info["selection"]["measure"] == "map(convention='trec')"
     plain = clone(model["rank"]).set_params(scoring="map").fit(X, y, qid=qid)
-    save(plain, tmp_path / "p.skops")
-    assert read_info(tmp_path / "p.skops")["selection"] is None
+    save(plain, tmp_path / "p.rankrls")
+    assert read_info(tmp_path / "p.rankrls")["selection"] is None
 
 
 def test_in_a_grid_search():

@@ -195,8 +195,8 @@ def test_batches_equal_one_fit(graph, ill, tmp_path):
     model = SparseRankRLS(0.3, **options)
     for rows in batches:
         model.partial_fit(X[rows], Y[rows], qid=QID[rows], sample_weight=W[rows])
-        save(model, tmp_path / "m.skops")
-        model = load(tmp_path / "m.skops")
+        save(model, tmp_path / "m.rankrls")
+        model = load(tmp_path / "m.rankrls")
     assert model.n_queries_ == len(QUERIES)
     basis = batches[0][model.basis_indices_]
     full = SparseRankRLS(0.3, **{**options, "basis_indices": basis}).fit(X, Y, qid=QID, sample_weight=W)

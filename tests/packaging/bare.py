@@ -71,25 +71,25 @@ def core() -> None:
     X, y, qid = some_queries()
     io.save_letor("train.txt", X, y, qid)
     model = rankrls.RankRLSCV().fit(X, y, qid=qid)
-    rankrls.save(model, "from_python.skops")
+    rankrls.save(model, "from_python.rankrls")
     check(
-        bool((rankrls.load("from_python.skops").predict(X) == model.predict(X)).all()), "a model comes back as it was"
+        bool((rankrls.load("from_python.rankrls").predict(X) == model.predict(X)).all()), "a model comes back as it was"
     )
 
 
 def command_line() -> None:
     """From a file to a model, a ranking, a judgement, a report and an engine's model."""
-    fitted = command("fit", "train.txt", "--model", "m.skops")
-    check("Saved m.skops" in fitted, f"fit says what it saved:\n{fitted}")
-    command("fit", "train.txt", "--ties", "exclude", "--model", "other.skops", "-q")
-    command("predict", "m.skops", "train.txt", "--output", "scores.txt")
+    fitted = command("fit", "train.txt", "--model", "m.rankrls")
+    check("Saved m.rankrls" in fitted, f"fit says what it saved:\n{fitted}")
+    command("fit", "train.txt", "--ties", "exclude", "--model", "other.rankrls", "-q")
+    command("predict", "m.rankrls", "train.txt", "--output", "scores.txt")
     command("evaluate", "--scores", "scores.txt", "train.txt", "--metrics", "map,ndcg@5")
-    command("compare", "train.txt", "m.skops", "other.skops", "--html", "report.html")
+    command("compare", "train.txt", "m.rankrls", "other.rankrls", "--html", "report.html")
     check("<svg" in Path("report.html").read_text("utf-8"), "the report has its charts without matplotlib")
     Path("names.txt").write_text("a\nb\nc\nd\n")
     for engine in ("solr", "elasticsearch", "opensearch", "vespa", "json"):
-        command("export", "m.skops", f"{engine}.out", "--format", engine, "--names", "names.txt")
-    command("info", "m.skops")
+        command("export", "m.rankrls", f"{engine}.out", "--format", engine, "--names", "names.txt")
+    command("info", "m.rankrls")
 
 
 def refusals() -> None:
@@ -115,8 +115,8 @@ def refusals() -> None:
         else:
             check(False, f"{extra} is refused where it is not installed")
     for extra, words in {
-        "onnx": ("export", "m.skops", "m.onnx", "--format", "onnx"),
-        "parquet": ("fit", "table.parquet", "--model", "p.skops"),
+        "onnx": ("export", "m.rankrls", "m.onnx", "--format", "onnx"),
+        "parquet": ("fit", "table.parquet", "--model", "p.rankrls"),
     }.items():
         said = command(*words, code=2)
         check(f"rankrls[{extra}]" in said.replace("\n", ""), f"rankrls {words[0]} names the extra:\n{said}")
@@ -147,7 +147,7 @@ def main() -> None:
         if not blocked:
             contents()
             script = Path(sys.executable).with_name("rankrls")
-            done = subprocess.run([script, "info", "m.skops"], capture_output=True, encoding="utf-8")
+            done = subprocess.run([script, "info", "m.rankrls"], capture_output=True, encoding="utf-8")
             check(done.returncode == 0, f"the installed command runs: {done.stderr}")
         os.chdir("/")
     print("bare installation: all well")

@@ -1,23 +1,39 @@
 """Reading a damaged or hostile file is one ValueError that names it, and runs nothing."""
 
+import copy
 import io
 import json
-import os
 import pickle
 import struct
+import subprocess
+import sys
+import time
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
-import skops.io
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.linear_model import Ridge
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from rankrls import RankRLS, RankRLSCV, load, save
+from rankrls import (
+    CGRankRLS,
+    CoRankingPursuit,
+    RankBoost,
+    RankingPursuit,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    SparseRankRLS,
+    load,
+    save,
+)
 from rankrls.persistence import ModelFileError, read_info
 from rankrls.preprocessing import QueryMinMaxScaler
 
@@ -28,18 +44,22 @@ def pwn(*args, **kwargs):
     PWNED.append(args)
 
 
-@pytest.fixture(scope="module")
-def model():
-    rng = np.random.default_rng(3)
-    X, qid = rng.normal(size=(12, 3)), np.repeat(np.arange(4), 3)
-    return RankRLSCV(kernel="rbf").fit(sparse.csr_array(X), rng.normal(size=12), qid=qid)
-
-
-@pytest.fixture(scope="module")
-def content(model, tmp_path_factory):
-    path = tmp_path_factory.mktemp("good") / "model.skops"
+def content_of(model, folder):
+    path = folder / "good.rankrls"
     save(model, path)
     return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(12, 3)), rng.normal(size=12), np.repeat(np.arange(4), 3)
+
+
+@pytest.fixture(scope="module")
+def content(data, tmp_path_factory):
+    X, y, qid = data
+    return content_of(RankRLSCV(kernel="rbf").fit(sparse.csr_array(X), y, qid=qid), tmp_path_factory.mktemp("good"))
 
 
 def members(content):
@@ -55,152 +75,212 @@ def archived(parts, compression=zipfile.ZIP_STORED):
     return out.getvalue()
 
 
-def refuse(tmp_path, content, match):
+def npy(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def refuse(tmp_path, content, match=None, parameter=None):
     """The file is refused, in one line that names it; nothing that it says has run."""
-    path = tmp_path / "bad.skops"
+    path = tmp_path / "bad.rankrls"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=match) as caught:
         load(path)
-    assert isinstance(caught.value, ValueError)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert error.file == str(path)
+    assert str(error).startswith(f"{path}: ")
+    assert "\n" not in str(error)
+    assert len(str(error)) < 1000
+    if parameter is not None:
+        assert error.parameter == parameter
     assert not PWNED
-    return str(caught.value)
+    return str(error)
 
 
-def with_schema(content, change):
-    parts = members(content)
-    schema = json.loads(parts["schema.json"])
-    changed = change(schema)
-    parts["schema.json"] = json.dumps(schema if changed is None else changed).encode()
-    return archived(parts)
+class Changed:
+    """A model file whose tree and arrays can be changed."""
 
+    def __init__(self, content):
+        self.parts = members(content)
+        self.document = json.loads(self.parts["model.json"])
+        self.root = self.document["model"]
 
-def function(module, name):
-    return {"__class__": name, "__module__": module, "__loader__": "FunctionNode", "__id__": 10**15}
+    @property
+    def state(self):
+        """The attributes of the model, or of a pipeline's last step."""
+        state = self.root["state"]
+        return state["steps"][-1]["tuple"][1]["state"] if "steps" in state else state
 
+    def array(self, node):
+        return np.load(io.BytesIO(self.parts[node["array"]]))
 
-def text(value):
-    return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value)}
+    def put(self, node, array):
+        self.parts[node["array"]] = npy(array)
 
+    def add(self, array):
+        name = f"{len(self.parts)}.npy"
+        self.parts[name] = npy(array)
+        return {"array": name}
 
-def sequence(loader, cls, items):
-    return {"__class__": cls, "__module__": "builtins", "__loader__": loader, "content": items}
-
-
-def mapping(entries, key_type="str"):
-    types = [{"__class__": key_type, "__module__": "builtins", "__loader__": "TypeNode"} for _ in entries]
-    return {
-        **sequence("DictNode", "dict", entries),
-        "key_types": sequence("ListNode", "list", types),
-    }
+    def content(self):
+        return archived({**self.parts, "model.json": json.dumps(self.document)})
 
 
 def attack_nodes():
-    """Ways to have something called or imported while a schema is turned into objects."""
-    arguments = sequence("TupleNode", "tuple", [text("echo pwned > pwned")])
-    yield "os.system", function("os", "system")
-    yield "builtins.eval", function("builtins", "eval")
-    yield "posix.system", {**function("posix", "system"), "__loader__": "TypeNode"}
-    yield "numpy.absolute", function("numpy", "absolute")  # skops would trust it
-    yield (
-        "functools.partial",
-        {
-            "__class__": "partial",
-            "__module__": "functools",
-            "__loader__": "PartialNode",
-            "content": {
-                "func": function("os", "system"),
-                "args": arguments,
-                "kwds": mapping({}),
-                "namespace": mapping({}),
-            },
-        },
-    )
-    yield (
-        "os.system",
-        {"__class__": "system", "__module__": "os", "__loader__": "ConstructorFromReduceNode", "content": arguments},
-    )
-    yield "os.system", {"__class__": "system", "__module__": "os", "__loader__": "ObjectNode"}
-    yield (
-        "operator.methodcaller",
-        {"__class__": "methodcaller", "__module__": "operator", "__loader__": "OperatorFuncNode", "attrs": arguments},
-    )
-    yield (
-        "subprocess.Popen",
-        {**sequence("ListNode", "Popen", [text("true")]), "__module__": "subprocess"},
-    )
-    yield "subprocess.Popen", {**sequence("TupleNode", "Popen", []), "__module__": "subprocess"}
-    yield "builtins.eval", mapping({"__import__('os').system('true')": text(1)}, key_type="eval")
-    yield "builtins.exec", {**mapping({}), "__class__": "exec"}
-    yield "builtins.map", sequence("ListNode", "map", [])
-    yield (
-        "sklearn.linear_model._ridge.Ridge",
-        {
-            "__class__": "Ridge",
-            "__module__": "sklearn.linear_model._ridge",
-            "__loader__": "ObjectNode",
-        },
-    )
-    yield (
-        "numpy.random.mtrand.RandomState",
-        {
-            "__class__": "RandomState",
-            "__module__": "numpy.random.mtrand",
-            "__loader__": "RandomStateNode",
-            "content": mapping({}),
-        },
-    )
-    yield "builtins.str", {**text("x"), "__loader__": "NoSuchNode"}
+    """Ways to have something called or imported by those who would look names up."""
+    for name in ("os.system", "builtins.eval", "subprocess.Popen", "numpy.absolute", "functools.partial"):
+        yield name, {"object": name, "state": {"args": {"tuple": ["echo pwned > pwned"]}}}
+    yield "sklearn.linear_model.Ridge", {"object": "sklearn.linear_model.Ridge", "state": {}}
+    yield "rankrls.models._base.Ranker", {"object": "rankrls.models._base.Ranker", "state": {}}
+    yield "rankrls.models.rankrls.RankRLS", {"object": "rankrls.models.rankrls.RankRLS", "state": {}}
+    yield "this", {"object": "this.s", "state": {}}
+    yield "antigravity", {"object": "antigravity", "state": {}}
 
 
 @pytest.mark.parametrize(("name", "node"), list(attack_nodes()), ids=lambda v: v if isinstance(v, str) else "node")
-@pytest.mark.parametrize("place", ["parameter", "list", "object array"])
-def test_types_that_are_not_trusted(name, node, place, content, tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["parameter", "list", "object array", "root"])
+def test_classes_that_are_not_listed(name, node, place, content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "system", pwn)
-
-    def put(schema):
-        inside = {
-            "parameter": node,
-            "list": sequence("ListNode", "list", [text(1), node]),
-            "object array": {
-                "__class__": "ndarray",
-                "__module__": "numpy",
-                "__loader__": "NdArrayNode",
-                "type": "json",
-                "content": [node],
-                "shape": sequence("TupleNode", "tuple", [text(1)]),
-            },
-        }[place]
-        schema["content"]["content"]["kernel"] = inside
-
-    message = refuse(tmp_path, with_schema(content, put), "not among the types that a model file may hold")
+    changed = Changed(content)
+    if place == "root":
+        changed.document["model"] = node
+    else:
+        inside = {"parameter": node, "list": [1, node], "object array": {"objects": [node], "shape": [1]}}
+        changed.state["kernel"] = inside[place]
+    message = refuse(tmp_path, changed.content(), "no model of rankrls" if place == "root" else "not among the classes")
     assert name in message
-    assert "at kernel" in message
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize(("name", "node"), list(attack_nodes()), ids=lambda v: v if isinstance(v, str) else "node")
-def test_a_root_that_is_no_model(name, node, content, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "system", pwn)
-    refuse(tmp_path, with_schema(content, lambda schema: node), "which is no model of rankrls")
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"function": "os.system"},
+        {"function": "sklearn.feature_selection.SelectKBest"},
+        {"type": "os.system"},
+        {"type": "type"},
+        {"dtype": "O8,i4"},
+        {"float": "1.0"},
+        {"float": ["nan"]},
+        {"scalar": "float64", "value": "1.5"},
+        {"scalar": "int8", "value": 300},
+        {"scalar": "object_", "value": 1},
+        {"scalar": "int64", "value": [1, 2]},
+        {"slice": [1, 2, 3, 4]},
+        {"slice": 5},
+        {"tuple": {"0": 1}},
+        {"tuple": "ab"},
+        {"dict": {"a": 1}},
+        {"dict": [["a"]]},
+        {"dict": [["a", 1], ["a", 2]]},
+        {"dict": [[[], 1]]},
+        {"objects": [1, 2], "shape": [3]},
+        {"objects": [1, 2], "shape": [-1, 2]},
+        {"objects": [1, 2], "shape": [True, 2]},
+        {"objects": [], "shape": [10**18, 0, 10**18]},
+        {"array": "no.npy"},
+        {"array": "model.json"},
+        {"array": ["0.npy"]},
+        {"array": None},
+        {"csr": [], "shape": [1, 1]},
+        {"csr": [1.0, 2.0, 3.0], "shape": [1, 1]},
+        {"object": "rankrls.RankRLS"},
+        {"object": "rankrls.RankRLS", "state": []},
+        {"object": "rankrls.RankRLS", "state": {"alpha": 1.0}},
+        {"object": ["rankrls.RankRLS"], "state": {}},
+        {"object": "rankrls.kernels.Kernel", "state": {"name": "rbf", "evil": 1}},
+        {"object": "rankrls.metrics.Measure", "state": {"name": "no measure"}},
+        {"py/object": "os.system"},
+        {"__class__": "x", "__id__": 1},
+        {},
+    ],
+    ids=json.dumps,
+)
+def test_nodes_that_save_did_not_write(node, content, tmp_path):
+    changed = Changed(content)
+    changed.state["kernel"] = node
+    refuse(tmp_path, changed.content())
 
 
-def test_a_root_that_names_a_model_with_another_loader(content, tmp_path):
-    fake = {"__class__": "RankRLS", "__module__": "rankrls.models.rankrls", "__loader__": "FunctionNode"}
-    refuse(tmp_path, with_schema(content, lambda schema: fake), "not among the types")
+@pytest.mark.parametrize(
+    "model", [None, [], {}, "text", 3, {"object": None, "state": {}}, {"object": "rankrls.RankRLS"}]
+)
+def test_roots_that_save_did_not_write(model, content, tmp_path):
+    changed = Changed(content)
+    changed.document["model"] = model
+    refuse(tmp_path, changed.content(), "no model of rankrls|damaged|unknown form")
 
 
-def test_skops_files_of_other_objects(tmp_path):
-    for other in (Ridge().fit([[1.0], [2.0]], [1, 2]), FunctionTransformer(os.system), [1, 2], os.system):
-        refuse(tmp_path, skops.io.dumps(other), "a zip archive without 'rankrls.json'")
-        parts = {**members(skops.io.dumps(other)), "rankrls.json": header()}
-        refuse(tmp_path, archived(parts), "which is no model of rankrls")
+def test_documents_that_are_not_plain_json(content, tmp_path):
+    text = members(content)["model.json"].decode()
+    for before, after, match in (
+        ('"alphas":"auto"', '"alphas":"auto","alphas":1', "a name twice"),
+        ('"rule":"best"', '"rule":NaN', "NaN"),
+        ('"rule":"best"', '"rule":-Infinity', "Infinity"),
+        ('"rule":"best"', '"rule":1e999', "too large"),
+        ('"rule":"best"', '"rule":' + "9" * 5000, "damaged"),
+        ('"rule":"best"', '"rule":best', "damaged"),
+        ('"rule":"best"', '"rule":"\\ud8"', "damaged"),
+    ):
+        assert text.rpartition(before)[1]  # the model's, which comes after the description's
+        changed = after.join(text.rsplit(before, 1))
+        refuse(tmp_path, archived({**members(content), "model.json": changed}), match)
 
 
-def header(**changes):
-    return json.dumps({"format": "rankrls model", "format_version": 1, "info": {}, **changes})
+def test_nested_too_deeply(content, tmp_path):
+    for wrap in (lambda node: [node], lambda node: {"tuple": [node]}, lambda node: {"dict": [["a", node]]}):
+        changed, node = Changed(content), 1
+        for _ in range(100):
+            node = wrap(node)
+        changed.state["kernel"] = node
+        refuse(tmp_path, changed.content(), "too deeply")
+    refuse(tmp_path, archived({**members(content), "model.json": b"[" * 200_000}), "damaged")
+    refuse(tmp_path, archived({**members(content), "model.json": b'{"a":' * 200_000}), "damaged")
+
+
+def test_keys_made_to_collide_take_no_quadratic_time(content, tmp_path):
+    period = sys.hash_info.modulus
+    changed = Changed(content)
+    changed.state["kernel"] = {"dict": [[k * period, 1] for k in range(50_000)]}
+    started = time.perf_counter()
+    refuse(tmp_path, changed.content(), "made to be slow|damaged")
+    # a tenth of what that many collisions take in a dictionary
+    assert time.perf_counter() - started < 10.0
+
+
+def test_a_subtree_cannot_be_named_twice(content, tmp_path):
+    """Nodes that refer to others would double what a few bytes stand for with each level; there are none."""
+    changed = Changed(content)
+    node = 1
+    for level in range(40):
+        node = [{"__id__": level, "list": node}, {"__id__": level}]
+    changed.state["kernel"] = node
+    started = time.perf_counter()
+    refuse(tmp_path, changed.content(), "unknown form|too deeply")
+    assert time.perf_counter() - started < 5.0
+
+
+def test_an_array_is_named_once(content, tmp_path):
+    changed = Changed(content)
+    big = changed.add(np.zeros(500_000))
+    changed.state["kernel"] = [big] * 300
+    tracemalloc.start()
+    try:
+        refuse(tmp_path, changed.content(), "named twice")
+        assert tracemalloc.get_traced_memory()[1] < 5 * 4_000_000
+    finally:
+        tracemalloc.stop()
+    for place in ("data", "X_fit_"):
+        changed = Changed(content)
+        twice = changed.state["dual_coef_"] if place == "data" else changed.state["X_fit_"]["csr"][0]
+        changed.state["positive"] = twice
+        refuse(tmp_path, changed.content(), "named twice")
+
+
+def test_an_array_that_no_value_names(content, tmp_path):
+    refuse(tmp_path, archived({**members(content), "99.npy": npy(np.ones(3))}), "no part of the model")
 
 
 class Evil:
@@ -216,18 +296,68 @@ def test_a_pickle(tmp_path):
 
 def test_a_pickle_inside(content, tmp_path):
     parts = members(content)
-    name = next(n for n in parts if n.endswith(".npy"))
-    refuse(tmp_path, archived({**parts, name: pickle.dumps(Evil())}), "damaged")
+    refuse(tmp_path, archived({**parts, "0.npy": pickle.dumps(Evil())}), "no header")
     objects = io.BytesIO()
     np.save(objects, np.array([Evil()], dtype=object), allow_pickle=True)
-    refuse(tmp_path, archived({**parts, name: objects.getvalue()}), "holds object, not numbers or text")
+    refuse(tmp_path, archived({**parts, "0.npy": objects.getvalue()}), "no header of an array of numbers or text")
+
+
+def header(text, data=b""):
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
+
+
+def described(descr="'<f8'", order="False", shape="(2,)"):
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        header(b"-" * 8000 + b"1\n"),  # the parser of Python takes gigabytes for it
+        header(b"(" * 8000 + b"\n"),
+        header(b"-" * 1000 + b"1\n"),
+        header(b""),
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x01\x00\xff\xff",
+        b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + described(),
+        b"\x93NUMPY\x03\x00" + struct.pack("<I", 118) + described() + bytes(16),
+        *(
+            header(described(shape=shape), bytes(16))
+            for shape in ("(1000000000000,)", "(10, -2)", "(3, 3)", "()", "2", "(2, 10**9)", "(" + "9, " * 30 + ")")
+        ),
+        *(
+            header(described(descr=descr), bytes(16))
+            for descr in ("'|O'", "'<V8'", "'<c16'", "'<M8[s]'", "'<f16'", "'<U0'", "[('a', '<f8')]", "('<f8', (2,))")
+        ),
+        header(described(order="1"), bytes(16)),
+        header(described(descr="'|b1'"), b"\x00\x02"),
+        header(described(descr="'<U2'"), b"\xff" * 16),
+        header(described(shape="(0, 1000000000000000)")),
+    ],
+    ids=lambda member: repr(member[10:80]),
+)
+def test_arrays_that_are_none(member, content, tmp_path):
+    tracemalloc.start()
+    try:
+        refuse(tmp_path, archived({**members(content), "0.npy": member}))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_is_no_archive(tmp_path):
     refuse(tmp_path, b"", "the file is empty")
     refuse(tmp_path, b"hello world\n" * 50, "not a model file")
-    refuse(tmp_path, b"PK\x03\x04" + os.urandom(500), "truncated or damaged")
-    refuse(tmp_path, b"PK\x05\x06" + bytes(18), "without 'rankrls.json'")
+    refuse(tmp_path, b"PK\x03\x04" + bytes(range(256)) * 2, "truncated or damaged")
+    refuse(tmp_path, b"PK\x05\x06" + bytes(18), r"without 'model\.json'")
+
+
+def test_the_format_of_development_versions(tmp_path):
+    old = archived({"schema.json": b"{}", "rankrls.json": b"{}", "4711.npy": npy(np.ones(2))})
+    assert "Fit the model again" in refuse(tmp_path, old, "development version")
+    with pytest.raises(ModelFileError, match="development version"):
+        read_info(tmp_path / "bad.rankrls")
 
 
 def test_truncated_anywhere(content, tmp_path):
@@ -237,7 +367,7 @@ def test_truncated_anywhere(content, tmp_path):
 
 def test_longer_than_it_was(content, tmp_path):
     """A comment behind an archive, or bytes before it, change nothing in it; what loads is the model."""
-    path = tmp_path / "m.skops"
+    path = tmp_path / "m.rankrls"
     for changed in (content + b"\n", b"#!x\n" + content):
         path.write_bytes(changed)
         try:
@@ -247,12 +377,33 @@ def test_longer_than_it_was(content, tmp_path):
         assert isinstance(loaded, RankRLSCV)
 
 
+def test_every_byte_of_the_outside_flipped(content, data, tmp_path):
+    """A deterministic sample: a flip is found, or changes nothing that the model predicts."""
+    X = data[0]
+    path = tmp_path / "flipped.rankrls"
+    path.write_bytes(content)
+    wanted = load(path).predict(X)
+    refused = 0
+    for place in range(0, len(content), 23):
+        for bit in (place % 8, (place // 23) % 8):
+            changed = bytearray(content)
+            changed[place] ^= 1 << bit
+            path.write_bytes(changed)
+            try:
+                loaded = load(path)
+            except ModelFileError:
+                refused += 1
+                continue
+            np.testing.assert_array_equal(loaded.predict(X), wanted)
+    assert refused > len(content) / 23
+
+
 @given(st.data())
 def test_flipped_bytes_never_do_anything_else_than_be_refused_or_read(content, tmp_path_factory, data):
     changed = bytearray(content)
     for _ in range(data.draw(st.integers(1, 4))):
         changed[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / "flipped.skops"
+    path = tmp_path_factory.getbasetemp() / "flipped.rankrls"
     path.write_bytes(changed)
     try:
         loaded = load(path)  # a byte of a name or a time stamp in the archive's directory matters to nobody
@@ -261,159 +412,289 @@ def test_flipped_bytes_never_do_anything_else_than_be_refused_or_read(content, t
     assert isinstance(loaded, RankRLSCV)
 
 
+def paths_of(node, path=()):
+    yield path
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, child in inside:
+        yield from paths_of(child, (*path, key))
+
+
+@given(st.data())
+def test_changed_trees_are_refused_or_predict(content, tmp_path_factory, data):
+    """Nodes replaced by other nodes, names and numbers, with checksums that are right."""
+    changed = Changed(content)
+    paths = [path for path in paths_of(changed.root) if path]
+    names = st.sampled_from(["", "coef_", "0.npy", "rbf", "linear", "rankrls.RankRLS", "rankrls.kernels.Kernel"])
+    values = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(-3, 3), names, st.just([]), st.just({}))
+    for _ in range(data.draw(st.integers(1, 2))):
+        *way, last = data.draw(st.sampled_from(paths))
+        node = changed.root
+        try:
+            for key in way:
+                node = node[key]
+            other = data.draw(st.sampled_from(paths))
+            value = changed.root
+            for key in other:
+                value = value[key]
+            node[last] = data.draw(values) if data.draw(st.booleans()) else copy.deepcopy(value)
+        except (KeyError, IndexError, TypeError):
+            continue
+    path = tmp_path_factory.getbasetemp() / "changed.rankrls"
+    path.write_bytes(changed.content())
+    try:
+        loaded = load(path)
+    except ModelFileError:
+        return
+    scores = loaded.predict(np.ones((2, loaded.n_features_in_)))
+    assert scores.shape[0] == 2
+    assert np.isfinite(scores).all()
+
+
 def test_bombs(content, tmp_path):
     parts = members(content)
     refuse(tmp_path, archived(parts, zipfile.ZIP_DEFLATED), "compressed or encrypted")
+    bomb = archived({**parts, "9.npy": bytes(50_000_000)}, zipfile.ZIP_DEFLATED)
+    tracemalloc.start()
+    try:
+        refuse(tmp_path, bomb, "compressed or encrypted")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
     # a directory that claims more bytes than there are
     stored = bytearray(content)
     entry = stored.rindex(b"PK\x01\x02")
     stored[entry + 20 : entry + 28] = struct.pack("<II", 2**31, 2**31)
     refuse(tmp_path, bytes(stored), "claims to hold|damaged|truncated")
-    # an array that claims more numbers than there are
-    name = next(n for n in parts if n.endswith(".npy"))
-    for shape in ("(1000000000000,)", "(10, -2)", "(3, 3)", "()"):
-        fake = io.BytesIO()
-        text_header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-        fake.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text_header)) + text_header.encode() + bytes(16))
-        refuse(tmp_path, archived({**parts, name: fake.getvalue()}), "claims the shape|damaged")
 
 
 def test_foreign_and_doubled_members(content, tmp_path):
     parts = members(content)
-    for name in ("../../etc/passwd", "/abs", "a.npz", "sub/1.npy", "x.py", "code.pyc"):
+    for name in ("../../etc/passwd", "/abs", "../0.npy", "a.npz", "sub/1.npy", "x.py", "code.pyc", "-1.npy", "x.npy"):
         refuse(tmp_path, archived({**parts, name: b"x"}), "which no rankrls model has")
-    out = io.BytesIO(content)
-    with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
-        archive.writestr("schema.json", "{}")
-    refuse(tmp_path, out.getvalue(), "two members of the same name")
-    del parts["schema.json"]
-    refuse(tmp_path, archived(parts), r"without 'schema\.json'")
+    for name in ("model.json", "0.npy"):
+        out = io.BytesIO(content)
+        with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(name, "{}")
+        refuse(tmp_path, out.getvalue(), "two members of the same name")
+    del parts["model.json"]
+    refuse(tmp_path, archived(parts), r"without 'model\.json'")
 
 
-def test_nested_too_deeply(content, tmp_path):
-    def deep(levels):
-        node = text(1)
-        for _ in range(levels):
-            node = sequence("ListNode", "list", [node])
-        return lambda schema: schema["content"]["content"].update(kernel=node)
+def test_sparse_features_are_checked(content, tmp_path):
+    def change(what):
+        changed = Changed(content)
+        node = changed.state["X_fit_"]
+        data, indices, indptr = (changed.array(part) for part in node["csr"])
+        if what == "columns":
+            node["shape"][1] = 1  # the indices then point outside
+        elif what == "indices":
+            changed.put(node["csr"][1], indices + 1)
+        elif what == "negative":
+            changed.put(node["csr"][1], indices - 1)
+        elif what == "indptr":
+            changed.put(node["csr"][2], indptr[::-1].copy())
+        else:
+            changed.put(node["csr"][0], data[:-1])
+        return changed.content()
 
-    refuse(tmp_path, with_schema(content, deep(60)), "nested too deeply")
-    parts = {**members(content), "schema.json": b"[" * 200_000}
-    refuse(tmp_path, archived(parts), "damaged")
-    refuse(tmp_path, archived({**parts, "rankrls.json": b"[" * 200_000}), "damaged")
+    for what in ("columns", "indices", "negative", "indptr", "data"):
+        refuse(tmp_path, change(what), "damaged")
+
+
+FITTED = {
+    "linear": (lambda: RankRLS(), ["coef_"]),
+    "dual": (lambda: RankRLS(solver="dual"), ["coef_"]),
+    "rbf": (lambda: RankRLS(kernel="rbf"), ["dual_coef_", "X_fit_"]),
+    "sparse": (lambda: SparseRankRLS(kernel="rbf", n_basis=4), ["dual_coef_", "X_fit_"]),
+    "cg": (lambda: CGRankRLS(alphas=(1.0,), selection="tikhonov"), ["coef_"]),
+    "svm": (lambda: RankSVM(), ["coef_"]),
+    "pursuit": (lambda: RankingPursuit(2), ["dual_coef_", "X_fit_"]),
+    "co_pursuit": (lambda: CoRankingPursuit(2), ["X_fit_"]),
+    "boost": (lambda: RankBoost(3), ["thresholds_", "weights_"]),
+}
+
+
+@pytest.mark.parametrize(("name", "attribute"), [(name, a) for name, (_, found) in FITTED.items() for a in found])
+@pytest.mark.parametrize(
+    "how", ["nan", "infinity", "shorter", "another axis", "whole numbers", "text", "a list", "missing"]
+)
+def test_values_that_do_not_fit_the_model(name, attribute, how, data, tmp_path):
+    """What would fail at predict, or predict nonsense, is refused with the attribute's name when it is loaded."""
+    X, y, qid = data
+    changed = Changed(content_of(FITTED[name][0]().fit(X, y, qid=qid), tmp_path))
+    node = changed.state[attribute]
+    value = changed.array(node)
+    if how in ("nan", "infinity"):
+        value.flat[-1] = np.nan if how == "nan" else np.inf
+        changed.put(node, value)
+    elif how == "shorter":
+        changed.put(node, value[..., :-1].copy())
+    elif how == "another axis":
+        changed.put(node, value[..., None, None])
+    elif how == "whole numbers":
+        changed.put(node, np.ones(value.shape, dtype=np.int64))
+    elif how == "text":
+        changed.put(node, np.full(value.shape, "1.5"))
+    else:
+        del changed.parts[node["array"]]
+        if how == "missing":
+            del changed.state[attribute]
+        else:
+            changed.state[attribute] = value.tolist()
+    message = refuse(tmp_path, changed.content())
+    named = {attribute} | (
+        {"dual_coef_", "X_fit_", "features_", "weights_", "basis_indices_"} if how == "shorter" else set()
+    )
+    assert any(name in message for name in named)
+
+
+def numbered(**changes):
+    def change(changed):
+        changed.state.update(changes)
+
+    return change
+
+
+def replaced(attribute, make, index=None):
+    def change(changed):
+        node = changed.state[attribute]
+        node = node if index is None else node[0]["state"][index] if isinstance(node, list) else node["state"][index]
+        changed.put(node, make(changed.array(node)))
+
+    return change
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("model", "change", "attribute"),
     [
-        [],
-        {},
-        "text",
-        None,
-        {"__class__": 1, "__module__": "a", "__loader__": "b"},
-        {"__class__": "RankRLS", "__module__": "rankrls.models.rankrls", "__loader__": "ObjectNode"},
-        {"__class__": "RankRLS", "__module__": "rankrls.models.rankrls", "__loader__": "ObjectNode", "content": 3},
-        {"__class__": "Pipeline", "__module__": "sklearn.pipeline", "__loader__": "ObjectNode", "content": mapping({})},
-        {
-            "__class__": "Pipeline",
-            "__module__": "sklearn.pipeline",
-            "__loader__": "ObjectNode",
-            "content": mapping({"steps": sequence("ListNode", "list", [])}),
-            "protocol": 2,
-        },
+        (RankRLS(), numbered(n_features_in_=4), "coef_"),
+        (RankRLS(), numbered(n_features_in_=True), "n_features_in_"),
+        (RankRLS(), numbered(n_features_in_=-3), "n_features_in_"),
+        (RankRLS(), numbered(n_queries_=0), "n_queries_"),
+        (RankRLS(), numbered(n_queries_="many"), "n_queries_"),
+        (RankRLS(), numbered(alpha_={"float": "nan"}), "alpha_"),
+        (RankRLS(), numbered(_fitted_with_qid="yes"), "_fitted_with_qid"),
+        (RankRLS(), numbered(_kernel_="rbf"), "_kernel_"),
+        (RankRLS(), numbered(feature_names_in_={"objects": ["a", "b"], "shape": [2]}), "feature_names_in_"),
+        (RankRLS(), numbered(feature_names_in_={"objects": ["a", "b", 3], "shape": [3]}), "feature_names_in_"),
+        (RankRLS(), numbered(extra_={"float": "inf"}), "extra_"),
+        (RankRLS(), numbered(predict=1), "predict"),
+        (RankRLS(), numbered(__class__="x"), "__class__"),
+        (RankRLS(), numbered(__dict__={"dict": []}), "__dict__"),
+        (RankRLS(), numbered(_seen=None), "_seen"),
+        (RankRLS(), replaced("_equations", lambda a: a[:-1], "gram"), "gram"),
+        (RankRLS(), replaced("_equations", lambda a: np.full_like(a, np.nan), "energy"), "energy"),
+        (RankRLS(), replaced("_seen", lambda a: a[:-1], "rows"), "rows"),
+        (SparseRankRLS(n_basis=4), numbered(_basis_parts={"dict": []}), "to_items"),
+        (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(name="linear"), "coef_"),
+        (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(name="evil"), "name"),
+        (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(gamma={"float": "nan"}), "gamma"),
+        (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(params={"dict": [["a", 1]]}), "params"),
+        (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(name="precomputed"), "dual_coef_"),
+        (RankBoost(3), replaced("features_", lambda a: a + 3), "features_"),
+        (RankBoost(3), replaced("features_", lambda a: a - 3), "features_"),
+        (RankBoost(3), numbered(n_estimators_=2), "n_estimators_"),
+        (RankingPursuit(2), replaced("basis_indices_", lambda a: a + 1), "basis_indices_"),
+        (RankingPursuit(2), replaced("path_", lambda a: a[:, :-1].copy(), "coefficients"), "coefficients"),
+        (RankingPursuit(2), replaced("path_", lambda a: a[:-1], "losses"), "losses"),
+        (RankingPursuit(2), replaced("path_", lambda a: a - 50, "indices"), "indices"),
+        (CoRankingPursuit(2), replaced("basis_indices_", lambda a: a + 20), "basis_indices_"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].append("rbf"), "_view_kernels"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].pop(), "_view_kernels"),
     ],
-    ids=repr,
+    ids=lambda v: type(v).__name__ if hasattr(v, "fit") else v if isinstance(v, str) else "",
 )
-def test_schemas_that_skops_did_not_write(schema, content, tmp_path):
-    parts = {**members(content), "schema.json": json.dumps(schema)}
-    refuse(tmp_path, archived(parts), "damaged|no model of rankrls")
+def test_attributes_that_do_not_agree(model, change, attribute, data, tmp_path):
+    X, y, qid = data
+    changed = Changed(content_of(model.fit(X, y, qid=qid), tmp_path))
+    change(changed)
+    refuse(tmp_path, changed.content(), attribute, attribute)
 
 
-def test_structures_where_values_should_be(content, tmp_path):
-    def change(schema):
-        schema["content"]["content"]["kernel"] = {**text(1), "content": "[1, [2]]"}
+def test_what_compiled_loops_read_is_checked(data, tmp_path):
+    X, y, _ = data
+    changed = Changed(content_of(make_pipeline(QueryMinMaxScaler(), RankRLS()).fit(X, y), tmp_path))
+    scaler = changed.root["state"]["steps"][0]["tuple"][1]["state"]
+    scaler["n_features_in_"] = 5000
+    refuse(tmp_path, changed.content(), "_statistics", "_statistics")
+    scaler["n_features_in_"] = 3
+    changed.put(scaler["_statistics"], np.ones((3, 3)))
+    refuse(tmp_path, changed.content(), "_statistics", "_statistics")
 
-    refuse(tmp_path, with_schema(content, change), "a structure where a single value")
+    texts = ["a cat sat", "the dog sat", "birds fly high"] * 4
+    model = make_pipeline(CountVectorizer(), TruncatedSVD(2), RankRLS())
+    changed = Changed(content_of(model.fit(texts, y), tmp_path))
+    vocabulary = changed.root["state"]["steps"][0]["tuple"][1]["state"]["vocabulary_"]["dict"]
+    vocabulary[0][1] = 10**6  # a column that does not exist, in an array whose products do not look
+    refuse(tmp_path, changed.content(), "vocabulary_", "vocabulary_")
 
-    def keys(schema):
-        schema["content"]["key_types"]["content"].pop()
-
-    refuse(tmp_path, with_schema(content, keys), "keys and key types differ")
-
-    def cycle(schema):
-        attributes = schema["content"]["content"]
-        attributes["kernel"] = sequence("ListNode", "list", [{**mapping({}), "__id__": schema["content"]["__id__"]}])
-
-    refuse(tmp_path, with_schema(content, cycle), "damaged")
-
-
-def test_packed_values_are_checked(content, tmp_path):
-    def change(what):
-        def apply(schema):
-            packed = schema["content"]["content"]["X_fit_"]["content"]
-            if what == "shape":
-                packed["columns"] = text(1)  # the indices then point outside
-            elif what == "mark":
-                packed["rankrls"] = text("no such thing")
-            else:
-                packed["indptr"] = packed["indices"]
-
-        return apply
-
-    for what in ("shape", "mark", "indptr"):
-        refuse(tmp_path, with_schema(content, change(what)), "damaged")
+    codes = np.array([["a"], ["b"], ["c"]] * 4, dtype=object)
+    changed = Changed(content_of(make_pipeline(OneHotEncoder(), RankRLS()).fit(codes, y), tmp_path))
+    changed.root["state"]["steps"][0]["tuple"][1]["state"]["_n_features_outs"] = [1]
+    refuse(tmp_path, changed.content(), "_n_features_outs", "_n_features_outs")
 
 
-def test_what_compiled_loops_read_is_checked(tmp_path):
-    rng = np.random.default_rng(3)
-    path = tmp_path / "m.skops"
-    save(make_pipeline(QueryMinMaxScaler(), RankRLS()).fit(rng.normal(size=(12, 3)), rng.normal(size=12)), path)
-    good = path.read_bytes()
-
-    def change(schema):
-        steps = schema["content"]["content"]["steps"]["content"]
-        scaler = steps[0]["content"][1]["content"]["content"]
-        scaler["n_features_in_"] = text(5000)
-
-    refuse(tmp_path, with_schema(good, change), "statistics do not fit")
-
-
-def test_queries_are_checked(tmp_path):
-    rng = np.random.default_rng(3)
-    path = tmp_path / "m.skops"
-    save(RankRLS().fit(rng.normal(size=(12, 3)), rng.normal(size=12), qid=np.repeat(np.arange(4), 3)), path)
-    good = path.read_bytes()
-    for ids in ("[1, 2, 3]", "[1, 1, 2, 3]", "[1, 2, 3, {}]", "5"):
-
-        def change(schema, ids=ids):
-            schema["content"]["content"]["_seen"]["content"]["ids"] = text(ids)
-
-        refuse(tmp_path, with_schema(good, change), "damaged")
+def test_steps_are_checked(data, tmp_path):
+    X, y, _ = data
+    content = content_of(make_pipeline(StandardScaler(), RankRLS()).fit(X, y), tmp_path)
+    for steps in ([], None, ["ab"], [{"tuple": ["a"]}], [{"tuple": [1, "passthrough"]}]):
+        changed = Changed(content)
+        changed.root["state"]["steps"] = steps
+        changed.parts = {"model.json": b""}
+        refuse(tmp_path, changed.content(), "steps", "steps")
+    changed = Changed(content)
+    changed.root["state"]["steps"].reverse()
+    refuse(tmp_path, changed.content(), "does not end in an estimator", "steps")
+    changed = Changed(content)
+    scaler = changed.root["state"]["steps"][0]["tuple"][1]["state"]
+    changed.put(scaler["scale_"], np.full(3, np.nan))
+    refuse(tmp_path, changed.content(), "scale_", "scale_")
 
 
-def test_headers(content, tmp_path):
-    parts = members(content)
-    refuse(
-        tmp_path,
-        archived({**parts, "rankrls.json": header(format_version=2)}),
-        "format version 2; rankrls .* reads versions up to 1. Update rankrls",
-    )
+def test_queries_are_checked(data, tmp_path):
+    X, y, qid = data
+    content = content_of(RankRLS().fit(X, y, qid=qid), tmp_path)
+    for ids in ([1, 2, 3], [1, 1, 2, 3], [1, 2, 3, []], 5, [1, 2, 3, {"tuple": [[]]}]):
+        changed = Changed(content)
+        changed.state["_seen"]["state"]["ids"] = ids
+        refuse(tmp_path, changed.content())
+
+
+def test_metadata_requests_are_checked(data, tmp_path):
+    X, y, qid = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        content = content_of(RankRLS().set_fit_request(sample_weight=True).fit(X, y, qid=qid), tmp_path)
+    for requests in (
+        [["__class__", {"dict": [["a", True]]}]],
+        [["fit", {"dict": [["a", "not a name"]]}]],
+        [["fit", 5]],
+    ):
+        changed = Changed(content)
+        changed.state["_metadata_request"] = {"dict": requests}
+        refuse(tmp_path, changed.content(), "damaged")
+
+
+def test_documents_of_other_versions(content, tmp_path):
+    def document(**changes):
+        changed = Changed(content)
+        changed.document.update(changes)
+        return changed.content()
+
+    message = refuse(tmp_path, document(format_version=2), "format version 2")
+    assert "Update rankrls" in message
     for version in (0, -1, "1", True, None, 1.5):
-        refuse(tmp_path, archived({**parts, "rankrls.json": header(format_version=version)}), "does not exist")
-    for bad in (b"[]", b"{}", header(format="other"), header(info=None)):
-        refuse(tmp_path, archived({**parts, "rankrls.json": bad}), "does not describe a rankrls model")
-    refuse(tmp_path, archived({**parts, "rankrls.json": b"\xff\xfe\x00"}), "damaged")
+        refuse(tmp_path, document(format_version=version), "does not exist")
+    for bad in (document(format="other"), document(info=None), document(info=[])):
+        refuse(tmp_path, bad, "does not describe a rankrls model")
+    for text in (b"[]", b"{}", b"\xff\xfe\x00"):
+        refuse(tmp_path, archived({**members(content), "model.json": text}), "does not describe|damaged")
 
 
 def test_read_info_refuses_the_same_files(content, tmp_path):
-    path = tmp_path / "bad.skops"
-    parts = members(content)
-    for bad in (
-        b"",
-        pickle.dumps(Evil()),
-        content[:200],
-        archived({**parts, "rankrls.json": header(format_version=9)}),
-    ):
+    path = tmp_path / "bad.rankrls"
+    changed = Changed(content)
+    changed.document["format_version"] = 9
+    for bad in (b"", pickle.dumps(Evil()), content[:200], changed.content()):
         path.write_bytes(bad)
         with pytest.raises(ModelFileError):
             read_info(path)
@@ -421,7 +702,51 @@ def test_read_info_refuses_the_same_files(content, tmp_path):
 
 
 def test_files_that_cannot_be_opened(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.skops"):
-        load(tmp_path / "none.skops")
+    with pytest.raises(FileNotFoundError, match=r"none\.rankrls"):
+        load(tmp_path / "none.rankrls")
     with pytest.raises(IsADirectoryError):
         load(tmp_path)
+
+
+WATCHED = """
+import sys
+from rankrls.persistence import ModelFileError, load
+
+load(sys.argv[1])  # what a good file imports has been imported
+seen = []
+harmless = ("object.", "builtins.id", "sys._getframe", "os.fspath", "marshal.", "code.__new__")
+sys.addaudithook(lambda event, args: None if event.startswith(harmless) else seen.append((event, args)))
+for path in sys.argv[2:]:
+    try:
+        load(path)
+    except ModelFileError:
+        continue
+    raise AssertionError(path)
+done, paths = seen[:], set(sys.argv[2:])
+for event, args in done:
+    assert event == "open" and args[0] in paths and args[1] in ("r", "rb"), (event, args)
+assert {args[0] for _, args in done} == paths
+print("nothing else")
+"""
+
+
+def test_nothing_is_run_imported_or_opened(content, tmp_path):
+    """What the interpreter tells an audit hook while hostile files are read: each is opened, and no more."""
+    (tmp_path / "good").write_bytes(content)
+    paths = []
+    for number, (_, node) in enumerate(attack_nodes()):
+        for place in ("kernel", "_kernel_", "cv"):
+            changed = Changed(content)
+            changed.state[place] = node
+            paths.append(tmp_path / f"{place}{number}")
+            paths[-1].write_bytes(changed.content())
+    for number, node in enumerate(({"function": "os.system"}, {"type": "os.system"}, {"dtype": "os.system"})):
+        changed = Changed(content)
+        changed.state["kernel"] = node
+        paths.append(tmp_path / f"name{number}")
+        paths[-1].write_bytes(changed.content())
+    paths.append(tmp_path / "pickle")
+    paths[-1].write_bytes(archived({**members(content), "0.npy": pickle.dumps(Evil())}))
+    command = [sys.executable, "-c", WATCHED, str(tmp_path / "good"), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "nothing else\n", done.stderr

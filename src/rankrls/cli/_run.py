@@ -75,9 +75,9 @@ def build() -> typer.Typer:
     """The program with all its commands."""
     # Plain help: rich's takes a third of the time that --help may take.
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback(invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.skops")(
-        root
-    )
+    app.callback(
+        invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
+    )(root)
     for name, module in COMMANDS.items():
         app.command(name, epilog=module.EXAMPLES, cls=Command)(module.command)
     return app

@@ -14,7 +14,7 @@ from rankrls.cli._report import Report
 if TYPE_CHECKING:
     from rankrls.comparison import RankingReport
 
-EXAMPLES = "Example: rankrls compare test.txt a.skops b.skops --metrics map,ndcg@10 --html report.html"
+EXAMPLES = "Example: rankrls compare test.txt a.rankrls b.rankrls --metrics map,ndcg@10 --html report.html"
 
 Models = Annotated[
     list[Path],
@@ -132,7 +132,7 @@ def _scores(
 def _is_model(path: Path) -> bool:
     """Whether a file is an archive, as model files are; text is a file of scores."""
     with path.open("rb") as file:
-        return file.read(2) == b"PK" or path.suffix == ".skops"
+        return file.read(2) == b"PK" or path.suffix == ".rankrls"
 
 
 def _print(report: Report, found: RankingReport, data: Path, top: int) -> None:

@@ -14,7 +14,7 @@ from rankrls.cli._report import Report
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
 
-EXAMPLES = "Example: rankrls evaluate m.skops test.txt --metrics map,ndcg@10  (or: --scores scores.txt test.txt)"
+EXAMPLES = "Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10  (or: --scores scores.txt test.txt)"
 
 Files = Annotated[
     list[Path], typer.Argument(metavar="[MODEL] DATA", show_default=False, help="The model, and data as for fit.")

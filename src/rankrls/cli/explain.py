@@ -15,7 +15,7 @@ from rankrls.cli._words import in_options
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
 
-EXAMPLES = "Example: rankrls explain m.skops test.txt 12 7  (or by document: --ids docid --query 3 doc12 doc7)"
+EXAMPLES = "Example: rankrls explain m.rankrls test.txt 12 7  (or by document: --ids docid --query 3 doc12 doc7)"
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")

@@ -16,7 +16,7 @@ from rankrls.cli._words import in_options
 if TYPE_CHECKING:
     from rankrls.cli._models import StoredModel
 
-EXAMPLES = "Example: rankrls export m.skops model.json --format solr --names features.txt --name my_model"
+EXAMPLES = "Example: rankrls export m.rankrls model.json --format solr --names features.txt --name my_model"
 _HINTS = {
     "columns without names": "Here: --names FILE, one name a line",
     "scales by query": "Here: rankrls fit --scale standard-all or minmax-all",

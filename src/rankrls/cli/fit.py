@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from rankrls.cli._training import Trained
 
 EXAMPLES = (
-    "Example: rankrls fit train.txt --vali vali.txt --test test.txt --scale minmax --metric map --model m.skops   "
-    "(or from preferences: rankrls fit items.txt --pairs votes.csv --ids docid --model m.skops)"
+    "Example: rankrls fit train.txt --vali vali.txt --test test.txt --scale minmax --metric map --model m.rankrls   "
+    "(or from preferences: rankrls fit items.txt --pairs votes.csv --ids docid --model m.rankrls)"
 )
 _INTERRUPTED = 130
 
 Model = Annotated[
-    Path, typer.Option("--model", "-m", metavar="FILE", show_default=False, help="Where the model is saved (.skops).")
+    Path, typer.Option("--model", "-m", metavar="FILE", show_default=False, help="Where the model is saved (.rankrls).")
 ]
 Test = Annotated[
     Path | None, typer.Option("--test", metavar="FILE", help="Judge the model on these data, which it never sees.")

@@ -11,7 +11,7 @@ import typer
 from rankrls.cli import _options as options
 from rankrls.cli._report import Report
 
-EXAMPLES = "Example: rankrls info m.skops --json"
+EXAMPLES = "Example: rankrls info m.rankrls --json"
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")

@@ -12,7 +12,7 @@ from rankrls.cli import _options as options
 from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
 from rankrls.cli._report import Report
 
-EXAMPLES = "Example: rankrls predict m.skops test.txt -o scores.txt"
+EXAMPLES = "Example: rankrls predict m.rankrls test.txt -o scores.txt"
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")

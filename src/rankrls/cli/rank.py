@@ -15,7 +15,7 @@ from rankrls.cli._report import Report
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
 
-EXAMPLES = "Example: rankrls rank m.skops test.txt --top 10  (for trec_eval: --format trec -o run.txt)"
+EXAMPLES = "Example: rankrls rank m.rankrls test.txt --top 10  (for trec_eval: --format trec -o run.txt)"
 FORMATS = ("tsv", "trec")
 
 Model = Annotated[

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankrls.persistence._archive import FORMAT_VERSION, ModelFileError
-from rankrls.persistence._info import read_info
+from rankrls.persistence._archive import FORMAT_VERSION, ModelFileError, read_info
 
 if TYPE_CHECKING:
     from rankrls.persistence._files import load, save

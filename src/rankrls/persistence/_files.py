@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
 
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls.io import atomic_write
+from rankrls._errors import InputError
 from rankrls.models._base import Ranker
-from rankrls.persistence._archive import (
-    FORMAT,
-    FORMAT_VERSION,
-    HEADER,
-    ModelFileError,
-    check_arrays,
-    opened,
-    read_header,
-    read_schema,
-)
-from rankrls.persistence._packing import pack, unpack
+from rankrls.persistence._archive import ModelFileError, opened, write
 from rankrls.persistence._provenance import describe
-from rankrls.persistence._trusted import ESTIMATORS, TRUSTED, audit, root_name
+from rankrls.persistence._registry import KINDS
+from rankrls.persistence._tree import Encoder, Unstorable, decoded
 
 __all__ = ["load", "save"]
 
 PathLike = str | os.PathLike[str]
+_UPDATES = ("_equations", "_seen", "_basis_parts")
 
 
 def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = None, updatable: bool = True) -> None:
     """Write a fitted model to a file.
 
-    The file is a skops archive. It holds numbers and the names of types, never code, and says where the model comes
-    from: versions, time, parameters, alpha, how they were chosen and the cross-validated measure. It is written to a
-    temporary file and renamed: where anything fails, a file of the same name keeps its old content.
+    The file is a zip archive of numpy arrays and one JSON document. It holds numbers and the public names of classes,
+    never code, and says where the model comes from: versions, time, parameters, alpha, how they were chosen and the
+    cross-validated measure. It is written to a temporary file and renamed: if anything fails, a file of the same name
+    keeps its old content.
 
     Parameters
     ----------
     model : RankRLS, RankRLSCV, or a Pipeline that ends in one
-        Fitted. Before it, a pipeline may have the scalers of :mod:`rankrls.preprocessing` and scikit-learn's
-        StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Fitted; any estimator of this package. Before it, a pipeline may have the scalers of
+        :mod:`rankrls.preprocessing` and the transformers of scikit-learn that the guide on model files lists.
     path : path
-        By custom it ends in ``.skops``.
+        By custom it ends in ``.rankrls``.
     provenance : mapping, optional
         Anything that JSON can hold, kept in the file beside what the model knows of itself: the data's name and hash
         (``LetorTable.sha256``), who made it, why.
@@ -58,14 +51,10 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     Raises
     ------
     ValueError
-        Before anything is written: for a model that is not fitted, and for one that :func:`load` could not trust, such
-        as a kernel that is a function.
+        Before anything is written: for a model that is not fitted, and for one that holds what a model file cannot,
+        such as a function as kernel. It names the parameter or step.
     OSError
         Where the file cannot be written, or the disk is full.
-
-    Notes
-    -----
-    The file is put together in memory first: once the size of the model.
 
     Examples
     --------
@@ -74,7 +63,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     >>> X, y, qid = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.5]], [1, 0, 2], ["a", "a", "a"]
     >>> model = RankRLS().fit(X, y, qid=qid)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.skops")
+    ...     path = os.path.join(folder, "model.rankrls")
     ...     save(model, path, provenance={"data": "three items"})
     ...     again = load(path)
     >>> bool((again.predict(X) == model.predict(X)).all())
@@ -85,19 +74,18 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     _refuse_code(final)
     info = describe(model, final, provenance)
     info["updatable"] = updatable and hasattr(final, "_equations")
-    content = _dumped(pack(model, updatable=updatable), final)
-    header = {"format": FORMAT, "format_version": FORMAT_VERSION, "info": info}
-    with ZipFile(content, "a", ZIP_STORED) as archive:
-        archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
-    with atomic_write(path) as file:
-        file.write(content.getbuffer())
+    encoder = Encoder(leave_out=() if updatable else _UPDATES)
+    try:
+        tree = encoder.node(model)
+    except Unstorable as found:
+        raise _unstorable(model, found.where, found.what) from None
+    write(path, info, tree, encoder.arrays)
 
 
 def load(path: PathLike) -> Any:
     """Read a model that :func:`save` wrote.
 
-    Nothing that the file says is run: it may name types from a fixed list only
-    (``rankrls.persistence._trusted.TRUSTED``), and it is audited as a whole before the first object is made.
+    Nothing that the file says is run: it names classes of a fixed list only, and the values of each are checked.
 
     Parameters
     ----------
@@ -111,36 +99,44 @@ def load(path: PathLike) -> Any:
     Raises
     ------
     ModelFileError
-        A ValueError that names the file and what is wrong: not a model file, truncated, damaged, holding a type that
-        is not trusted, or written by a newer version of rankrls.
+        A ValueError that names the file and what is wrong: not a model file, truncated, damaged, holding a class that
+        is not listed or a value that does not fit the model, or written by a newer version of rankrls.
     OSError
-        Where the file cannot be read.
-    """
-    with opened(os.fspath(path)) as (file, archive):
-        read_header(archive)
-        schema = read_schema(archive)
-        if root_name(schema) not in ESTIMATORS:
-            raise ModelFileError(f"holds a {root_name(schema)[:200]}, which is no model of rankrls.")
-        found = audit(schema)
-        if found:
-            raise ModelFileError(
-                f"holds a {found[0].name[:200]} at {found[0].where[:200] or 'its root'}, which is not among the types "
-                "that a model file may hold. Nothing of it was loaded."
-            )
-        check_arrays(archive)
-        import skops.io
+        If the file cannot be read.
 
-        file.seek(0)
-        model = unpack(skops.io.load(file, trusted=list(TRUSTED)))
-        check_is_fitted(_final_estimator(model))
+    Warns
+    -----
+    InconsistentVersionWarning
+        If a pipeline was saved with another version of scikit-learn.
+    """
+    with opened(os.fspath(path)) as archive:
+        node, versions = archive.document.get("model"), archive.document["info"].get("versions")
+        name = node.get("object") if isinstance(node, dict) else None
+        if not (isinstance(name, str) and name in KINDS and KINDS[name].is_model):
+            raise ModelFileError("holds a {0}, which is no model of rankrls.", str(name or node)[:200])
+        model = decoded(node, archive)
+        final = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        if not isinstance(final, Ranker):
+            raise ModelFileError("holds a pipeline that does not end in an estimator of rankrls.", parameter="steps")
+        check_is_fitted(final)
+    written_with = versions.get("scikit-learn") if isinstance(versions, dict) else None
+    if isinstance(model, Pipeline) and written_with != sklearn.__version__:
+        warnings.warn(
+            InconsistentVersionWarning(
+                estimator_name=type(model).__name__,
+                current_sklearn_version=sklearn.__version__,
+                original_sklearn_version=str(written_with)[:80],
+            ),
+            stacklevel=2,
+        )
     return model
 
 
 def _final_estimator(model: Any) -> Any:
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if not isinstance(final, Ranker):
-        what = f"a pipeline that ends in {type(final).__name__}" if final is not model else f"{type(model).__name__}"
-        raise ValueError(f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}.")
+        what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
+        raise InputError("A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {0}.", what)
     return final
 
 
@@ -149,43 +145,25 @@ def _refuse_code(final: Any) -> None:
     kernel = getattr(final, "_kernel_", None)
     name = None if kernel is None else kernel.name
     if callable(name):
-        raise ValueError(
-            f"The model cannot be saved: its kernel is the function {getattr(name, '__qualname__', name)!r}, and a "
-            "model file holds no code that load could trust. Use a kernel by name, or compute the kernel matrix "
-            "yourself and use kernel='precomputed'."
+        raise InputError(
+            "The model cannot be saved: its {kernel} is the function {0!r}, and a model file holds no code that load "
+            "could trust.",
+            getattr(name, "__qualname__", name),
+            parameter="kernel",
+            remedy="Use a kernel by name, or compute the kernel matrix yourself and use {kernel='precomputed'}.",
         )
 
 
-def _parameter_at_fault(final: Any) -> str | None:
-    """Which parameter of an estimator no file can hold, such as a pandas object; None where it is something else."""
-    import skops.io
-
-    for name, value in final.get_params(deep=False).items():
-        try:
-            skops.io.dumps(value)
-        except Exception:  # whatever an object that is not made to be stored raises
-            return f"{name} is a {type(value).__name__}. Set that parameter to a plain value before saving."
-    return None
-
-
-def _dumped(packed: Any, final: Any) -> io.BytesIO:
-    """The skops archive of a packed model, audited as ``load`` will audit it."""
-    import skops.io
-
-    try:
-        content = io.BytesIO()
-        skops.io.dump(packed, content)
-    except Exception as error:  # whatever an object that is not made to be stored raises
-        raise ValueError(f"The model cannot be saved: {_parameter_at_fault(final) or error}") from error
-    with ZipFile(content) as archive:
-        found = audit(read_schema(archive))
-        if found:
-            raise ValueError(
-                f"The model cannot be saved: {found[0].where or 'it'} is a {found[0].name}, which is not among the "
-                "types that load would trust. Set that parameter to a plain value before saving."
-            )
-        try:
-            check_arrays(archive)
-        except ModelFileError as error:
-            raise ValueError(f"The model cannot be saved: {error}") from None
-    return content
+def _unstorable(model: Any, where: str, what: str) -> InputError:
+    """The error of a value that no model file can hold: a step of a pipeline, or a parameter."""
+    if isinstance(model, Pipeline) and where.startswith("steps"):
+        remedy = "Use a transformer that a model file holds (the guide on model files lists them), or transform first."
+    else:
+        remedy = "Set that parameter to a plain value before saving."
+    return InputError(
+        "The model cannot be saved: {0} is {1}, which is not among the types that a model file holds.",
+        where or "it",
+        what,
+        parameter=where.partition(".")[0].partition("[")[0] or None,
+        remedy=remedy,
+    )

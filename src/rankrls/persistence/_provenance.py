@@ -16,7 +16,7 @@ from rankrls.metrics import RankingMeasure
 
 __all__ = ["describe"]
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
+_PACKAGES = ("numpy", "scipy", "scikit-learn")
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
 

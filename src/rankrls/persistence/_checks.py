@@ -1,0 +1,155 @@
+"""What the values of a model must be: forms of attributes, and sizes that agree.
+
+A form says what an attribute is; a name with a question mark may be missing or None.
+
+====================  ==================================================================================
+``float n|t,n``       an array of finite floats of shape (n,) or (t, n); a letter is one size in the object
+``rows k,n``          the same, dense or CSR
+``whole s``           an array of integers
+``index s``           an array of integers, each the number of a feature
+``names n``           an array of strings
+``list n``            a list of n values
+``count``, ``flag``   a whole number of at least 1; true or false
+``number``            a finite number
+``free``              anything, also what is not finite
+``Kernel``            an object of that class; ``[Kernel]``: a list of them
+====================  ==================================================================================
+
+The letter n is the number of features, ``n_features_in_``. Attributes without a form must be finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankrls.persistence._archive import ModelFileError
+
+__all__ = ["bad_value", "check_forms", "distinct", "is_finite", "require"]
+
+_MOST_EQUAL_HASHES = 100
+_ARRAYS = {"float": "f", "rows": "f", "whole": "iu", "index": "iu", "names": "O"}
+
+
+def bad_value(owner: str, name: str, problem: str) -> ModelFileError:
+    """The error of an attribute whose value is not what its class asks for."""
+    return ModelFileError(
+        "{0}.{1} " + problem.replace("{", "{{").replace("}", "}}") + ".",
+        owner,
+        name,
+        parameter=name,
+        remedy="The file is damaged, or rankrls did not write it.",
+    )
+
+
+def require(condition: Any, owner: str, name: str, problem: str) -> None:
+    """Raise the error of an attribute where a condition does not hold."""
+    if not condition:
+        raise bad_value(owner, name, problem)
+
+
+def check_forms(owner: str, state: Mapping[str, Any], forms: Mapping[str, str], settings: Iterable[str]) -> None:
+    """Check an object's attributes against their forms.
+
+    Parameters
+    ----------
+    owner : str
+        The name of the object's class.
+    state : mapping
+        The attributes.
+    forms : mapping
+        The form of each attribute that has one.
+    settings : iterable of str
+        Attributes that are not learned; a missing value or an infinity may be one of them.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    sizes: dict[str, int] = {}
+    if "n_features_in_" in state:
+        _check("count", owner, "n_features_in_", state["n_features_in_"], sizes)
+        sizes["n"] = int(state["n_features_in_"])
+    for key, form in forms.items():
+        name = key.rstrip("?")
+        if state.get(name) is not None:
+            _check(form, owner, name, state[name], sizes)
+        elif not key.endswith("?"):
+            raise bad_value(owner, name, "is missing")
+    known = {key.rstrip("?") for key in forms}.union(settings)
+    for name, value in state.items():
+        require(name in known or is_finite(value), owner, name, "is not finite")
+
+
+def is_finite(value: Any) -> bool:
+    """Whether there is no NaN or infinity in a number, an array, or a container of them."""
+    if sparse.issparse(value):
+        value = value.data
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.ravel().tolist()
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+    if isinstance(value, float | np.floating):
+        return bool(np.isfinite(value))
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return not isinstance(value, list | tuple) or all(map(is_finite, value))
+
+
+def distinct(keys: Sequence[Any], values: Iterable[Any]) -> dict[Any, Any]:
+    """A dictionary of keys that differ, and whose hashes do: many equal ones would take quadratic time."""
+    hashes = np.fromiter((hash(key) for key in keys), dtype=np.int64, count=len(keys))
+    if len(keys) and np.unique(hashes, return_counts=True)[1].max() > _MOST_EQUAL_HASHES:
+        raise ModelFileError("has a dictionary of keys that are made to be slow.")
+    out = dict(zip(keys, values, strict=True))
+    if len(out) != len(keys):
+        raise ModelFileError("has a dictionary that gives a key twice.")
+    return out
+
+
+def _check(form: str, owner: str, name: str, value: Any, sizes: dict[str, int]) -> None:
+    kind, _, shapes = form.partition(" ")
+    if kind in _ARRAYS:
+        _check_array(kind, shapes, owner, name, value, sizes)
+    elif kind == "list":
+        require(isinstance(value, list), owner, name, "is no list")
+        _check_shape((len(value),), shapes, owner, name, sizes)
+    elif kind == "count":
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        require(whole and value >= 1, owner, name, "is no whole number of at least 1")
+    elif kind == "flag":
+        require(isinstance(value, bool | np.bool), owner, name, "is neither true nor false")
+    elif kind == "number":
+        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        require(real and is_finite(value), owner, name, "is no finite number")
+    elif kind != "free":
+        wanted = kind.strip("[]")
+        found = value if kind != wanted else [value]
+        right = isinstance(found, list) and all(type(part).__name__ == wanted for part in found)
+        require(right, owner, name, f"is no {wanted}" if kind == wanted else f"is no list of {wanted}")
+
+
+def _check_array(kind: str, shapes: str, owner: str, name: str, value: Any, sizes: dict[str, int]) -> None:
+    right = isinstance(value, np.ndarray) or (kind == "rows" and sparse.issparse(value))
+    require(right and value.dtype.kind in _ARRAYS[kind], owner, name, f"is no array of {_CONTENTS[kind]}")
+    _check_shape(value.shape, shapes, owner, name, sizes)
+    require(is_finite(value), owner, name, "is not finite")
+    if kind == "names":
+        require(all(type(text) is str for text in value), owner, name, "has a name that is no text")
+    if kind == "index" and value.size:
+        inside = value.min() >= 0 and value.max() < sizes.get("n", 0)
+        require(inside, owner, name, "names a feature that does not exist")
+
+
+_CONTENTS = {"float": "floats", "rows": "floats", "whole": "integers", "index": "integers", "names": "names"}
+
+
+def _check_shape(shape: tuple[int, ...], shapes: str, owner: str, name: str, sizes: dict[str, int]) -> None:
+    """Bind the letters of the shape that has as many as there are axes, or compare them."""
+    letters = next((s.split(",") for s in shapes.split("|") if len(s.split(",")) == len(shape)), None)
+    wanted = () if letters is None else tuple(sizes.setdefault(s, n) for s, n in zip(letters, shape, strict=True))
+    meaning = ", ".join(f"{letter} = {n}" for letter, n in sizes.items())
+    require(shape == wanted, owner, name, f"has shape {shape}, not ({shapes}) with {meaning}")

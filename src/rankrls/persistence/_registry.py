@@ -1,0 +1,323 @@
+"""The classes whose objects a model file may hold, by public name, and what is stored of each.
+
+A class that is not listed here can be neither saved nor loaded. The names stand in files, so they stay; where a class
+is defined does not matter to a file. Scikit-learn's classes were reviewed for what they keep: numbers, names, other
+listed classes, and functions of a fixed list only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls.kernels import KERNELS
+from rankrls.persistence._archive import ModelFileError
+from rankrls.persistence._checks import check_forms, distinct, require
+from rankrls.persistence._kinds import Kind, State, with_attributes
+
+__all__ = ["FUNCTIONS", "KINDS", "registered", "restored"]
+
+
+def registered(value: Any) -> Kind | None:
+    """The kind of an object; None if its class, exactly, is not listed."""
+    name = type(value).__name__
+    candidates = [kind for kind in KINDS.values() if kind.name.rpartition(".")[2] == name]
+    return next((kind for kind in candidates if kind.cls is type(value)), None)
+
+
+def restored(name: Any, state: State) -> Any:
+    """The object of a class by its registered name, and the state that :attr:`Kind.take` gave."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise ModelFileError(
+            "holds a {0}, which is not among the classes that a model file may hold. Nothing of it was loaded.",
+            str(name)[:200],
+        )
+    return kind.restore(state)
+
+
+# Values without a public class ----------------------------------------------------------------------------------------
+
+
+def _value(name: str, fields: str, forms: Mapping[str, str], check: Any = None, home: str = "") -> Kind:
+    """A value that its constructor makes of its attributes."""
+    names = fields.split()
+    take = lambda value: {part: getattr(value, part) for part in names}
+    return Kind(name, forms, check, take, lambda cls, state: cls(**state), home)
+
+
+def _check_kernel(owner: str, state: State) -> None:
+    require(state.get("name") in KERNELS, owner, "name", "is no kernel's name")
+    require(state.get("params") == {}, owner, "params", "are not empty")
+
+
+def _check_path(owner: str, state: State) -> None:
+    require(len(state["losses"]) == len(state["indices"]) + 1, owner, "losses", "are not one more than the stages")
+    require((state["indices"] >= 0).all(), owner, "indices", "are negative")
+
+
+def _take_queries(seen: Any) -> State:
+    for query in seen.queries:
+        _check_id(query)
+    return {
+        "ids": list(seen.queries),
+        "rows": np.array([rows for rows, _ in seen.queries.values()], dtype=np.int64),
+        "energies": np.array([energy for _, energy in seen.queries.values()], dtype=np.float64),
+        "n_rows": int(seen.n_rows),
+    }
+
+
+def _check_id(value: Any) -> None:
+    if type(value) is tuple:
+        for part in value:
+            _check_id(part)
+    elif type(value) not in (str, int, float, bool, type(None)):
+        raise InputError(
+            "The model cannot be saved with its queries: an id is {0!r}, of type {1}, and a model file holds numbers, "
+            "strings and tuples of them.",
+            value,
+            type(value).__name__,
+            parameter="qid",
+            remedy="save(..., updatable=False) leaves out what partial_fit and forget need, the ids with it.",
+        )
+
+
+def _make_queries(cls: Any, state: State) -> Any:
+    entries = zip(state["rows"].tolist(), state["energies"].tolist(), strict=True)
+    return cls(distinct(state["ids"], entries), int(state["n_rows"]))
+
+
+_ROWS = {"indices": "whole s", "coefficients": "float s,s", "losses": "float l"}
+_VIEWS = {**_ROWS, "indices": "whole s,v", "coefficients": "float s,s,v", "view_losses": "float l,v"}
+_NUMBERS = {"gamma": "number", "degree": "number", "coef0": "number"}
+_EQUATIONS = {"gram": "float p,p", "rhs": "float p,q", "energy": "float q"}
+_QUERIES = {"ids": "list q", "rows": "whole q", "energies": "float q", "n_rows": "count"}
+_MEASURE = "name k convention gain discount empty ties relevant denominator single_scores tied_labels average"
+_SOLVERS = "rankrls.solvers"
+_VALUES = (
+    _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _check_kernel),
+    _value("rankrls.metrics.Measure", _MEASURE, {}),
+    _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
+    _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, f"{_SOLVERS}.normal_equations"),
+    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, f"{_SOLVERS}.pursuit"),
+    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, f"{_SOLVERS}.copursuit"),
+    Kind("SeenQueries", _QUERIES, None, _take_queries, _make_queries, "rankrls.models._updates"),
+)
+
+# Estimators -----------------------------------------------------------------------------------------------------------
+
+
+def _check_expansion(owner: str, state: State) -> None:
+    """There is what ``predict`` needs for the kernel, and the rows of a kernel matrix exist."""
+    kernel, n = state["_kernel_"].name, state["n_features_in_"]
+    if kernel == "linear":
+        require(state.get("coef_") is not None, owner, "coef_", "is missing")
+        return
+    require(state.get("dual_coef_") is not None, owner, "dual_coef_", "is missing")
+    if kernel != "precomputed":
+        require(state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
+        return
+    basis = state.get("basis_indices_")
+    if basis is not None:
+        require(((basis >= 0) & (basis < n)).all(), owner, "basis_indices_", "names an item that does not exist")
+    items = n if basis is None or "path_" in state else len(basis)
+    require(
+        len(state["dual_coef_"]) == items, owner, "dual_coef_", f"has not one coefficient for each of {items} items"
+    )
+
+
+def _check_updates(owner: str, state: State) -> None:
+    _check_expansion(owner, state)
+    if state.get("_equations") is None:
+        return
+    require(state.get("_seen") is not None, owner, "_seen", "is missing")
+    size, parts = state["n_features_in_"], state.get("_basis_parts")
+    if parts is not None:
+        check_forms(owner, parts, {"to_items": "float k,p", "rows_first": "flag", "features?": "float n,p"}, ())
+        size = parts["to_items"].shape[1]
+    require(all(len(e.gram) == size for e in state["_equations"]), owner, "_equations", f"are not of {size} unknowns")
+
+
+def _check_pursuit(owner: str, state: State) -> None:
+    _check_expansion(owner, state)
+    basis, rows = state["basis_indices_"], state.get("X_fit_")
+    same = np.array_equal(np.unique(basis), np.unique(state["path_"].indices))
+    require(same and len(np.unique(basis)) == len(basis), owner, "basis_indices_", "are not those of the path")
+    if rows is None:
+        require((basis < state["n_features_in_"]).all(), owner, "basis_indices_", "names what does not exist")
+    else:
+        require(rows.shape[0] == len(basis), owner, "X_fit_", "has not one row for each of basis_indices_")
+
+
+def _check_views(owner: str, state: State) -> None:
+    kernels, features, path = state["_view_kernels"], state["_view_features"], state["path_"]
+    basis, rows, n = state["basis_indices_"], state.get("X_fit_"), state["n_features_in_"]
+    for part in features:
+        inside = part is None or (part.dtype.kind in "iu" and ((part >= 0) & (part < n)).all())
+        require(inside, owner, "_view_features", "names a feature that does not exist")
+    require(len(kernels) == path.indices.shape[1], owner, "_view_kernels", "are not as many as the path has views")
+    require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
+    if rows is None:
+        given = all(kernel.name == "precomputed" for kernel in kernels)
+        require(given and (basis < n).all(), owner, "X_fit_", "is missing")
+
+
+def _check_boosting(owner: str, state: State) -> None:
+    require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
+
+
+_MAY_BE_NAN = (
+    "best_params_ best_score_ best_score_error_ cv_results_ query_scores_ held_out_scores_ validation_surface_ "
+    "validation_scores_ train_loss_ transduction_ iterations_ objective_ dual_gap_"
+)
+_FITTED = {
+    "n_queries_": "count",
+    "n_features_in_": "count",
+    "feature_names_in_?": "names n",
+    "_fitted_with_qid": "flag",
+    "_one_target?": "flag",
+    **{f"{name}?": "free" for name in _MAY_BE_NAN.split()},
+}
+_KERNEL = {
+    **_FITTED,
+    "_kernel_": "Kernel",
+    "coef_?": "float n|t,n",
+    "dual_coef_?": "float k|k,t",
+    "X_fit_?": "rows k,n",
+    "basis_indices_?": "whole b",
+    "support_?": "whole u",
+    "n_support_?": "free",
+    "alpha_?": "number",
+    "alphas_?": "float a",
+    "C_?": "number",
+}
+_UPDATES = {**_KERNEL, "_equations?": "[NormalEquations]", "_seen?": "SeenQueries", "_basis_parts?": "free"}
+_PURSUIT = {**_KERNEL, "path_": "PursuitPath", "basis_indices_": "whole b"}
+_CO_PURSUIT = {
+    **_FITTED,
+    "path_": "CoPursuitPath",
+    "basis_indices_": "whole k",
+    "X_fit_?": "rows k,n",
+    "_view_kernels": "[Kernel]",
+    "_view_features": "list v",
+}
+_BOOSTING = {
+    **_FITTED,
+    "features_": "index s",
+    "thresholds_": "float s",
+    "weights_": "float s",
+    "n_estimators_": "free",
+}
+_MODELS = tuple(
+    Kind(f"rankrls.{name}", forms, check, is_model=True)
+    for name, forms, check in (
+        ("RankRLS", _UPDATES, _check_updates),
+        ("RankRLSCV", _UPDATES, _check_updates),
+        ("CGRankRLS", _KERNEL, _check_expansion),
+        ("TransductiveRankRLS", _KERNEL, _check_expansion),
+        ("SparseRankRLS", _UPDATES, _check_updates),
+        ("SparseRankRLSCV", _UPDATES, _check_updates),
+        ("RankSVM", _KERNEL, _check_expansion),
+        ("RankSVMCV", _KERNEL, _check_expansion),
+        ("RankingPursuit", _PURSUIT, _check_pursuit),
+        ("RankingPursuitCV", _PURSUIT, _check_pursuit),
+        ("CoRankingPursuit", _CO_PURSUIT, _check_views),
+        ("RankBoost", _BOOSTING, _check_boosting),
+    )
+)
+
+# Scaling inside queries, and scikit-learn -----------------------------------------------------------------------------
+
+
+def _check_statistics(owner: str, state: State) -> None:
+    """Compiled loops walk these, which do not look where they read."""
+    statistics = state.get("_statistics")
+    right = statistics is None or (len(statistics) == 4 and statistics.dtype == np.float64)
+    require(right, owner, "_statistics", "are not four numbers of each feature")
+
+
+def _check_steps(owner: str, state: State) -> None:
+    steps: Any = state.get("steps")
+    right = isinstance(steps, list) and steps and all(type(s) is tuple and len(s) == 2 for s in steps)
+    require(right and all(type(name) is str for name, _ in steps), owner, "steps", "are no named steps")
+
+
+def _check_vocabulary(owner: str, state: State) -> None:
+    """The numbers become the columns of a sparse array, whose products walk them without looking."""
+    words: Any = state.get("vocabulary_")
+    right = isinstance(words, dict) and all(type(number) is int for number in words.values())
+    require(right and sorted(words.values()) == list(range(len(words))), owner, "vocabulary_", "does not count words")
+
+
+def _make_one_hot(cls: Any, state: State) -> Any:
+    out = with_attributes(cls, state)
+    if "categories_" in state:
+        right = list(out._n_features_outs) == list(out._compute_n_features_outs())
+        require(right, cls.__name__, "_n_features_outs", "are not the numbers of categories")
+    return out
+
+
+def _check_no_function(owner: str, state: State) -> None:
+    for name in ("func", "inverse_func"):
+        require(state.get(name) is None, owner, name, "is a function, where a model file holds none")
+
+
+_FEATURES = {"n_features_in_": "count", "feature_names_in_?": "names n"}
+_SCALER = {**_FEATURES, "fitted_with_qid_": "flag", "_statistics?": "float s,n"}
+_TRANSFORMERS = (
+    Kind("rankrls.preprocessing.QueryMinMaxScaler", _SCALER, _check_statistics),
+    Kind("rankrls.preprocessing.QueryStandardScaler", _SCALER, _check_statistics),
+    Kind("sklearn.pipeline.Pipeline", {}, _check_steps, is_model=True),
+    Kind("sklearn.pipeline.FeatureUnion", {"transformer_list": "list k"}),
+    Kind("sklearn.compose.ColumnTransformer", {**_FEATURES, "transformers_": "list k"}),
+    *(
+        Kind(f"sklearn.{name}", {**_FEATURES, **forms})
+        for name, forms in (
+            ("preprocessing.StandardScaler", {"mean_?": "float n", "var_?": "float n", "scale_?": "float n"}),
+            ("preprocessing.MinMaxScaler", {"scale_": "float n", "min_": "float n"}),
+            ("preprocessing.MaxAbsScaler", {"scale_": "float n"}),
+            ("preprocessing.RobustScaler", {"center_?": "float n", "scale_?": "float n"}),
+            ("preprocessing.QuantileTransformer", {"references_": "float q", "quantiles_": "float q,n"}),
+            ("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
+            ("preprocessing.Normalizer", {}),
+            ("preprocessing.Binarizer", {}),
+            ("preprocessing.PolynomialFeatures", {"n_output_features_": "count"}),
+            ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]"}),
+            ("preprocessing.KBinsDiscretizer", {"n_bins_": "whole n", "_encoder?": "OneHotEncoder"}),
+            ("preprocessing.OrdinalEncoder", {"categories_": "list n"}),
+            ("preprocessing.TargetEncoder", {"categories_": "list n", "encodings_": "list e"}),
+            ("impute.SimpleImputer", {"statistics_": "free", "indicator_?": "MissingIndicator"}),
+            ("impute.MissingIndicator", {"features_": "index f"}),
+            ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
+            ("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
+            ("decomposition.PCA", {"components_": "float k,n", "mean_": "float n", "explained_variance_": "float k"}),
+            ("decomposition.TruncatedSVD", {"components_": "float k,n"}),
+            ("feature_extraction.text.TfidfTransformer", {"idf_?": "float n"}),
+            ("feature_selection.SelectKBest", {"scores_": "free", "pvalues_?": "free"}),
+            ("feature_selection.SelectPercentile", {"scores_": "free", "pvalues_?": "free"}),
+            ("feature_selection.VarianceThreshold", {"variances_": "float n"}),
+        )
+    ),
+    Kind("sklearn.preprocessing.OneHotEncoder", {**_FEATURES, "categories_": "list n"}, make=_make_one_hot),
+    Kind("sklearn.preprocessing.FunctionTransformer", {}, _check_no_function),
+    Kind("sklearn.feature_extraction.text.CountVectorizer", {}, _check_vocabulary),
+    Kind("sklearn.feature_extraction.text.TfidfVectorizer", {"_tfidf": "TfidfTransformer"}, _check_vocabulary),
+    Kind("sklearn.feature_extraction.text.HashingVectorizer", {}),
+    # Settings of the estimators, such as RankRLSCV(cv=...).
+    *(
+        Kind(f"sklearn.model_selection.{name}")
+        for name in ("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "PredefinedSplit", "ShuffleSplit")
+    ),
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_VALUES, *_MODELS, *_TRANSFORMERS)}
+"""Every class that a file may hold, by the name that stands in it."""
+
+FUNCTIONS = tuple(
+    f"sklearn.feature_selection.{name}"
+    for name in ("chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression", "r_regression")
+)
+"""Every function that a file may name."""
