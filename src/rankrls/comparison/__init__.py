@@ -1,5 +1,6 @@
 """Comparing rankings: is one better than another over queries, or was it luck?"""
 
+from rankrls._public import publish
 from rankrls.comparison.per_query import Comparison, PairComparison, compare_per_query
 from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
 from rankrls.comparison.significance import (
@@ -26,3 +27,5 @@ __all__ = [
     "paired_randomization",
     "paired_wilcoxon",
 ]
+
+publish(__name__, globals())

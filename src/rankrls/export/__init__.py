@@ -1,5 +1,6 @@
 """Models in the formats that search engines and other runtimes read: one engine a module."""
 
+from rankrls._public import publish
 from rankrls.export._exported import Exported
 from rankrls.export._linear import positive_offset
 from rankrls.export.elasticsearch import to_elasticsearch, to_opensearch
@@ -18,3 +19,5 @@ __all__ = [
     "to_solr",
     "to_vespa",
 ]
+
+publish(__name__, globals())

@@ -7,9 +7,12 @@
 ====================  ==================================================================================
 """
 
+from rankrls._public import publish
 from rankrls.graph._base import Graph, GraphOperator
 from rankrls.graph.ordered import OrderedPairs
 from rankrls.graph.pairs import PairGraph
 from rankrls.graph.scored import ScoredGraph
 
 __all__ = ["Graph", "GraphOperator", "OrderedPairs", "PairGraph", "ScoredGraph"]
+
+publish(__name__, globals())

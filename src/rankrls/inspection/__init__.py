@@ -1,5 +1,6 @@
 """Reading a model: what it ranks first, why, how sure it is, and what it would ask next."""
 
+from rankrls._public import publish
 from rankrls.inspection.asking import Questions, pairs_to_ask
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.ranked import rank_items
@@ -20,3 +21,5 @@ __all__ = [
     "rank_positions",
     "rank_scores",
 ]
+
+publish(__name__, globals())

@@ -1,5 +1,6 @@
 """Files to arrays and back."""
 
+from rankrls._public import publish
 from rankrls.io._atomic import atomic_write
 from rankrls.io._columns import ColumnTable, TableError
 from rankrls.io._pairs import PairsError, PairTable, load_pairs
@@ -24,3 +25,5 @@ __all__ = [
     "save_letor",
     "save_table",
 ]
+
+publish(__name__, globals())

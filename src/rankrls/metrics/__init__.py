@@ -1,5 +1,6 @@
 """Measures of a ranking's quality, per query and averaged, in the conventions of the tools that people compare with."""
 
+from rankrls._public import publish
 from rankrls.metrics._evaluate import evaluate
 from rankrls.metrics._functions import (
     average_precision,
@@ -31,3 +32,5 @@ __all__ = [
     "reciprocal_rank",
     "resolve_measure",
 ]
+
+publish(__name__, globals())

@@ -1,5 +1,6 @@
 """An estimator in, held-out rankings out."""
 
+from rankrls._public import publish
 from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out
 from rankrls.model_selection.preference_holdout import leave_preference_out
 from rankrls.model_selection.query_holdout import leave_query_out
@@ -13,3 +14,5 @@ __all__ = [
     "leave_query_out",
     "tournament_leave_pair_out",
 ]
+
+publish(__name__, globals())

@@ -1,5 +1,6 @@
 """The estimators: a thin scikit-learn skin over the solvers."""
 
+from rankrls._public import publish
 from rankrls.models._pipeline_pairs import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
@@ -29,3 +30,5 @@ __all__ = [
     "TransductiveRankRLS",
     "fit_pairs",
 ]
+
+publish("rankrls", globals())

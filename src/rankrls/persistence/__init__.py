@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rankrls._public import publish
 from rankrls.persistence._archive import FORMAT_VERSION, ModelFileError, read_info
 
 if TYPE_CHECKING:
@@ -19,3 +20,6 @@ def __getattr__(name: str) -> Any:
 
         return getattr(_files, name)
     raise AttributeError(f"module 'rankrls.persistence' has no attribute {name!r}")
+
+
+publish(__name__, globals())

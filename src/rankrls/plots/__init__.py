@@ -1,5 +1,6 @@
 """Displays: what an estimator has found, drawn by matplotlib (``pip install 'rankrls[plots]'``)."""
 
+from rankrls._public import publish
 from rankrls.plots.alpha_selection import AlphaSelectionDisplay
 from rankrls.plots.coefficients import CoefficientsDisplay
 from rankrls.plots.pursuit_path import PursuitPathDisplay
@@ -15,3 +16,5 @@ __all__ = [
     "RegularizationPathDisplay",
     "ValidationSurfaceDisplay",
 ]
+
+publish(__name__, globals())
