@@ -601,6 +601,9 @@ def replaced(attribute, make, index=None):
         (CoRankingPursuit(2), replaced("basis_indices_", lambda a: a + 20), "basis_indices_"),
         (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].append("rbf"), "_view_kernels"),
         (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].pop(), "_view_kernels"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"][0]["state"].update(name="precomputed"), "X_fit_"),
+        (RankRLSCV(kernel="poly"), lambda c: c.state["_kernel_"]["state"].update(degree=-1.5), "degree"),
+        (RankRLSCV(kernel="poly"), lambda c: c.state["_kernel_"]["state"].update(gamma=-1.0), "gamma"),
     ],
     ids=lambda v: type(v).__name__ if hasattr(v, "fit") else v if isinstance(v, str) else "",
 )
@@ -620,6 +623,11 @@ def test_what_compiled_loops_read_is_checked(data, tmp_path):
     scaler["n_features_in_"] = 3
     changed.put(scaler["_statistics"], np.ones((3, 3)))
     refuse(tmp_path, changed.content(), "_statistics", "_statistics")
+
+    changed = Changed(content_of(make_pipeline(QueryMinMaxScaler(), RankRLS()).fit(X, y), tmp_path))
+    for ends in ({"tuple": [1, 0]}, {"tuple": [0, {"float": "nan"}]}, {"tuple": [0]}, "01", None):
+        changed.root["state"]["steps"][0]["tuple"][1]["state"]["feature_range"] = ends
+        refuse(tmp_path, changed.content(), "feature_range", "feature_range")
 
     texts = ["a cat sat", "the dog sat", "birds fly high"] * 4
     model = make_pipeline(CountVectorizer(), TruncatedSVD(2), RankRLS())

@@ -499,6 +499,16 @@ def test_save_refuses_what_load_could_not_trust(data, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["model.rankrls"]
 
 
+def test_save_refuses_what_load_would_refuse(data, tmp_path):
+    X, y, qid = data
+    model = RankRLS().fit(X, y, qid=qid)
+    model.coef_ = np.append(model.coef_[:-1], np.nan)
+    with pytest.raises(InputError, match="not finite") as caught:
+        save(model, tmp_path / "m")
+    assert caught.value.parameter == "coef_"
+    assert not list(tmp_path.iterdir())
+
+
 def test_save_refuses_what_is_no_fitted_model(data, tmp_path):
     X, y, _ = data
     with pytest.raises(NotFittedError):

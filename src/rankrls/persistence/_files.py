@@ -79,6 +79,10 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
         tree = encoder.node(model)
     except Unstorable as found:
         raise _unstorable(model, found.where, found.what) from None
+    except ModelFileError as error:
+        raise InputError(
+            "The model cannot be saved: {0}", error.problem, parameter=error.parameter, remedy="Fit it again."
+        ) from None
     write(path, info, tree, encoder.arrays)
 
 

@@ -96,14 +96,17 @@ class Kind:
         found: type = public_object(f"{self.home}.{self.name}" if self.home else self.name)
         return found
 
-    def restore(self, state: State) -> Any:
-        """The object of a state, checked."""
-        cls = self.cls
-        settings = [p.name for p in _parameters(cls)]
+    def verify(self, state: State) -> None:
+        """Raise a ModelFileError if a value of a state is not what the class asks for."""
+        owner, settings = self.cls.__name__, [p.name for p in _parameters(self.cls)]
         learned = state.keys() - {*settings, _OUTPUT, _REQUESTS}
         # A ColumnTransformer keeps the transformers as it was given them, not fitted.
         if learned or self.is_model or self.take is not _vars:
-            check_forms(cls.__name__, state, self.forms, settings)
+            check_forms(owner, state, self.forms, settings)
             if self.check is not None:
-                self.check(cls.__name__, state)
-        return self.make(cls, state)
+                self.check(owner, state)
+
+    def restore(self, state: State) -> Any:
+        """The object of a state, checked."""
+        self.verify(state)
+        return self.make(self.cls, state)

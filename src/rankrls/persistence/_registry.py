@@ -15,7 +15,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.kernels import KERNELS
 from rankrls.persistence._archive import ModelFileError
-from rankrls.persistence._checks import check_forms, distinct, require
+from rankrls.persistence._checks import check_forms, distinct, is_finite, require
 from rankrls.persistence._kinds import Kind, State, with_attributes
 
 __all__ = ["FUNCTIONS", "KINDS", "registered", "restored"]
@@ -52,6 +52,9 @@ def _value(name: str, fields: str, forms: Mapping[str, str], check: Any = None, 
 def _check_kernel(owner: str, state: State) -> None:
     require(state.get("name") in KERNELS, owner, "name", "is no kernel's name")
     require(state.get("params") == {}, owner, "params", "are not empty")
+    require(state["gamma"] > 0, owner, "gamma", "is not positive")
+    whole = state["name"] not in ("polynomial", "poly") or (state["degree"] >= 1 and state["degree"] % 1 == 0)
+    require(whole, owner, "degree", "is no whole number of at least 1")
 
 
 def _check_path(owner: str, state: State) -> None:
@@ -160,9 +163,10 @@ def _check_views(owner: str, state: State) -> None:
         require(inside, owner, "_view_features", "names a feature that does not exist")
     require(len(kernels) == path.indices.shape[1], owner, "_view_kernels", "are not as many as the path has views")
     require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
-    if rows is None:
-        given = all(kernel.name == "precomputed" for kernel in kernels)
-        require(given and (basis < n).all(), owner, "X_fit_", "is missing")
+    given = {kernel.name == "precomputed" for kernel in kernels}
+    require(given == {rows is None}, owner, "X_fit_", "does not go with the kernels of the views")
+    all_features = all(part is None for part in features) and (basis < n).all()
+    require(rows is not None or all_features, owner, "basis_indices_", "names an item that does not exist")
 
 
 def _check_boosting(owner: str, state: State) -> None:
@@ -237,6 +241,11 @@ def _check_statistics(owner: str, state: State) -> None:
     statistics = state.get("_statistics")
     right = statistics is None or (len(statistics) == 4 and statistics.dtype == np.float64)
     require(right, owner, "_statistics", "are not four numbers of each feature")
+    ends = state.get("feature_range", (0, 1))
+    right = (
+        type(ends) in (tuple, list) and len(ends) == 2 and all(isinstance(end, int | float | np.number) for end in ends)
+    )
+    require(right and is_finite(ends) and ends[0] < ends[1], owner, "feature_range", "is no range of two numbers")
 
 
 def _check_steps(owner: str, state: State) -> None:

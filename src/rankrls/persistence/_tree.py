@@ -86,6 +86,8 @@ class Encoder:
         Raises
         ------
         Unstorable
+        ModelFileError
+            If an object holds a value that :func:`decoded` would refuse.
         """
         if depth > _MAX_DEPTH:
             raise Unstorable(where, "nested too deeply")
@@ -136,10 +138,9 @@ class Encoder:
             raise Unstorable(where, _described(value))
         state = {name: part for name, part in found.take(value).items() if name not in self._leave_out}
         prefix = f"{where}." if where else ""
-        return {
-            "object": found.name,
-            "state": {name: self.node(part, prefix + name, depth + 1) for name, part in state.items()},
-        }
+        nodes = {name: self.node(part, prefix + name, depth + 1) for name, part in state.items()}
+        found.verify(state)  # what is written can be read
+        return {"object": found.name, "state": nodes}
 
 
 def decoded(node: Any, archive: ModelArchive) -> Any:
