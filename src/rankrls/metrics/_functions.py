@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar, cast
 
 from rankrls._queries import query_layout
 from rankrls.metrics._checks import check_labels, check_scores, check_weights
@@ -19,7 +22,34 @@ __all__ = [
     "reciprocal_rank",
 ]
 
+_DATA = ("y_true", "y_score", "qid", "sample_weight", "docno", "per_query")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+def _measure(name: str) -> Callable[[_Function], _Function]:
+    """Give a function its body: its parameters other than the data are the depth and the choices of a measure."""
+
+    def decorate(function: _Function) -> _Function:
+        parameters = signature(function)
+
+        @wraps(function)
+        def judge(*args: Any, **kwargs: Any) -> Any:
+            given = parameters.bind(*args, **kwargs)
+            given.apply_defaults()
+            data = {key: given.arguments.pop(key, None) for key in _DATA}
+            measure = Measure(name, **given.arguments)
+            y = check_labels(data["y_true"])
+            scores = check_scores(data["y_score"], len(y))
+            weights = check_weights(data["sample_weight"], len(y))
+            layout = query_layout(data["qid"], len(y))
+            return value_of(measure, y, scores, layout, weights, data["docno"], data["per_query"])
+
+        return cast(_Function, judge)
+
+    return decorate
+
+
+@_measure("disagreement")
 def disagreement_error(
     y_true: Any,
     y_score: Any,
@@ -90,10 +120,9 @@ def disagreement_error(
     >>> disagreement_error(y, scores, qid=["a", "a", "a", "b", "b"], per_query=True).round(4)
     array([0.3333, 0.5   ])
     """
-    measure = Measure("disagreement", tied_labels=tied_labels, average=average)
-    return _judge(measure, y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("pair_accuracy")
 def pair_accuracy(
     y_true: Any,
     y_score: Any,
@@ -124,10 +153,9 @@ def pair_accuracy(
     >>> pair_accuracy([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    measure = Measure("pair_accuracy", tied_labels=tied_labels, average=average)
-    return _judge(measure, y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("kendall_tau")
 def kendall_tau(
     y_true: Any,
     y_score: Any,
@@ -167,9 +195,9 @@ def kendall_tau(
     >>> round(kendall_tau([3, 2, 1, 1], [0.9, 0.2, 0.4, 0.1]), 4)
     0.5477
     """
-    return _judge(Measure("kendall_tau", empty=empty), y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("ndcg")
 def ndcg(
     y_true: Any,
     y_score: Any,
@@ -265,19 +293,9 @@ def ndcg(
     >>> round(ndcg(y, scores, qid=qid, k=10, convention="sklearn"), 4)
     0.8348
     """
-    measure = Measure(
-        "ndcg",
-        k=k,
-        convention=convention,
-        gain=gain,
-        discount=discount,
-        empty=empty,
-        ties=ties,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("average_precision")
 def average_precision(
     y_true: Any,
     y_score: Any,
@@ -321,19 +339,9 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], relevant=1).__round__(4)
     0.8333
     """
-    measure = Measure(
-        "average_precision",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        denominator=denominator,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("precision")
 def precision(
     y_true: Any,
     y_score: Any,
@@ -381,19 +389,9 @@ def precision(
     >>> precision([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], k=2)
     0.5
     """
-    measure = Measure(
-        "precision",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        denominator=denominator,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("reciprocal_rank")
 def reciprocal_rank(
     y_true: Any,
     y_score: Any,
@@ -434,22 +432,3 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 0, 1], [0.9, 0.7, 0.5, 0.3])
     0.5
     """
-    measure = Measure(
-        "reciprocal_rank",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
-
-
-def _judge(
-    measure: Measure, y_true: Any, y_score: Any, qid: Any, sample_weight: Any, docno: Any, per_query: bool
-) -> Any:
-    y = check_labels(y_true)
-    scores = check_scores(y_score, len(y))
-    weights = check_weights(sample_weight, len(y))
-    return value_of(measure, y, scores, query_layout(qid, len(y)), weights, docno, per_query)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import vector_of
+from rankrls._errors import InputError
+
 __all__ = ["DIGITS", "PairedDifferences", "paired_differences", "per_query_vector"]
 
 DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
@@ -35,7 +38,9 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
     """Differences of one value a query; NaN is a query that is not judged."""
     x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
     if x.shape != z.shape:
-        raise ValueError(f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}.")
+        raise InputError(
+            "{a} and {b} must hold one value for each of the same queries; got {0} and {1}.", len(x), len(z)
+        )
     both = ~(np.isnan(x) | np.isnan(z))
     x, z = x[both], z[both]
     unit = DIGITS * max(float(np.abs(x).max(initial=0.0)), float(np.abs(z).max(initial=0.0)))
@@ -44,13 +49,9 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
 
 
 def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """One finite number, or NaN, per query, as float64; anything else is a ValueError that calls it ``name``."""
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from None
-    if x.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one value per query; got shape {x.shape}.")
+    """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
+    x = vector_of(name, values, "one value per query")
     if np.isinf(x).any():
-        raise ValueError(f"{name} holds {x[np.isinf(x)][0]} at position {int(np.argmax(np.isinf(x)))}.")
+        at = int(np.argmax(np.isinf(x)))
+        raise InputError(f"{{{name}}} holds {{0}} at position {{1}}.", x[at], at, parameter=name, row=at)
     return x
