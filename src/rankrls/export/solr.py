@@ -97,10 +97,7 @@ def to_solr(
             f"Solr's linear model has no intercept: its scores are those of predict {-scorer.constant:+.6g}, which "
             "changes no order."
         )
-    features: list[dict[str, Any]] = []
-    for j, feature in enumerate(scorer.names):
-        norm = _normalizer(scorer, j)
-        features.append({"name": feature} if norm is None else {"name": feature, "norm": norm})
+    features = [{"name": feature, **_normalizer(scorer, j)} for j, feature in enumerate(scorer.names)]
     value: dict[str, Any] = {"class": f"{_PACKAGE}.model.LinearModel", "name": name}
     if store is not None:
         value["store"] = store
@@ -108,11 +105,11 @@ def to_solr(
     return Exported("solr", json_text(value), tuple(notes))
 
 
-def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any] | None:
+def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:
     if not scorer.scaled[j]:
-        return None
+        return {}
     centre, spread = float(scorer.centres[j]), float(scorer.spreads[j])
+    kind, params = "StandardNormalizer", {"avg": repr(centre), "std": repr(spread)}
     if scorer.unit_range:
-        params = {"min": repr(centre), "max": repr(centre + spread)}
-        return {"class": f"{_PACKAGE}.norm.MinMaxNormalizer", "params": params}
-    return {"class": f"{_PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(centre), "std": repr(spread)}}
+        kind, params = "MinMaxNormalizer", {"min": repr(centre), "max": repr(centre + spread)}
+    return {"norm": {"class": f"{_PACKAGE}.norm.{kind}", "params": params}}

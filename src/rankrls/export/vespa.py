@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rankrls._checks import check_word
+from rankrls._errors import InputError
 from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
 
@@ -76,16 +78,19 @@ def to_vespa(
     }
     <BLANKLINE>
     """
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {', '.join(map(repr, PHASES))}; got {phase!r}.")
+    check_word("phase", phase, PHASES)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_\-]*", name):
-        raise ValueError(f"{name!r} cannot be a rank profile's name: letters, digits, _ and - only.")
+        problem = "{0!r} cannot be a rank profile's name: letters, digits, _ and - only."
+        raise InputError(problem, name, parameter="name")
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
     for feature in scorer.names:
         if not _FEATURE.fullmatch(feature):
-            raise ValueError(
-                f"{feature!r} is no Vespa rank feature; names look like bm25(title), attribute(popularity), "
-                "query(weight), fieldMatch(title).completeness, or a function of the rank profile."
+            raise InputError(
+                "{0!r} is no Vespa rank feature; names look like bm25(title), attribute(popularity), query(weight), "
+                "fieldMatch(title).completeness, or a function of the rank profile.",
+                feature,
+                parameter="feature_names",
+                column=feature,
             )
     terms = []
     for feature, w, centre, spread in zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, strict=True):
