@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
@@ -128,6 +129,18 @@ def test_a_min_max_scaler_becomes_the_engines_own():
     norm = to_elasticsearch(model, feature_names=NAMES).json()["model"]["model"]["feature_normalizers"][NAMES[1]]
     ends = {"minimum": pytest.approx(X[NAMES[1]].min()), "maximum": pytest.approx(X[NAMES[1]].max())}
     assert norm == {"min_max": ends}
+
+
+def test_the_model_that_a_search_chose():
+    X, y, _ = data()
+    rows = np.arange(len(X))
+    pipeline = make_pipeline(StandardScaler(), RankRLS())
+    search = GridSearchCV(pipeline, {"rankrls__alpha": [1.0, 100.0]}, cv=[(rows, rows)]).fit(X, y)
+    for name, export in EXPORTS.items():
+        difference = engine_scores(name, export(search), X) - search.best_estimator_.predict(X)
+        assert np.ptp(difference) < 1e-4
+    (scores,) = onnxruntime.InferenceSession(to_onnx(search).content).run(None, {"X": X.to_numpy(np.float32)})
+    np.testing.assert_allclose(scores, search.predict(X), atol=1e-4)
 
 
 def test_offset_that_makes_scores_positive():
@@ -295,7 +308,8 @@ def test_refusals_say_what_to_do():
     refused(linear, "offset", "got 'large'", offset="large")
     renamed = refused(RankRLS().fit(X, y), "feature_names", "'bm25.title.' .* 'a'", feature_names=list("abcde"))
     assert renamed.column == 0
-    refused(StandardScaler().fit(X), "model", "StandardScaler")
+    with pytest.raises(ValueError, match="got StandardScaler"):
+        to_solr(StandardScaler().fit(X), feature_names=NAMES)
     refused(linear, "feature_names", "Vespa", export=to_vespa, feature_names=["a b", *"cdef"])
     refused(linear, "phase", "'third-phase'", export=to_vespa, phase="third-phase")
     refused(linear, "name", "profile", export=to_vespa, name="my profile")

@@ -338,18 +338,9 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Differences of the queries that both judge, on a grid that rounding cannot leave, and what to report of them."""
     paired = paired_differences(a, b)
-    both, d = paired.both, paired.differences
-    dropped = int(len(both) - len(d))
-    _check_enough(len(d), dropped)
-    counted = {
-        "difference": paired.mean,
-        "wins": int((d > 0).sum()),
-        "ties": int((d == 0).sum()),
-        "losses": int((d < 0).sum()),
-        "n_queries": len(d),
-        "n_dropped": dropped,
-    }
-    return d, counted
+    counts = paired.counts()
+    _check_enough(counts["n_queries"], counts["n_dropped"])
+    return paired.differences, {"difference": paired.mean, **counts}
 
 
 def _check_enough(n: int, dropped: int) -> None:

@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.models._base import Ranker
-from rankrls.models._pipelines import linear_weights
+from rankrls.models._pipelines import fitted_ranker, linear_weights, pipeline_steps
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
@@ -25,7 +22,6 @@ __all__ = [
     "affine_steps",
     "check_names",
     "check_offset",
-    "final_model",
     "linear_scorer",
     "positive_offset",
 ]
@@ -126,7 +122,7 @@ def linear_scorer(
     """The model as a sum over named features; errors say which part of a pipeline no engine can compute."""
     check_word("scaler", scaler, ("beside", "fold"))
     offset = check_offset(offset)
-    final = final_model(model)
+    final = fitted_ranker(model)
     instead = "Fit with kernel='linear', or export" if hasattr(final, "_kernel_") else "Export"
     weights = linear_weights(final, target, f"this format holds one weight a feature. {instead} to ONNX (to_onnx).")
     centres, spreads, unit_range = affine_steps(model, len(weights))
@@ -148,21 +144,10 @@ def linear_scorer(
     return scorer
 
 
-def final_model(model: Any) -> Any:
-    """The ranker of a model or a pipeline, fitted."""
-    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not isinstance(final, Ranker):
-        problem = "Only a fitted estimator of rankrls, or a Pipeline that ends in one, can be exported; got {0}."
-        raise InputError(problem, type(final).__name__, parameter="model")
-    check_is_fitted(final)
-    return final
-
-
 def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
-    steps = [step for _, step in model.steps[:-1]] if isinstance(model, Pipeline) else []
-    steps = [step for step in steps if step is not None and step != "passthrough"]
+    steps = pipeline_steps(model)
     for step in steps:
         centre, spread = _affine(step, n_features)
         centres += spreads * centre
@@ -203,7 +188,7 @@ def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    first = [*pipeline_steps(model), fitted_ranker(model)][0]
     fitted = getattr(first, "feature_names_in_", None)
     known = None if fitted is None else tuple(map(str, fitted))
     names = known if given is None else tuple(map(str, given))
@@ -277,7 +262,7 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
     4.0
     """
-    affine_steps(model, int(final_model(model).n_features_in_))
+    affine_steps(model, int(fitted_ranker(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
         raise InputError("{X} is empty: there are no scores to make positive.", parameter="X")

@@ -12,7 +12,8 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls.export._exported import Exported
-from rankrls.export._linear import affine_steps, check_offset, final_model
+from rankrls.export._linear import affine_steps, check_offset
+from rankrls.models._pipelines import fitted_ranker
 
 __all__ = ["to_onnx"]
 
@@ -60,7 +61,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     True
     """
     onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
-    final = final_model(model)
+    final = fitted_ranker(model)
     offset = check_offset(offset)
     n = int(final.n_features_in_)
     graph = _Graph(onnx)

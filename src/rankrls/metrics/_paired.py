@@ -33,6 +33,17 @@ class PairedDifferences:
     differences: NDArray[np.float64]
     mean: float
 
+    def counts(self, greater_is_better: bool = True) -> dict[str, int]:
+        """Queries that the first wins, ties and loses, those that both judge, and those that one of them does not."""
+        sign = 1.0 if greater_is_better else -1.0
+        return {
+            "wins": int((sign * self.differences > 0.0).sum()),
+            "ties": int((self.differences == 0.0).sum()),
+            "losses": int((sign * self.differences < 0.0).sum()),
+            "n_queries": len(self.differences),
+            "n_dropped": len(self.both) - len(self.differences),
+        }
+
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
     """Differences of one value a query; NaN is a query that is not judged."""

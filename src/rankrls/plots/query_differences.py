@@ -85,10 +85,9 @@ class PerQueryDifferencesDisplay(Display):
         self.differences = paired.differences[order]
         self.qid = None if qid is None else [qid[k] for k in np.flatnonzero(paired.both)[order]]
         self.mean, self.interval = paired.mean, interval
-        self.wins = int((sign * self.differences > 0.0).sum())
-        self.ties = int((self.differences == 0.0).sum())
-        self.losses = len(order) - self.wins - self.ties
-        self.n_dropped = len(paired.both) - len(order)
+        counts = paired.counts(greater_is_better)
+        self.wins, self.ties, self.losses = counts["wins"], counts["ties"], counts["losses"]
+        self.n_dropped = counts["n_dropped"]
         self.names, self.measure, self.greater_is_better = names, measure, greater_is_better
 
     @classmethod
