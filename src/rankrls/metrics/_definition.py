@@ -180,8 +180,9 @@ class Definition(ABC):
                 problem = f"{{0}} does not depend on {{{name}}}; its choices are {{1}}."
                 raise InputError(problem, self.name, ", ".join(self.choices), parameter=name)
             self.choices[name].check(self.name, name, value)
-        own = {**self.own.get("", {}), **self.own.get(convention, {})}
-        return replace(CONVENTIONS[convention], **{**own, **given})
+        changes = {**self.own.get("", {}), **self.own.get(convention, {}), **given}
+        base = CONVENTIONS[convention]
+        return replace(base, **changes) if changes else base
 
     @abstractmethod
     def judge(self, task: Task) -> tuple[Array, Array]:

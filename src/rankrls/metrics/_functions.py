@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import signature
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from rankrls._queries import query_layout
@@ -22,7 +22,7 @@ __all__ = [
     "reciprocal_rank",
 ]
 
-_DATA = ("y_true", "y_score", "qid", "sample_weight", "docno", "per_query")
+_DATA = ("qid", "sample_weight", "docno", "per_query")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -30,19 +30,18 @@ def _measure(name: str) -> Callable[[_Function], _Function]:
     """Give a function its body: its parameters other than the data are the depth and the choices of a measure."""
 
     def decorate(function: _Function) -> _Function:
-        parameters = signature(function)
+        defaults = cast(FunctionType, function).__kwdefaults__ or {}
 
         @wraps(function)
-        def judge(*args: Any, **kwargs: Any) -> Any:
-            given = parameters.bind(*args, **kwargs)
-            given.apply_defaults()
-            data = {key: given.arguments.pop(key, None) for key in _DATA}
-            measure = Measure(name, **given.arguments)
-            y = check_labels(data["y_true"])
-            scores = check_scores(data["y_score"], len(y))
-            weights = check_weights(data["sample_weight"], len(y))
-            layout = query_layout(data["qid"], len(y))
-            return value_of(measure, y, scores, layout, weights, data["docno"], data["per_query"])
+        def judge(y_true: Any, y_score: Any, **options: Any) -> Any:
+            function(y_true, y_score, **options)  # refuses what the signature does not have
+            choices = {**defaults, **options}
+            qid, sample_weight, docno, per_query = (choices.pop(key, None) for key in _DATA)
+            measure = Measure(name, **choices)
+            y = check_labels(y_true)
+            scores = check_scores(y_score, len(y))
+            weights = check_weights(sample_weight, len(y))
+            return value_of(measure, y, scores, query_layout(qid, len(y)), weights, docno, per_query)
 
         return cast(_Function, judge)
 

@@ -20,6 +20,7 @@ from rankrls.metrics._positions import OVER_POSITIONS
 __all__ = ["FunctionMeasure", "Measure", "RankingMeasure", "resolve_measure"]
 
 _BY_NAME: dict[str, Definition] = {name: d for d in (*OVER_PAIRS, *OVER_POSITIONS) for name in d.names}
+_CHOICES = tuple(choice.name for choice in fields(Choices))
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
@@ -161,8 +162,7 @@ class Measure(RankingMeasure):
 
     def _given(self) -> dict[str, Any]:
         """The single choices that were made."""
-        outside = ("name", "k", "convention")
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in outside}
+        values = {name: getattr(self, name) for name in _CHOICES}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
