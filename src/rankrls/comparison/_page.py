@@ -56,8 +56,8 @@ def page(report: RankingReport, title: str, top: int) -> str:
         f'<p class="quiet">Intervals are {report.confidence:.0%} bootstrap intervals over queries. p values are '
         "two-sided and paired by query: Fisher's randomisation test, which asks whether the signs of the differences "
         "could be coin tosses, and Wilcoxon's signed-rank test. Both are adjusted by Holm for the number of pairs "
-        "within a measure, not for the number of measures. A query counts as won where its value is better, however "
-        "little.</p>",
+        "within a measure, not for the number of measures. A query counts as won if its value is better, by "
+        "however little.</p>",
         '<p class="quiet">Made by rankrls ' + escape(version("rankrls")) + ".</p>",
     ]
     return (

@@ -71,7 +71,7 @@ class MeasureReport:
 
 @dataclass(frozen=True)
 class RankingReport:
-    """What :func:`compare_rankings` found. Prints as tables.
+    """The result of :func:`compare_rankings`. Prints as tables.
 
     Attributes
     ----------
@@ -198,9 +198,9 @@ def compare_rankings(
     scores : mapping from a name to an array-like of shape (m,)
         Two rankings or more.
     qid : array-like of shape (m,)
-        One query id per row. Tests are over queries, so there have to be two at least.
+        One query id per row. Tests compare queries, so there must be at least two.
     measures : sequence of str, Measure or callable
-        What :func:`rankrls.metrics.resolve_measure` understands. One that judges fewer than two queries here is an
+        As :func:`rankrls.metrics.resolve_measure` takes them. One that judges fewer than two queries here is an
         error.
     convention : str, optional
         Of the measures given by name; "letor" by default.

@@ -41,7 +41,7 @@ class PairedTest:
     statistic : float
         Sum of the ranks of the positive differences, or the mean difference.
     p_value : float
-        1 where all differences are zero.
+        1 if all differences are zero.
     exact : bool
         Whether the null distribution was enumerated rather than approximated or sampled.
     difference : float
@@ -166,7 +166,7 @@ def paired_randomization(
     a, b : array-like of shape (q,)
         One value per query, in the same order of queries; NaN is a query that is not judged.
     n_resamples : int
-        Random sign assignments. Where there are no more than that many in all, every one is tried, exactly;
+        Random sign assignments. If there are no more than that many in all, each one is tried once and p is exact;
         otherwise the observed one counts as one of them: p = (1 + as extreme) / (1 + n_resamples).
     random_state : int, numpy.random.Generator or None
         Seed of the assignments.
@@ -250,7 +250,7 @@ def bootstrap_interval(
 
     Notes
     -----
-    Where all values are equal the interval is that value. O(n_resamples q) time, in blocks of bounded memory.
+    If all values are equal, the interval is that value. O(n_resamples q) time, in blocks of bounded memory.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class LinearScorer:
             )
 
     def notes(self) -> tuple[str, ...]:
-        """What holds for every engine."""
+        """Notes that hold for every engine."""
         out = ["The engine computes in float32: scores agree with predict to about seven digits."]
         if self.left_out:
             out.append(f"{self.left_out} features have weight 0 and are left out: the engine need not compute them.")

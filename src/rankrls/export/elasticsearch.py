@@ -38,7 +38,7 @@ def to_elasticsearch(
         The features' names in the feature set, one a column. Those of the data frame by default.
     scaler : {"beside", "fold"}, default="beside"
         Scales as ``feature_normalizers``, or folded into the weights. Folded scores differ from ``predict`` by a
-        constant, and lose digits in float32 where a feature's mean dwarfs its spread.
+        constant, and lose digits in float32 if a feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score, because Elasticsearch refuses negative ones: as the weight of a feature
         ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See

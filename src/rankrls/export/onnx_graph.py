@@ -114,7 +114,7 @@ class _Graph:
 
 
 def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
-    """The scores' name, and the number of targets where y had two dimensions."""
+    """The scores' name, and the number of targets if y had two dimensions."""
     if hasattr(final, "coef_"):
         coef = np.asarray(final.coef_, dtype=np.float64).T
         return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)

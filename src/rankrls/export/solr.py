@@ -37,10 +37,10 @@ def to_solr(
     feature_names : sequence of str, optional
         The features' names in Solr's feature store, one a column. Those of the data frame by default.
     store : str, optional
-        The feature store; Solr's default store where None.
+        The feature store; Solr's default store if None.
     scaler : {"beside", "fold"}, default="beside"
         Scales as Solr's normalizers, or folded into the weights. Folded scores differ from ``predict`` by a constant,
-        and lose digits in float32 where a feature's mean dwarfs its spread.
+        and lose digits in float32 if a feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score, as the weight of a feature ``rankrls_offset`` that has to be defined as the
         constant 1 (see the notes of the result). See :func:`positive_offset`.

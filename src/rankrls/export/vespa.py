@@ -42,8 +42,8 @@ def to_vespa(
         ``query(weight)``, ``fieldMatch(title).completeness``, a function's name. Those of the data frame by default.
     phase : {"second-phase", "first-phase", "global-phase"}, default="second-phase"
     scaler : {"beside", "fold"}, default="beside"
-        Scales written out in the expression, or folded into weights and one constant. Folded sums lose digits where a
-        feature's mean dwarfs its spread.
+        Scales written out in the expression, or folded into weights and one constant. Folded sums lose digits if a
+        feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score.
     target : int, optional

@@ -1,4 +1,4 @@
-"""The pairs that are worth asking about next."""
+"""The pairs of items that are worth asking about next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Questions:
     a, b : ndarray of intp
         Row numbers; ``a`` is the one whose score is higher now.
     value : ndarray of float64
-        What the question is worth by the criterion, once those before it are answered.
+        The value of the question by the criterion, once those before it are answered.
     probability : ndarray of float64
         P(a above b) as it is now, before any answer.
     """
@@ -56,18 +56,18 @@ def pairs_to_ask(
     Parameters
     ----------
     posterior : Posterior
-        What is known so far; made by :func:`posterior` or :func:`pair_posterior`.
+        The present knowledge; made by :func:`posterior` or :func:`pair_posterior`.
     X : as for ``predict``
         The items that could be asked about.
     qid : array-like of shape (m,), optional
-        One query id per row: only items of one query are compared. Needed where the posterior was made with qid.
+        One query id per row: only items of one query are compared. Needed if the posterior was made with qid.
     k : int, default=1
         How many pairs; all different. Each is chosen as if those before it had been answered, so that they do not all
         ask the same. Fewer come back if fewer can teach anything.
     criterion : {"vote", "variance", "even"}, default="vote"
-        "vote": what a yes or no tells about the scores, in bits: large where the order is open *and* the scores are
+        "vote": what a yes or no tells about the scores, in bits; large if the order is open *and* the scores are
         unknown. "variance": what a number tells, the difference of two labels or a strength; the order does not matter,
-        and items that differ much are preferred. "even": the probability next to 1/2, however little there is to learn.
+        and items that differ much are preferred. "even": the probability closest to 1/2, even if little can be learned.
     pairs : tuple of two arrays of row numbers, optional
         The candidates. By default all pairs of items of one query.
     exclude : tuple of two arrays of row numbers, optional

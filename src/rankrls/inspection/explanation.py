@@ -49,8 +49,8 @@ def explain(
     feature_names : sequence of str, optional
         One name a column of X. By default those that the model was fitted with, else x0, x1, ...
     baseline : {"zero", "query"}, default="zero"
-        What contributions are counted from: an item whose features are all 0, or the mean item of the query, so that
-        they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
+        The item from which contributions are counted: one whose features are all 0, or the mean item of the query, so
+        that they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
         between items of a query are the same for both.
     target : int, optional
         Which target, of a model of several.
@@ -148,7 +148,7 @@ class Explanation:
 
     @cached_property
     def offset(self) -> NDArray[np.float64]:
-        """The score of what contributions are counted from, one a row, shape (m,)."""
+        """The score of the item from which contributions are counted, one a row, shape (m,)."""
         if self.baseline != "query":
             return np.zeros(self.layout.n_rows)
         means = np.bincount(self.layout.codes, weights=self.values @ self.weights) / self.layout.counts
@@ -165,7 +165,7 @@ class Explanation:
         Parameters
         ----------
         a, b : int
-            Row numbers, of one query where the model compares inside queries only.
+            Row numbers, of one query if the model compares inside queries only.
 
         Returns
         -------

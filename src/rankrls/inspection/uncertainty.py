@@ -41,7 +41,7 @@ def posterior(
     r"""The posterior of a model of labels: means and variances of score differences, and P(A above B).
 
     Least squares is the centre of a Gaussian posterior. With ``balance="examples"`` and tied labels included, the
-    defaults, what is assumed of item i of query q is
+    defaults, the model assumes of item i of query q
 
     .. math:: y_i = f(x_i) + b_q + \varepsilon_i , \qquad \varepsilon_i \sim N(0, s^2 / w_i) ,
 
@@ -57,7 +57,7 @@ def posterior(
         One target.
     alpha : float or "evidence", optional
         The estimator's own by default. "evidence" maximises the marginal density of the labels. An alpha that was
-        chosen because it ranks well need not know how sure it is: no measure of rankings sees how large scores are.
+        chosen because it ranks well can give wrong variances: no measure of rankings depends on the size of scores.
     noise : {"marginal", "residual"} or float, default="marginal"
         The noise's variance :math:`s^2`: the maximiser of the marginal density, (loss + penalty) / observations; the
         loss / (observations - degrees of freedom), which trusts the prior less; or a known one. With
@@ -76,7 +76,7 @@ def posterior(
     Notes
     -----
     Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times a Cholesky
-    factorisation. What ``fit`` does and keeps does not change.
+    factorisation. ``fit`` itself neither does nor keeps more than without.
 
     References
     ----------
@@ -122,7 +122,7 @@ def pair_posterior(
 ) -> Posterior:
     r"""The posterior of a model of preferences.
 
-    What is assumed of preference e, independently of all others, is
+    The model assumes of each preference e, independently of all others,
 
     .. math:: s_e = f(x_{i_e}) - f(x_{j_e}) + \varepsilon_e , \qquad \varepsilon_e \sim N(0, s^2 / c_e) .
 
@@ -335,7 +335,7 @@ def _label_noise(graph: ScoredGraph) -> float:
 
 
 def _shift(X: Any) -> Callable[[Any], Any]:
-    """What takes the columns' offsets off."""
+    """The function that subtracts the columns' offsets."""
     if sparse.issparse(X):
         columns, means = offset_columns(X)
         return partial(_moved_sparse, columns, means)

@@ -196,7 +196,7 @@ def mean_of_judged(values: Array) -> Array:
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
-    """Numerator over denominator, NaN where the denominator is zero."""
+    """Numerator over denominator, NaN if the denominator is zero."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
     np.divide(numerator, denominator, out=out, where=denominator > 0)
     return out

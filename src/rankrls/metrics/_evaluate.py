@@ -33,7 +33,7 @@ def evaluate(
     y_true, y_score, qid, per_query
         As for :func:`ndcg`.
     measures : sequence of str, Measure or callable
-        What :func:`resolve_measure` understands.
+        Names with a depth, measures or functions, as :func:`resolve_measure` takes them.
     convention : str, optional
         The convention of the measures given by name; "letor" by default.
     sample_weight : array-like of shape (m,), optional

@@ -102,7 +102,7 @@ def disagreement_error(
     ------
     ValueError
         For labels, scores or weights that are not finite (naming the row), negative weights, lengths that differ,
-        unknown options, and where no query has an ordered pair.
+        unknown options, and if no query has an ordered pair.
 
     Notes
     -----
@@ -176,7 +176,7 @@ def kendall_tau(
     y_true, y_score, qid, sample_weight, per_query
         As for :func:`disagreement_error`.
     empty : "skip" or float
-        What a query counts whose labels or whose scores are all tied, where tau-b is 0 / 0. "skip" leaves it out of
+        The value of a query whose labels or scores are all tied, for which tau-b is 0 / 0. "skip" leaves it out of
         the mean. A query of one item is such a query.
 
     Returns
@@ -228,13 +228,13 @@ def ndcg(
     k : int, optional
         Positions looked at; all by default. A shorter query is judged on all it has.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
-        The tool whose choices hold, see the table in the notes.
+        The tool whose choices are used; see the table in the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
         ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
     discount : {"log2", "letor"} or callable, optional
         ``1 / log2(i + 1)``; 1, 1, then ``1 / log2(i)``; or ``discount(positions)``.
     empty : float or "skip", optional
-        What a query without any gain counts; "skip" leaves it out of the mean.
+        The value of a query without any gain; "skip" leaves it out of the mean.
     ties : {"row", "docno", "average"}, optional
         Equal scores stay in row order; the greater document id comes first; or the mean over all their orders.
     single_scores : bool, optional
@@ -254,7 +254,7 @@ def ndcg(
     ------
     ValueError
         For labels or scores that are not finite (naming the row), labels without a gain, lengths that differ, unknown
-        options, and where every query is skipped.
+        options, and if every query is skipped.
 
     Notes
     -----
@@ -315,7 +315,7 @@ def average_precision(
     Parameters
     ----------
     y_true, y_score, qid, k, convention, empty, single_scores, docno, per_query
-        As for :func:`ndcg`; a query is empty where nothing in it is relevant.
+        As for :func:`ndcg`; a query is empty if nothing in it is relevant.
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     ties : {"row", "docno", "average", "threshold"}, optional
@@ -367,7 +367,7 @@ def precision(
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     empty : float or "skip", optional
-        What a query without relevant items counts; 0 in every convention.
+        The value of a query without relevant items; 0 in every convention.
     ties : {"row", "docno", "average"}, optional
         As for :func:`ndcg`.
     denominator : {"nominal", "reachable"}, optional
@@ -410,7 +410,7 @@ def reciprocal_rank(
     Parameters
     ----------
     y_true, y_score, qid, k, convention, empty, single_scores, docno, per_query
-        As for :func:`ndcg`; a query is empty where nothing in it is relevant.
+        As for :func:`ndcg`; a query is empty if nothing in it is relevant.
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     ties : {"row", "docno", "average"}, optional

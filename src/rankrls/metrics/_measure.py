@@ -25,7 +25,7 @@ _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
 class RankingMeasure(ABC):
-    """Judges rankings query by query. What :func:`resolve_measure` returns."""
+    """Judges rankings query by query; :func:`resolve_measure` returns one."""
 
     @property
     def greater_is_better(self) -> bool:
@@ -59,7 +59,7 @@ class RankingMeasure(ABC):
     def per_query(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> Array:
-        """One value per query, NaN where the query is not judged.
+        """One value per query, NaN for a query that is not judged.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class RankingMeasure(ABC):
     def mean(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> Any:
-        """The average over judged queries: a float, or one number per column; NaN where no query is judged."""
+        """The average over judged queries: a float, or one number per column; NaN if no query is judged."""
         _, average = self.judge(y_true, _as_columns(y_score), layout, sample_weight, docno)
         return float(average[0]) if y_score.ndim == 1 else average
 
@@ -102,7 +102,7 @@ class Measure(RankingMeasure):
         Depth of the ranking that is looked at; all of it by default. Precision needs one, measures over pairs and
         Kendall's tau have none.
     convention : str
-        The evaluation tool whose choices hold; see :func:`rankrls.metrics.ndcg` for the table.
+        The evaluation tool whose choices are used; see :func:`rankrls.metrics.ndcg` for the table.
     gain, discount, empty, ties, relevant, denominator, single_scores : optional
         Single choices that override the convention's.
     tied_labels : {"ignore", "half"}, optional

@@ -24,9 +24,9 @@ class PairedDifferences:
     both : ndarray of bool, shape (q,)
         The queries that both judge.
     differences : ndarray of float
-        Theirs, on a grid that rounding cannot leave: 0 is a tie.
+        Their differences, rounded so that values which agree up to rounding errors differ by 0: a tie.
     mean : float
-        Of the differences as they are; NaN where no query is judged by both.
+        Mean of the unrounded differences; NaN if no query is judged by both.
     """
 
     both: NDArray[np.bool_]

@@ -40,7 +40,7 @@ def preference_accuracy(
     winners, losers : array-like of int, shape (p,)
         Row numbers of the scores. Repeated and contradictory preferences are allowed.
     strength : array-like of shape (p,), optional
-        Only its sign is looked at: a tie (0) is not judged, a negative strength turns the preference round.
+        Only its sign is looked at: a tie (0) is not judged, and a negative strength reverses the preference.
     weight : array-like of shape (p,), optional
         How much each preference counts; 1 by default.
     per_pair : bool
@@ -54,8 +54,8 @@ def preference_accuracy(
     Raises
     ------
     ValueError
-        For scores, row numbers, strengths or weights that cannot be, naming the preference; and where no preference
-        is left to judge.
+        For impossible scores, row numbers, strengths or weights, naming the preference; and if no preference is
+        left to judge.
 
     Notes
     -----

@@ -104,9 +104,9 @@ def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> Ranki
 
 
 def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
-    """``predict``, where each step of a pipeline that scales by query gets qid, inside a search too.
+    """``predict``; each step of a pipeline that scales by query gets qid, inside a search too.
 
-    ``Pipeline.predict`` cannot: it hands qid to its steps with metadata routing only.
+    ``Pipeline.predict`` cannot: it hands qid to its steps only if metadata routing is enabled.
     """
     final, X = final_step_inputs(model, X, qid)
     return final.predict(X)

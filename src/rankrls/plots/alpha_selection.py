@@ -30,7 +30,7 @@ class AlphaSelectionDisplay(Display):
     alphas : array-like of shape (alphas,)
         Regularization values, all positive, in any order.
     values : array-like of shape (alphas,)
-        The measure of each; NaN where it was not judged.
+        The measure of each; NaN if it was not judged.
     errors : array-like of shape (alphas,), optional
         Standard errors, drawn as a band. Without them there is no one-standard-error rule.
     chosen : float, optional
@@ -51,9 +51,9 @@ class AlphaSelectionDisplay(Display):
     line_ : matplotlib Line2D
         After :meth:`plot`.
     band_, threshold_ : matplotlib PolyCollection, Line2D, or None
-        One standard error about the curve; from the best point's standard error to where the rule meets the curve.
+        One standard error about the curve; the line from the best point's standard error to the rule's choice.
     best_, one_se_, chosen_ : matplotlib Line2D, or None
-        The marks: one where both rules agree, and one of its own for a value that neither chose.
+        The marks: a single one if both rules agree, and a separate one for a value that neither chose.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -91,7 +91,7 @@ class AlphaSelectionDisplay(Display):
         self.one_se = np.nan if self.errors is None else self._rule("one_se")
 
     def _rule(self, rule: str) -> float:
-        """What a selecting estimator would take."""
+        """The value that a selecting estimator would take."""
         errors = np.full(len(self.values), np.nan) if self.errors is None else self.errors
         results = Results(self.greater_is_better, rule, self.parameter)
         results.add({}, self.alphas, Curve(self.values, errors), None)
@@ -99,7 +99,7 @@ class AlphaSelectionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw what a fitted estimator chose by, for the kernel and graph that it chose.
+        """Draw the measure by which a fitted estimator chose, for the kernel and graph that it chose.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class AlphaSelectionDisplay(Display):
         Raises
         ------
         ValueError
-            Where the estimator keeps no measure of every regularization value.
+            If the estimator keeps no measure of every regularization value.
         """
         estimator = fitted_ranker(estimator)
         table = getattr(estimator, "cv_results_", {})

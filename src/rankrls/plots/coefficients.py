@@ -30,9 +30,9 @@ class CoefficientsDisplay(Display):
     names : sequence of str, optional
         Names of the features; x0, x1, ... by default.
     top : int or None, default=20
-        At most so many, the largest by magnitude; None is all. Weights of 0 are never drawn.
+        How many to draw at most, the largest by magnitude; None is all. Weights of 0 are never drawn.
     what : str, default="weight"
-        What the numbers are, for the axis.
+        Name of the numbers, for the axis.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class CoefficientsDisplay(Display):
             Of the features that are weighed. By default those of the data frame that the model was fitted on, or those
             that the pipeline's other steps make.
         target : int, optional
-            Which target, where there are several.
+            Which target, if there are several.
         top : int or None, default=20
             As for the class.
         ax, bar_kw
@@ -115,7 +115,7 @@ class CoefficientsDisplay(Display):
         Raises
         ------
         ValueError
-            Where the model is not linear, for several targets and none named, and for another number of names.
+            If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
         """
         needs = "there are no weights of features to draw. Fit with kernel='linear'."
         weights = linear_weights(fitted_ranker(estimator), target, needs)

@@ -1,4 +1,4 @@
-"""What a pursuit took, stage by stage, and what it gained."""
+"""The terms that a pursuit took, stage by stage, and what each gained."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PursuitPathDisplay(Display):
     errors : array-like of shape (stages,), optional
         Standard errors, drawn as a band.
     names : sequence of str, optional
-        What each stage took: a feature, a training row. Shown below the axis for up to 40 stages.
+        Names of what each stage took: features or training rows. Shown below the axis for up to 40 stages.
     chosen : int, optional
         A number of stages to mark.
     measure : str, optional
@@ -98,10 +98,10 @@ class PursuitPathDisplay(Display):
         ax: Any = None,
         **line_kw: Any,
     ) -> Self:
-        """Draw how a fitted pursuit goes on.
+        """Draw the course of a fitted pursuit.
 
-        With X and y: the measure on those data after each stage. Else, of a :class:`~rankrls.RankingPursuitCV`, the
-        held-out measure that it chose by; of others, the share of the loss that is left.
+        With X and y, the curve is the measure on those data after each stage. Without, it is the held-out measure by
+        which a :class:`~rankrls.RankingPursuitCV` chose, and for other estimators the share of the loss that is left.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class PursuitPathDisplay(Display):
         scoring : str, Measure or callable, optional
             By default the estimator's own, or the disagreement error.
         names : sequence, optional
-            As for :meth:`from_path`. Features have the estimator's names where it knows them.
+            As for :meth:`from_path`. Features have the estimator's names if it knows them.
         ax, line_kw
             As for :meth:`plot`.
         """
@@ -178,7 +178,7 @@ class PursuitPathDisplay(Display):
 
 
 def _names(path: Any, names: Sequence[Any] | None) -> list[str]:
-    """What each stage took; of several views one name each."""
+    """What each stage took: one name, or one for each view."""
     found = []
     for stage in path.indices:
         numbers = np.unique(stage) if np.ndim(stage) else [stage]

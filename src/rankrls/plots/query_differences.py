@@ -1,4 +1,4 @@
-"""Where two rankings differ: one bar a query."""
+"""The queries in which two rankings differ: one bar for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PerQueryDifferencesDisplay(Display):
     measure : str, optional
         Name of the measure, for the axis.
     greater_is_better : bool, default=True
-        Whether the first one wins where its value is greater.
+        Whether the first one wins if its value is greater.
     interval : tuple of float, optional
         An interval of the mean difference, drawn as a band behind the bars.
 
@@ -45,7 +45,7 @@ class PerQueryDifferencesDisplay(Display):
     mean : float
         Mean difference over these queries.
     wins, ties, losses : int
-        Queries where the first ranking is better, equal, and worse.
+        Numbers of queries in which the first ranking is better, equal, and worse.
     n_dropped : int
         Queries that one of them does not judge.
     wins_, losses_ : matplotlib StepPatch

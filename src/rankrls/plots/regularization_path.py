@@ -103,23 +103,23 @@ class RegularizationPathDisplay(Display):
         Parameters
         ----------
         estimator : RankRLS or RankRLSCV
-            With a linear kernel. Its parameters are used; it is not changed. Of a fitted RankRLSCV those that it
-            chose, and its alpha is marked. RankRLS need not be fitted.
+            With a linear kernel. Its parameters are used; it is not changed. For a fitted RankRLSCV, those that
+            it chose are used, and its alpha is marked. RankRLS need not be fitted.
         X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
             Standardise features on different scales before: weights are drawn as they are.
         alphas : "auto" or sequence of float, default="auto"
             Positive values. "auto" is a geometric grid relative to the problem's spectrum.
         names : sequence of str, optional
-            By default those of X, where it is a data frame.
+            By default those of X, if it is a data frame.
         target : int, optional
-            Which column of y, where it has several.
+            Which column of y, if it has several.
         top, ax, line_kw
             As for :meth:`plot`.
 
         Raises
         ------
         ValueError
-            Where the model is not linear, or has several targets and none is named.
+            If the model is not linear, or has several targets and none is named.
 
         Notes
         -----
@@ -173,8 +173,8 @@ class RegularizationPathDisplay(Display):
         ax : matplotlib Axes, optional
             Those of a new figure by default.
         top : int, default=10
-            So many features are coloured and named, the largest by magnitude where alpha is marked, or else at the
-            smallest alpha. The others are grey.
+            How many features are coloured and named: the largest by magnitude at the marked alpha, or else at the
+            smallest one. The others are grey.
         **line_kw
             Passed to ``ax.plot``.
 

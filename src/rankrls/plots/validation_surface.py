@@ -24,11 +24,11 @@ class ValidationSurfaceDisplay(Display):
     Parameters
     ----------
     surface : array-like of shape (alphas, iterations)
-        The measure; NaN where a value was not judged.
+        The measure; NaN for a value that was not judged.
     alphas : array-like of shape (alphas,)
         Regularization values of the rows.
     alpha, n_iter : float and int, optional
-        What was chosen; marked by a dot.
+        The chosen values, marked by a dot.
     measure : str, optional
         Name of the measure, for the axis.
 
@@ -64,7 +64,7 @@ class ValidationSurfaceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw what a fitted :class:`~rankrls.CGRankRLS` has seen.
+        """Draw the measures that a fitted :class:`~rankrls.CGRankRLS` has computed.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class ValidationSurfaceDisplay(Display):
         Raises
         ------
         ValueError
-            Where the estimator has no surface.
+            If the estimator has no surface.
         """
         check_is_fitted(estimator)
         surface = getattr(estimator, "validation_surface_", None)

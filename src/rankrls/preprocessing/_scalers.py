@@ -1,4 +1,4 @@
-"""Scalers that see one query at a time."""
+"""Scalers that work on one query at a time."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return learned
 
     def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What a scaler fitted without qid makes of each feature: ``(x - centre) / spread``.
+        """The map that a scaler fitted without qid applies to each feature: ``(x - centre) / spread``.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class QueryStandardScaler(_QueryScaler):
     Parameters
     ----------
     with_mean : bool, default=True
-        Take off the mean.
+        Subtract the mean.
     with_std : bool, default=True
         Divide by the standard deviation.
 
