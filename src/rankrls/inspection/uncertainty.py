@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -187,7 +185,7 @@ class Posterior:
     _problem: Any = field(repr=False)
     _fitted: Fitted = field(repr=False)
     _train: Any = field(repr=False)
-    _shift: Callable[[Any], Any] = field(repr=False)
+    _offset: Any = field(repr=False)
     _by_query: bool = field(repr=False)
 
     def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
@@ -241,7 +239,8 @@ class Posterior:
         return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
 
     def _scores(self, X: Any) -> ItemScores:
-        return item_scores(self._problem, self._fitted, self._shift(X), self._kernel, self._train)
+        X = _without_offset(X, self._offset)
+        return item_scores(self._problem, self._fitted, X, self._kernel, self._train)
 
 
 def normal_above_zero(mean: Array, variance: Array | float) -> Array:
@@ -295,10 +294,8 @@ def _assembled(
     fitted = Fitted.solve(problem, alpha)
     variance = _noise_variance(fitted, noise)
     on_basis = hasattr(problem, "basis")  # a sparse model keeps its basis, not the training items
-    shift: Callable[[Any], Any] = _unmoved
-    if kernel.is_linear and not on_basis:
-        shift = _shift(X)  # differences do not change, and no offset is squared
-    train = None if on_basis else shift(X) if moved else X
+    offset = _offset_of(X) if kernel.is_linear and not on_basis else None  # none that would be squared
+    train = None if on_basis else _without_offset(X, offset) if moved else X
     return Posterior(
         alpha,
         variance,
@@ -310,7 +307,7 @@ def _assembled(
         problem,
         fitted,
         train,
-        shift,
+        offset,
         by_query,
     )
 
@@ -334,25 +331,19 @@ def _label_noise(graph: ScoredGraph) -> float:
     return float(2.0 * np.average(1.0 / trust[seen], weights=graph.layout.counts[seen]))
 
 
-def _shift(X: Any) -> Callable[[Any], Any]:
-    """The function that subtracts the columns' offsets."""
-    if sparse.issparse(X):
-        columns, means = offset_columns(X)
-        return partial(_moved_sparse, columns, means)
-    return partial(_moved, X.mean(axis=0, dtype=np.float64))
+def _without_offset(X: Any, offset: Any) -> Any:
+    """X less an offset of ``_offset_of``: differences of rows do not change."""
+    if offset is None:
+        return X
+    columns, means = offset
+    if columns is None:
+        return (X.toarray() if sparse.issparse(X) else X) - means
+    return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), columns, means)
 
 
-# Not closures: a posterior can be pickled.
-def _unmoved(Z: Any) -> Any:
-    return Z
-
-
-def _moved(centre: Array, Z: Any) -> Any:
-    return (Z.toarray() if sparse.issparse(Z) else Z) - centre
-
-
-def _moved_sparse(columns: Any, means: Any, Z: Any) -> Any:
-    return shift_columns(Z if sparse.issparse(Z) else sparse.csr_array(Z), columns, means)
+def _offset_of(X: Any) -> tuple[Any, Any]:
+    """Columns that lie far from zero, and the columns' means; None is all columns."""
+    return offset_columns(X) if sparse.issparse(X) else (None, X.mean(axis=0, dtype=np.float64))
 
 
 def rows_of(X: Any) -> int:
