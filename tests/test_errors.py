@@ -51,6 +51,16 @@ def test_parameters_can_be_renamed_for_a_function_that_hands_its_own_on():
 
 
 @KINDS
+def test_words_come_before_the_problem_and_behind_the_place(kind):
+    error = kind("{qid} has {0} entries.", 3, remedy="Give {qid}.", parameter="qid", file="f", line=2)
+    inside = error.prefixed("ranking {0!r}: ", "{new}")
+    assert str(inside) == "f:2: ranking '{new}': qid has 3 entries. Give qid."
+    assert inside.render(lambda p: p.upper()) == "f:2: ranking '{new}': QID has 3 entries. Give QID."
+    assert (inside.parameter, inside.remedy, inside.args) == ("qid", "Give qid.", (str(inside),))
+    assert str(error) == "f:2: qid has 3 entries. Give qid."
+
+
+@KINDS
 def test_facts_survive_pickling(kind):
     error = kind("{y} is {0}.", "empty", remedy="Fill {y}.", parameter="y", row=1, column="b", file="f", line=2)
     copy = pickle.loads(pickle.dumps(error))

@@ -111,6 +111,13 @@ class Stated(Exception):  # noqa: N818
         out.args = (str(out),)
         return out
 
+    def prefixed(self, words: str, *values: Any) -> Self:
+        """The same message behind words that say what it belongs to, such as ``"ranking {0!r}: "``."""
+        out = self._copy()
+        out._problem = (*_parts(words, values), *self._problem)
+        out.args = (str(out),)
+        return out
+
     def _copy(self) -> Self:
         kind: Any = type(self)
         out = kind.__new__(kind)

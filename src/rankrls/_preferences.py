@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
+
 __all__ = ["Preferences", "check_preferences"]
 
 
@@ -29,60 +31,64 @@ class Preferences(NamedTuple):
         return Preferences(*(column[kept] for column in self))
 
 
-def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> Preferences:
-    """Arrays of one length, or a ValueError that names the preference (its position, from 0) and the item."""
-    i = _row_numbers("winners", winners, n_items)
-    j = _row_numbers("losers", losers, n_items)
+def check_preferences(
+    winners: Any, losers: Any, n_items: int, strength: Any, weight: Any, *, each: str = "preference"
+) -> Preferences:
+    """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item.
+
+    ``each`` is what a preference is called.
+    """
+    i = _row_numbers("winners", winners, n_items, each)
+    j = _row_numbers("losers", losers, n_items, each)
     if len(i) != len(j):
-        raise ValueError(f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of both.")
+        problem = "{winners} has {0} entries but {losers} has {1}: each {2} needs one of both."
+        raise InputError(problem, len(i), len(j), each, parameter="losers")
     same = i == j
     if same.any():
         e = int(np.argmax(same))
-        raise ValueError(f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
-    s = _values("strength", strength, len(i), 1.0)
-    c = _values("weight", weight, len(i), 1.0)
+        problem = "{0} {1} compares row {2} with itself;"
+        raise InputError(problem, each.capitalize(), e, i[e], remedy="remove such pairs.", parameter="losers", row=e)
+    s = _values("strength", strength, len(i), each)
+    c = _values("weight", weight, len(i), each)
     if (c < 0.0).any():
         e = int(np.argmax(c < 0.0))
-        raise ValueError(f"weight must not be negative; preference {e} has {c[e]}.")
+        raise InputError("{weight} must not be negative; {0} {1} has {2}.", each, e, c[e], parameter="weight", row=e)
     return Preferences(i, j, s, c)
 
 
-def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
+def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
     numbers = np.asarray(values)
     if numbers.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one row number per preference; got shape {numbers.shape}.")
+        problem = f"{{{name}}} must be one-dimensional, one row number per {{0}}; got shape {{1}}."
+        raise InputError(problem, each, numbers.shape, parameter=name)
     if len(numbers) and numbers.dtype.kind not in "iu":
-        whole = numbers.dtype.kind == "f" and np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-        if not whole:
-            raise ValueError(f"{name} must hold whole row numbers of X; got {_what(numbers)}.")
-    outside = (numbers < 0) | (numbers >= m)  # before the cast, which turns large numbers round
+        real = numbers.dtype.kind == "f"
+        with np.errstate(invalid="ignore"):
+            broken = ~(np.isfinite(numbers) & (numbers == np.floor(numbers))) if real else np.ones(len(numbers), bool)
+        if broken.any():
+            e = int(np.argmax(broken)) if real else None
+            found = f"dtype {numbers.dtype}" if e is None else f"{numbers[e]} in {each} {e}"
+            raise InputError(f"{{{name}}} must hold whole row numbers of X; got {{0}}.", found, parameter=name, row=e)
+    outside = (numbers < 0) | (numbers >= m)  # before the cast, in which large numbers would become negative
     if outside.any():
         e = int(np.argmax(outside))
-        raise ValueError(f"{name}[{e}] is {numbers[e]:.0f}, but X has rows 0 to {m - 1}.")
+        problem = f"{{{name}}}[{{0}}] is {{1:.0f}}, but X has rows 0 to {{2}}."
+        raise InputError(problem, e, numbers[e], m - 1, parameter=name, row=e)
     return numbers.astype(np.intp)
 
 
-def _what(numbers: NDArray[Any]) -> str:
-    """What stands where a row number should: the first that is none, or the type of all."""
-    if numbers.dtype.kind != "f":
-        return f"dtype {numbers.dtype}"
-    with np.errstate(invalid="ignore"):
-        e = int(np.argmax(~(numbers == np.floor(numbers)) | ~np.isfinite(numbers)))
-    return f"{numbers[e]} in preference {e}"
-
-
-def _values(name: str, values: Any, p: int, default: float) -> NDArray[np.float64]:
-    if values is None:
-        return np.full(p, default)
+def _values(name: str, values: Any, p: int, each: str) -> NDArray[np.float64]:
+    """One number for each preference; 1 for all of them if none are given."""
     try:
-        out = np.asarray(values, dtype=np.float64)
+        out = np.asarray(1.0 if values is None else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numeric, one value per preference.") from None
+        raise InputError(f"{{{name}}} must be numeric, one value per {{0}}.", each, parameter=name) from None
     if out.ndim == 0:
         out = np.full(p, float(out))
     if out.shape != (p,):
-        raise ValueError(f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences.")
+        problem = f"{{{name}}} has shape {{0}}; it needs one value for each of the {{1}} {{2}}s."
+        raise InputError(problem, out.shape, p, each, parameter=name)
     if not np.isfinite(out).all():
         e = int(np.argmin(np.isfinite(out)))
-        raise ValueError(f"{name} must be finite; preference {e} has {out[e]}.")
+        raise InputError(f"{{{name}}} must be finite; {{0}} {{1}} has {{2}}.", each, e, out[e], parameter=name, row=e)
     return out

@@ -1,4 +1,4 @@
-"""Scores to positions and to lists, best first: the order of tied items is part of the answer."""
+"""From scores to positions and lists, best first; how tied items are ordered is defined here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_count, check_finite, numbers_of
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
@@ -15,7 +17,7 @@ __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The rows of each query, best first; queries in the order in which they first appear.
+    """The rows of each query, best first, with the queries in order of first appearance.
 
     Attributes
     ----------
@@ -26,7 +28,7 @@ class Ranking:
     scores : ndarray of float64
         Each row's score.
     qid : ndarray or None
-        Each row's query; None where everything was ranked together.
+        Each row's query; None if everything was ranked together.
     """
 
     rows: NDArray[np.intp]
@@ -40,10 +42,12 @@ class Ranking:
     def of(self, query: Any) -> NDArray[np.intp]:
         """The rows of one query, best first."""
         if self.qid is None:
-            raise ValueError("Everything was ranked together, without qid: there is no query to name.")
+            raise InputError(
+                "Everything was ranked together, without {qid}: there is no query to name.", parameter="qid"
+            )
         found = self.rows[np.fromiter((q == query for q in self.qid.tolist()), dtype=bool, count=len(self.qid))]
         if not len(found):
-            raise ValueError(f"There is no query {query!r}.")
+            raise InputError("There is no query {0!r}.", query)
         return found
 
 
@@ -59,8 +63,8 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     k : int, optional
         How many rows of each query to keep; all of a query that has fewer. All by default.
     docno : array-like of shape (m,), optional
-        Document ids. Equal scores stand in row order without them, and with them as trec_eval orders them: the greater
-        id (as text) first.
+        Document ids. With them, equal scores are ordered as trec_eval orders them: the greater id (as text) comes
+        first. Without them, equal scores stay in row order.
 
     Returns
     -------
@@ -69,11 +73,11 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     Raises
     ------
     ValueError
-        For scores that are not finite numbers, and for another number of ids than rows.
+        If scores are not finite numbers, or there are not as many ids as rows.
 
     Notes
     -----
-    O(m log m). The same scores give the same lists on every machine: nothing is left to a sort that is not stable.
+    O(m log m). The same scores give the same lists on every machine: all sorts are stable.
 
     Examples
     --------
@@ -86,9 +90,10 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     """
     values = _checked_scores(scores)
     if values.ndim != 1:
-        raise ValueError(f"scores must have shape (m,), one target at a time; got {values.shape}.")
-    if k is not None and (isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1):
-        raise ValueError(f"k must be a whole number of at least 1, or None for all; got {k!r}.")
+        problem = "{scores} must have shape (m,), one target at a time; got {0}."
+        raise InputError(problem, values.shape, parameter="scores")
+    if k is not None:
+        check_count("k", k, none="all")
     layout = query_layout(qid, len(values))
     rows = _order(values, layout, docno)
     positions = _places(layout)
@@ -132,7 +137,8 @@ def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
     """Rows query by query, the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
-        raise ValueError(f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}.")
+        problem = "{docno} must hold one id per row, shape ({0},); got {1}."
+        raise InputError(problem, layout.n_rows, ids.shape, parameter="docno")
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
 
@@ -151,14 +157,9 @@ def _places(layout: QueryLayout) -> NDArray[np.intp]:
 
 
 def _checked_scores(scores: Any) -> NDArray[np.float64]:
-    try:
-        values = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("scores must be numbers, one per row.") from None
+    values = numbers_of("scores", scores)
     if values.ndim not in (1, 2):
-        raise ValueError(f"scores must have shape (m,) or (m, targets); got {values.shape}.")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        where = np.argwhere(bad)[0]
-        raise ValueError(f"scores must be finite; row {where[0]} has {values[tuple(where)]}.")
+        problem = "{scores} must have shape (m,) or (m, targets); got {0}."
+        raise InputError(problem, values.shape, parameter="scores")
+    check_finite("scores", values, "score")
     return values

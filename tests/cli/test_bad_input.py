@@ -41,7 +41,7 @@ def model(files, rankrls):
         (["--metric", "ngcd@10"], "unknown measure 'ngcd@10'"),
         (["--metrics", "map,foo"], "unknown measure 'foo'"),
         (["--metric", "p"], "needs a depth"),
-        (["--convention", "trek"], "convention must be one of letor"),
+        (["--convention", "trek"], "convention must be one of 'letor'"),
         (["--rule", "worst"], "--rule must be one of best, one_se"),
         (["--cv", "1"], "--cv must be at least 2"),
         (["--cv", "x"], "--cv"),

@@ -475,7 +475,7 @@ def test_labels_too_large_for_a_gain(frames, refused):
     said = refused(
         "fit", frames / "huge.csv", "-m", frames / "m", *COLUMNS, "--metric", "ndcg", match="label 1200 in row 3"
     )
-    assert said.endswith("take --convention sklearn, where a label is its own gain.")
+    assert said.endswith("Take --convention sklearn, where a label is its own gain.")
 
 
 def test_preferences_separated_by_semicolons(frames, rankrls):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rankrls._errors import InputError
 from rankrls.comparison import bootstrap_interval, compare_per_query, holm, paired_randomization, paired_wilcoxon
 
 
@@ -60,17 +61,19 @@ def test_prints_as_a_table():
 
 
 @pytest.mark.parametrize(
-    ("values", "options", "message"),
+    ("values", "options", "parameter", "words"),
     [
-        ({"a": [1, 2]}, {}, "at least two rankings"),
-        ({"a": [1, 2], "b": [1, 2]}, {"test": "t"}, "test must be"),
-        ({"a": [1, 2], "b": [1, 2]}, {"baseline": "c"}, "baseline 'c' is not among 'a', 'b'"),
-        ({"a": [1, 2], "b": [1, 2, 3]}, {}, r"comparing 'a' \(a\) with 'b' \(b\): .* got 2 and 3"),
-        ({"a": [1, np.nan], "b": [1, 2]}, {}, "comparing 'a' .* two judged queries"),
-        ({"a": [1, 2], "b": [1, 3]}, {"n_resamples": 0}, "n_resamples must be a positive"),
-        ({"a": [1, 2], "b": [1, 3]}, {"confidence": 95}, "confidence must lie"),
+        ({"a": [1, 2]}, {}, None, "at least two rankings"),
+        ({"a": [1, 2], "b": [1, 2]}, {"test": "t"}, "test", "'wilcoxon'"),
+        ({"a": [1, 2], "b": [1, 2]}, {"baseline": "c"}, "baseline", "'c' .* 'a', 'b'"),
+        ({"a": [1, 2], "b": [1, 2, 3]}, {}, None, r"^comparing 'a' \(a\) with 'b' \(b\): .* 2 and 3"),
+        ({"a": [1, np.nan], "b": [1, 2]}, {}, None, "^comparing 'a' .* two judged queries"),
+        ({"a": [1, np.inf], "b": [1, 2]}, {}, "a", "holds inf"),
+        ({"a": [1, 2], "b": [1, 3]}, {"n_resamples": 0}, "n_resamples", "got 0"),
+        ({"a": [1, 2], "b": [1, 3]}, {"confidence": 95}, "confidence", "between 0 and 1"),
     ],
 )
-def test_bad_input(values, options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_input(values, options, parameter, words):
+    with pytest.raises(InputError, match=words) as error:
         compare_per_query(values, **options)
+    assert error.value.parameter == parameter

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rankrls._errors import InputError
 from rankrls.comparison import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
 from rankrls.comparison import significance as module
 
@@ -125,19 +126,20 @@ class TestBoth:
         assert there.difference == -back.difference
 
     @pytest.mark.parametrize(
-        ("a", "b", "message"),
+        ("a", "b", "parameter", "row", "words"),
         [
-            ([1.0], [2.0], "at least two judged queries are needed; there are 1"),
-            ([1.0, np.nan], [2.0, 1.0], r"there are 1 \(1 are not judged\)"),
-            ([1.0, 2.0], [2.0], "got 2 and 1"),
-            ([1.0, np.inf], [2.0, 1.0], "a holds inf at position 1"),
-            ([1.0, 2.0], [[2.0, 1.0]], "b must be one-dimensional"),
-            (["x", "y"], [2.0, 1.0], "a must hold numbers"),
+            ([1.0], [2.0], None, None, "there are 1"),
+            ([1.0, np.nan], [2.0, 1.0], None, None, r"there are 1 \(1 are"),
+            ([1.0, 2.0], [2.0], None, None, "got 2 and 1"),
+            ([1.0, np.inf], [2.0, 1.0], "a", 1, "inf"),
+            ([1.0, 2.0], [[2.0, 1.0]], "b", None, "one-dimensional"),
+            (["x", "y"], [2.0, 1.0], "a", None, "numbers"),
         ],
     )
-    def test_bad_input(self, test, a, b, message):
-        with pytest.raises(ValueError, match=message):
+    def test_bad_input(self, test, a, b, parameter, row, words):
+        with pytest.raises(InputError, match=words) as error:
             test(a, b)
+        assert (error.value.parameter, error.value.row) == (parameter, row)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -196,17 +198,13 @@ def test_seeds_repeat():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
-        ({"method": "basic"}, "method must be 'percentile' or 'bca'"),
-        ({"n_resamples": 0}, "n_resamples must be a positive integer"),
-        ({"n_resamples": 10.5}, "n_resamples must be a positive integer"),
-    ],
+    "options", [{"confidence": 1.0}, {"method": "basic"}, {"n_resamples": 0}, {"n_resamples": 10.5}], ids=str
 )
-def test_bad_interval_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_interval_parameters(options):
+    ((parameter, value),) = options.items()
+    with pytest.raises(InputError, match=f"got {value!r}") as error:
         bootstrap_interval([0.1, 0.2], **options)
+    assert error.value.parameter == parameter
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -226,7 +224,8 @@ def test_holm_by_its_definition(p):
 
 @pytest.mark.parametrize("p", [[0.1, 1.2], [np.nan], [-0.1]])
 def test_holm_wants_probabilities(p):
-    with pytest.raises(ValueError, match="does not lie between 0 and 1"):
+    with pytest.raises(InputError, match="between 0 and 1") as error:
         holm(p)
-    with pytest.raises(ValueError, match="one-dimensional"):
+    assert (error.value.parameter, error.value.row) == ("p_values", len(p) - 1)
+    with pytest.raises(InputError, match="one-dimensional"):
         holm([p])

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankrls import CGRankRLS, CoRankingPursuit, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS
+from rankrls._errors import InputError
 from rankrls.export import (
     positive_offset,
     to_elasticsearch,
@@ -127,6 +129,18 @@ def test_a_min_max_scaler_becomes_the_engines_own():
     norm = to_elasticsearch(model, feature_names=NAMES).json()["model"]["model"]["feature_normalizers"][NAMES[1]]
     ends = {"minimum": pytest.approx(X[NAMES[1]].min()), "maximum": pytest.approx(X[NAMES[1]].max())}
     assert norm == {"min_max": ends}
+
+
+def test_the_model_that_a_search_chose():
+    X, y, _ = data()
+    rows = np.arange(len(X))
+    pipeline = make_pipeline(StandardScaler(), RankRLS())
+    search = GridSearchCV(pipeline, {"rankrls__alpha": [1.0, 100.0]}, cv=[(rows, rows)]).fit(X, y)
+    for name, export in EXPORTS.items():
+        difference = engine_scores(name, export(search), X) - search.best_estimator_.predict(X)
+        assert np.ptp(difference) < 1e-4
+    (scores,) = onnxruntime.InferenceSession(to_onnx(search).content).run(None, {"X": X.to_numpy(np.float32)})
+    np.testing.assert_allclose(scores, search.predict(X), atol=1e-4)
 
 
 def test_offset_that_makes_scores_positive():
@@ -272,48 +286,69 @@ def test_onnx_ranks_ohsumed_as_the_model_does(kernel, data_dir):
         )
 
 
-def refused(model, match, export=to_solr, **arguments):
-    arguments.setdefault("feature_names", NAMES)
-    with pytest.raises(ValueError, match=match):
+def refused(model, parameter, words, export=to_solr, **arguments):
+    if export is not to_onnx:
+        arguments.setdefault("feature_names", NAMES)
+    with pytest.raises(InputError, match=words) as error:
         export(model, **arguments)
+    assert error.value.parameter == parameter
+    return error.value
 
 
 def test_refusals_say_what_to_do():
     X, y, qid = data()
     linear = RankRLS().fit(X.to_numpy(), y, qid=qid)
-    refused(linear, "fitted on 5 columns without names", feature_names=None)
-    refused(linear, "4 names; the model has 5", feature_names=NAMES[:4])
-    refused(linear, "Features 0 and 4 are both called 'a'", feature_names=["a", "b", "c", "d", "a"])
-    refused(linear, "name of feature 2 is empty", feature_names=["a", "b", " ", "d", "e"])
-    refused(linear, "scaler must be 'beside' or 'fold'", scaler="none")
-    refused(linear, "offset must be a finite number", offset=np.inf)
-    refused(linear, "offset must be a finite number", offset="large")
-    refused(RankRLS().fit(X, y), "column 0 is 'bm25\\(title\\)' there and 'a' here", feature_names=list("abcde"))
-    refused(RankRLS(kernel="rbf").fit(X, y), "not linear .its kernel is 'rbf'.*to_onnx")
-    refused(StandardScaler().fit(X), "Only a fitted estimator of rankrls")
-    refused(linear, "no Vespa rank feature", export=to_vespa, feature_names=["a b", *"cdef"])
-    refused(linear, "phase must be one of", export=to_vespa, phase="third-phase")
-    refused(linear, "cannot be a rank profile's name", export=to_vespa, name="my profile")
+    assert "data frame" in refused(linear, "feature_names", "without names", feature_names=None).remedy
+    refused(linear, "feature_names", "4 names.* 5 features", feature_names=NAMES[:4])
+    same = refused(linear, "feature_names", "0 and 4 .* 'a'", feature_names=["a", "b", "c", "d", "a"])
+    assert same.column == 4
+    assert refused(linear, "feature_names", "empty", feature_names=["a", "b", " ", "d", "e"]).column == 2
+    refused(linear, "scaler", "'beside', 'fold'", scaler="none")
+    refused(linear, "offset", "finite", offset=np.inf)
+    refused(linear, "offset", "got 'large'", offset="large")
+    renamed = refused(RankRLS().fit(X, y), "feature_names", "'bm25.title.' .* 'a'", feature_names=list("abcde"))
+    assert renamed.column == 0
+    with pytest.raises(ValueError, match="got StandardScaler"):
+        to_solr(StandardScaler().fit(X), feature_names=NAMES)
+    refused(linear, "feature_names", "Vespa", export=to_vespa, feature_names=["a b", *"cdef"])
+    refused(linear, "phase", "'third-phase'", export=to_vespa, phase="third-phase")
+    refused(linear, "name", "profile", export=to_vespa, name="my profile")
+    with pytest.raises(ValueError, match="not linear .*to_onnx"):
+        to_solr(RankRLS(kernel="rbf").fit(X, y), feature_names=NAMES)
     for engine in (to_solr, to_elasticsearch, to_opensearch):
         taken = [*NAMES[:4], "rankrls_offset"]
-        refused(linear, "name of the offset", export=engine, feature_names=taken, offset=1.0)
-        refused(linear, "constant of 1e\\+60, which does not fit into float32", export=engine, offset=1e60)
+        refused(linear, "feature_names", "name of the offset", export=engine, feature_names=taken, offset=1.0)
+        refused(linear, "offset", "1e\\+60.* float32", export=engine, offset=1e60)
     X = X.to_numpy()
     by_query = QueryStandardScaler().fit(X, qid=qid)
-    refused(make_pipeline(by_query, linear), "cannot know its query's other documents.*StandardScaler, MinMaxScaler")
-    refused(make_pipeline(MinMaxScaler(clip=True).fit(X), linear), "clip=False")
-    refused(make_pipeline(PCA().fit(X), linear), "step PCA cannot be exported; StandardScaler")
+    error = refused(make_pipeline(by_query, linear), "model", "by query")
+    assert "StandardScaler, MinMaxScaler" in error.remedy
+    assert "clip=False" in refused(make_pipeline(MinMaxScaler(clip=True).fit(X), linear), "model", "not linear").remedy
+    assert "StandardScaler" in refused(make_pipeline(PCA().fit(X), linear), "model", "step PCA").remedy
     huge = RankRLS().fit(X, y)
     huge.coef_ = huge.coef_ * [1, 1, 1e60, 1, 1]
-    refused(huge, "does not fit into float32")
-    with pytest.raises(ValueError, match="known by its matrix only"):
-        to_onnx(RankRLS(kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]))
-    with pytest.raises(ValueError, match="known by its matrix only"):
-        to_onnx(CoRankingPursuit(2, kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]))
-    with pytest.raises(ValueError, match="a Python function"):
-        to_onnx(RankRLS(kernel=lambda a, b: float(a @ b)).fit(X, y))
-    with pytest.raises(ValueError, match="a Python function"):
-        to_onnx(CoRankingPursuit(2, views=["rbf", lambda a, b: float(a @ b)]).fit(X, y))
+    error = refused(huge, None, "float32")
+    assert error.column == NAMES[2]
+    nothing = RankRLS().fit(X, y)
+    nothing.coef_ = 0.0 * nothing.coef_
+    refused(nothing, "model", "weights are 0")
+    function = lambda a, b: float(a @ b)
+    for model, words in (
+        (RankRLS(kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]), "by its matrix only"),
+        (CoRankingPursuit(2, kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3]), "by its matrix only"),
+        (RankRLS(kernel=function).fit(X, y), "Python function"),
+        (CoRankingPursuit(2, views=["rbf", function]).fit(X, y), "Python function"),
+    ):
+        refused(model, "model", words, export=to_onnx)
+
+
+def test_every_engine_is_in_the_table():
+    from rankrls import export
+
+    assert {f"to_{name}" for name in export.ENGINES} == {name for name in export.__all__ if name.startswith("to_")}
+    assert set(export.__all__) <= set(dir(export))
+    with pytest.raises(AttributeError, match="to_nothing"):
+        export.to_nothing
 
 
 def test_onnx_missing_is_said(monkeypatch):

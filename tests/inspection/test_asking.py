@@ -12,6 +12,7 @@ from scipy.stats import norm
 from tests.models.oracles import ranking_data
 
 from rankrls import RankRLS, SparseRankRLS
+from rankrls._errors import InputError
 from rankrls.inspection import pair_posterior, pairs_to_ask, posterior
 from rankrls.solvers.questions import value_of
 
@@ -141,22 +142,33 @@ def test_inputs_and_corners():
 
 def test_what_is_refused():
     known = posterior(RankRLS(), X, Y, qid=QID)
-    for call, match in (
-        (lambda: pairs_to_ask(known, X), "fitted with qid, but pairs_to_ask was called without"),
-        (lambda: pairs_to_ask(known, X, qid=QID, criterion="best"), "criterion must be one of 'vote'"),
-        (lambda: pairs_to_ask(known, X, qid=QID, k=0), "k must be a whole number of at least 1"),
-        (lambda: pairs_to_ask(RankRLS(), X, qid=QID), "must come from posterior.. or pair_posterior"),
-        (lambda: pairs_to_ask(known, X[:, :2], qid=QID), "X has 2 features"),
-        (lambda: pairs_to_ask(known, X, pairs=([0], [999])), r"pairs\[1\]\[0\] is 999"),
-        (lambda: pairs_to_ask(known, X, pairs=([0], [0])), "Pair 0 compares row 0 with itself"),
-        (lambda: pairs_to_ask(known, X, pairs=[0]), "pairs must be two arrays"),
+    for call, words in (
+        (lambda: pairs_to_ask(known, X), "fitted with qid, but pairs_to_ask"),
+        (lambda: pairs_to_ask(known, X, qid=QID, criterion="best"), "criterion .*'vote'"),
+        (lambda: pairs_to_ask(known, X, qid=QID, k=0), "k must be .*got 0"),
+        (lambda: pairs_to_ask(known, X[:, :2], qid=QID), "2 features"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    exact = posterior(RankRLS(), X, Y, qid=QID, noise=1e-300)
+    object.__setattr__(exact, "noise_variance", 0.0)
+    for call, parameter, row, words in (
+        (lambda: pairs_to_ask(RankRLS(), X, qid=QID), "posterior", None, "got RankRLS"),
+        (lambda: pairs_to_ask(exact, X, qid=QID), "noise", None, "exactly"),
+        (lambda: pairs_to_ask(known, X, pairs=([0], [999])), "pairs[1]", 0, r"^pairs\[1\]\[0\] is 999"),
+        (lambda: pairs_to_ask(known, X, pairs=([0], [0])), "pairs[1]", 0, "^Pair 0 compares row 0"),
+        (lambda: pairs_to_ask(known, X, pairs=([0.5], [0])), "pairs[0]", 0, "0.5 in pair 0"),
+        (lambda: pairs_to_ask(known, X, pairs=[0]), "pairs", None, "two arrays"),
         (
             lambda: pairs_to_ask(known, X, qid=QID, exclude=([0], [1, 2])),
-            r"exclude\[0\] has 1 entries but exclude\[1\]",
+            "exclude[1]",
+            None,
+            r"exclude\[0\] has 1 .* exclude\[1\] has 2: each pair",
         ),
     ):
-        with pytest.raises(ValueError, match=match):
+        with pytest.raises(InputError, match=words) as error:
             call()
+        assert (error.value.parameter, error.value.row) == (parameter, row)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from rankrls import RankRLS
+from rankrls._errors import InputError
 from rankrls.inspection import rank_items, rank_positions, rank_scores
 from rankrls.preprocessing import QueryStandardScaler
 
@@ -82,26 +83,29 @@ def test_a_model_and_a_pipeline_that_scales_by_query():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "match"),
+    ("scores", "row", "words"),
     [
-        (([1.0, np.nan],), "row 1 has nan"),
-        ((["a"],), "scores must be numbers"),
-        ((np.zeros((2, 2)),), "one target at a time"),
-        ((np.zeros((2, 2, 2)),), r"shape \(m,\) or \(m, targets\)"),
+        ([1.0, np.nan], 1, "nan"),
+        (["a"], None, "numbers"),
+        (np.zeros((2, 2)), None, "one target"),
+        (np.zeros((2, 2, 2)), None, "targets"),
     ],
 )
-def test_bad_scores(arguments, match):
-    with pytest.raises(ValueError, match=match):
-        rank_scores(*arguments)
+def test_bad_scores(scores, row, words):
+    with pytest.raises(InputError, match=words) as error:
+        rank_scores(scores)
+    assert (error.value.parameter, error.value.row) == ("scores", row)
 
 
 def test_bad_numbers_and_names():
     for k in (0, 1.5, True):
-        with pytest.raises(ValueError, match="k must be a whole number"):
+        with pytest.raises(InputError, match=f"got {k}") as error:
             rank_scores([1.0], k=k)
-    with pytest.raises(ValueError, match="docno must hold one id per row"):
+        assert error.value.parameter == "k"
+    with pytest.raises(InputError, match="one id per row") as error:
         rank_scores([1.0], docno=["a", "b"])
-    with pytest.raises(ValueError, match="no query 'z'"):
+    assert error.value.parameter == "docno"
+    with pytest.raises(InputError, match="no query 'z'"):
         rank_scores([1.0], qid=["a"]).of("z")
-    with pytest.raises(ValueError, match="without qid"):
+    with pytest.raises(InputError, match="without qid"):
         rank_scores([1.0]).of("z")

@@ -1,5 +1,7 @@
 """Measures as values: names, choices, errors, and evaluate."""
 
+import inspect
+
 import numpy as np
 import pandas
 import polars
@@ -7,6 +9,7 @@ import pyarrow
 import pytest
 from scipy.stats import spearmanr
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import (
     Measure,
@@ -60,74 +63,99 @@ def test_unknown_names_list_the_known_ones(name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parameter", "words"),
     [
-        ({"name": "dcg"}, "unknown measure 'dcg'"),
-        ({"name": "precision"}, "precision needs a depth"),
-        ({"name": "ndcg", "k": 0}, "k must be a positive integer"),
-        ({"name": "ndcg", "k": 2.5}, "k must be a positive integer"),
-        ({"name": "ndcg", "k": True}, "k must be a positive integer"),
-        ({"name": "tau", "k": 3}, "has no depth"),
-        ({"name": "ndcg", "convention": "bing"}, "convention must be one of letor, trec"),
-        ({"name": "tau", "convention": "bing"}, "convention must be one of letor, trec"),
-        ({"name": "ndcg", "gain": "cubic"}, "gain of ndcg must be exp2"),
-        ({"name": "ndcg", "discount": 3}, "discount of ndcg must be log2"),
-        ({"name": "ndcg", "ties": "threshold"}, "ties of ndcg must be row"),
-        ({"name": "map", "ties": "random"}, "ties of average_precision must be row"),
-        ({"name": "map", "denominator": "all"}, "denominator of average_precision"),
-        ({"name": "ndcg", "relevant": 2}, "ndcg does not depend on 'relevant'"),
-        ({"name": "mrr", "gain": "exp2"}, "reciprocal_rank does not depend on 'gain'"),
-        ({"name": "map", "relevant": float("nan")}, "relevant must be a finite label"),
-        ({"name": "map", "empty": "drop"}, "empty must be a number in"),
-        ({"name": "map", "empty": 2}, "empty must be a number in"),
-        ({"name": "map", "single_scores": "yes"}, "single_scores must be True or False"),
-        ({"name": "tau", "empty": -2}, "empty of kendall_tau"),
-        ({"name": "tau", "average": "pair"}, "kendall_tau does not depend on 'average'"),
-        ({"name": "disagreement", "ties": "row"}, "disagreement does not depend on 'ties'"),
-        ({"name": "disagreement", "tied_labels": "count"}, "tied_labels must be"),
-        ({"name": "disagreement", "average": "item"}, "average must be"),
+        ({"name": "dcg"}, "measure", "'dcg'"),
+        ({"name": "precision"}, "k", "needs a depth"),
+        ({"name": "ndcg", "k": 0}, "k", "got 0"),
+        ({"name": "ndcg", "k": 2.5}, "k", "got 2.5"),
+        ({"name": "ndcg", "k": True}, "k", "got True"),
+        ({"name": "tau", "k": 3}, "k", "no depth"),
+        ({"name": "ndcg", "convention": "bing"}, "convention", "'letor', 'trec'"),
+        ({"name": "tau", "convention": "bing"}, "convention", "got 'bing'"),
+        ({"name": "ndcg", "gain": "cubic"}, "gain", "exp2 .* callable; got 'cubic'"),
+        ({"name": "ndcg", "discount": 3}, "discount", "log2 .* callable; got 3"),
+        ({"name": "ndcg", "ties": "threshold"}, "ties", "average; got 'threshold'"),
+        ({"name": "map", "ties": "random"}, "ties", "threshold; got 'random'"),
+        ({"name": "map", "denominator": "all"}, "denominator", "average_precision"),
+        ({"name": "ndcg", "relevant": 2}, "relevant", "does not depend"),
+        ({"name": "mrr", "gain": "exp2"}, "gain", "does not depend"),
+        ({"name": "map", "relevant": float("nan")}, "relevant", "finite label"),
+        ({"name": "map", "empty": "drop"}, "empty", "got 'drop'"),
+        ({"name": "map", "empty": 2}, "empty", "got 2"),
+        ({"name": "map", "empty": -0.5}, "empty", "got -0.5"),
+        ({"name": "map", "single_scores": "yes"}, "single_scores", "True or False"),
+        ({"name": "tau", "empty": -2}, "empty", "kendall_tau"),
+        ({"name": "tau", "average": "pair"}, "average", "does not depend"),
+        ({"name": "disagreement", "ties": "row"}, "ties", "does not depend"),
+        ({"name": "disagreement", "tied_labels": "count"}, "tied_labels", "ignore | half"),
+        ({"name": "disagreement", "average": "item"}, "average", "query | pair"),
     ],
 )
-def test_bad_parameters(arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(arguments, parameter, words):
+    with pytest.raises(InputError, match=words) as error:
         Measure(**arguments)
+    assert error.value.parameter == parameter
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter", "row", "words"),
     [
-        (lambda: ndcg([], []), "y_true is empty"),
-        (lambda: ndcg([[1, 0]], [1, 2]), "y_true must be one-dimensional"),
-        (lambda: ndcg([1, np.nan], [1, 2]), "y_true holds nan in row 1"),
-        (lambda: ndcg(["a", "b"], [1, 2]), "y_true must hold numbers"),
-        (lambda: ndcg([1, 0, 1], [1, 2]), "y_score has 2 rows but y_true has 3"),
-        (lambda: ndcg([1, 0], [1, -np.inf]), "y_score holds -inf in row 1"),
-        (lambda: ndcg([1, 0], [[1, 2], [3, np.nan]]), "y_score holds nan in row 1, column 1"),
-        (lambda: ndcg([1, 0], np.zeros((2, 0))), "no columns"),
-        (lambda: ndcg([1, 0], np.zeros((2, 1, 1))), "y_score must have shape"),
-        (lambda: ndcg([1, 0], [1, 2], qid=[1]), "qid has 1 entries but there are 2 rows"),
-        (lambda: ndcg([1, -1], [1, 2]), "negative label -1 in row 1"),
-        (lambda: ndcg([1, 5000], [1, 2]), "label 5000 in row 1 has the gain inf"),
-        (lambda: ndcg([1, 3], [1, 2], gain=[0, 1]), "label 3 in row 1 has no entry among the 2 gains"),
-        (lambda: ndcg([1, 3], [1, 2], gain=lambda y: -y), "label 1 in row 0 has the gain -1"),
-        (lambda: ndcg([1, 3], [1, 2], gain=lambda y: y[:1]), r"gain\(labels\) must return shape"),
-        (lambda: ndcg([1, 3], [1, 2], discount=lambda i: -i), "one finite number, not negative"),
-        (lambda: ndcg([1, 0], [1, 2], docno=["a", "b"]), "docno is used where ties='docno'"),
-        (lambda: ndcg([1, 0], [1, 2], docno=["a"], convention="trec"), "docno must hold one id per row"),
-        (lambda: average_precision([1, 0], [1, 2], k=1, convention="sklearn"), "has no depth k"),
-        (lambda: precision([1, 0], [1, 2], k=None), "precision needs a depth"),
-        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[1]), "one weight per row"),
-        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[1, -1]), "negative in row 1"),
-        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[np.inf, 1]), "holds inf in row 0"),
-        (lambda: evaluate([1, 0], [1, 2], measures=["map", "pink"]), "unknown measure 'pink'"),
-        (lambda: evaluate([1, 0], [1, 2], measures=[7]), "a measure is a name such as"),
-        (lambda: evaluate([1, 0], [1, 2], measures=lambda y, f: "good"), "must return one number per query"),
-        (lambda: Measure("tau").per_query(np.ones(2), np.ones(2), query_layout(None, 2), None, ["a", "b"]), "docno"),
+        (lambda: ndcg([], []), "y_true", None, "empty"),
+        (lambda: ndcg([[1, 0]], [1, 2]), "y_true", None, "one-dimensional"),
+        (lambda: ndcg([1, np.nan], [1, 2]), "y_true", 1, "nan"),
+        (lambda: ndcg(["a", "b"], [1, 2]), "y_true", None, "numbers"),
+        (lambda: ndcg([1, 0, 1], [1, 2]), "y_score", None, "2 rows .* 3"),
+        (lambda: ndcg([1, 0], [1, -np.inf]), "y_score", 1, "-inf"),
+        (lambda: ndcg([1, 0], [[1, 2], [3, np.nan]]), "y_score", 1, "column 1"),
+        (lambda: ndcg([1, 0], np.zeros((2, 0))), "y_score", None, "no columns"),
+        (lambda: ndcg([1, 0], np.zeros((2, 1, 1))), "y_score", None, "shape"),
+        (lambda: ndcg([1, -1], [1, 2]), "gain", 1, "negative label"),
+        (lambda: ndcg([1, 5000], [1, 2]), "gain", 1, "gain inf"),
+        (lambda: ndcg([1, 3], [1, 2], gain=[0, 1]), "gain", 1, "no entry"),
+        (lambda: ndcg([1, 3], [1, 2], gain=lambda y: -y), "gain", 0, "gain -1"),
+        (lambda: ndcg([1, 3], [1, 2], gain=lambda y: y[:1]), "gain", None, "shape"),
+        (lambda: ndcg([1, 3], [1, 2], discount=lambda i: -i), "discount", None, "not negative"),
+        (lambda: ndcg([1, 0], [1, 2], docno=["a", "b"]), "docno", None, "ties='docno'"),
+        (lambda: ndcg([1, 0], [1, 2], docno=["a"], convention="trec"), "docno", None, "one id per row"),
+        (lambda: average_precision([1, 0], [1, 2], k=1, convention="sklearn"), "k", None, "no depth"),
+        (lambda: precision([1, 0], [1, 2], k=None), "k", None, "needs a depth"),
+        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[1]), "sample_weight", None, "per row"),
+        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[1, -1]), "sample_weight", 1, "negative"),
+        (lambda: disagreement_error([1, 0], [1, 2], sample_weight=[np.inf, 1]), "sample_weight", 0, "inf"),
+        (lambda: evaluate([1, 0], [1, 2], measures=["map", "pink"]), "measure", None, "'pink'"),
+        (lambda: evaluate([1, 0], [1, 2], measures=[7]), "measure", None, "a measure is"),
+        (lambda: evaluate([1, 0], [1, 2], measures=lambda y, f: "good"), "measure", None, "one number"),
+        (lambda: evaluate([1, 1], [1, 2], measures="tau"), None, None, "judges nothing"),
+        (
+            lambda: Measure("tau").per_query(np.ones(2), np.ones(2), query_layout(None, 2), None, "ab"),
+            "docno",
+            None,
+            "pairs",
+        ),
     ],
 )
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_input(call, parameter, row, words):
+    with pytest.raises(InputError, match=words) as error:
         call()
+    assert (error.value.parameter, error.value.row) == (parameter, row)
+
+
+def test_every_row_needs_a_query():
+    with pytest.raises(ValueError, match="1 entries .* 2 rows"):
+        ndcg([1, 0], [1, 2], qid=[1])
+
+
+def test_functions_take_their_arguments_as_python_does():
+    with pytest.raises(TypeError, match="y_score"):
+        ndcg([1, 0])
+    with pytest.raises(TypeError, match="relevant"):
+        ndcg([1, 0], [1, 2], relevant=1)
+    with pytest.raises(TypeError, match="positional"):
+        ndcg([1, 0], [1, 2], [1, 1])
+    assert list(inspect.signature(kendall_tau).parameters) == [
+        *("y_true", "y_score", "qid", "sample_weight", "empty", "per_query")
+    ]
 
 
 def test_evaluate_names_what_was_asked_for_in_order():

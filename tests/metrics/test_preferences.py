@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rankrls._errors import InputError
 from rankrls.metrics import disagreement_error, preference_accuracy
 
 
@@ -57,28 +58,32 @@ def test_all_pairs_of_scored_data_are_one_minus_the_disagreement_error():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "match"),
+    ("arguments", "parameter", "row", "words"),
     [
-        ({"winners": [0, 5]}, r"winners\[1\] is 5, but X has rows 0 to 2"),
-        ({"winners": [0, -1]}, r"winners\[1\] is -1, but X has rows"),
-        ({"winners": [0, 2.0**70]}, r"winners\[1\] is 1180591620717411303424, but"),
-        ({"winners": np.array([0, 2**63], dtype=np.uint64)}, r"winners\[1\] is 9223372036854775808, but"),
-        ({"winners": [0, 0.5]}, r"whole row numbers of X; got 0.5 in preference 1"),
-        ({"winners": [0, np.inf]}, r"whole row numbers of X; got inf in preference 1"),
-        ({"winners": ["a", "b"]}, "whole row numbers of X; got dtype"),
-        ({"winners": [0]}, "winners has 1 entries but losers has 2"),
-        ({"losers": [0, 1]}, "Preference 0 compares row 0 with itself"),
-        ({"strength": [1, np.nan]}, "strength must be finite; preference 1 has nan"),
-        ({"weight": [1, -1]}, "weight must not be negative; preference 1 has -1"),
-        ({"weight": 0}, "No preference can be judged"),
-        ({"strength": [0, 0]}, "No preference can be judged"),
-        ({"winners": [], "losers": []}, "No preference can be judged"),
-        ({"y_score": [1, np.nan, 2]}, "row 1"),
-        ({"y_score": 1.0}, "y_score must have shape"),
+        ({"winners": [0, 5]}, "winners", 1, r"winners\[1\] is 5"),
+        ({"winners": [0, -1]}, "winners", 1, r"winners\[1\] is -1"),
+        ({"winners": [0, 2.0**70]}, "winners", 1, "1180591620717411303424"),
+        ({"winners": np.array([0, 2**63], dtype=np.uint64)}, "winners", 1, "9223372036854775808"),
+        ({"winners": [0, 0.5]}, "winners", 1, "0.5 in preference 1"),
+        ({"winners": [0, np.inf]}, "winners", 1, "inf in preference 1"),
+        ({"winners": ["a", "b"]}, "winners", None, "dtype"),
+        ({"winners": [[0, 1]]}, "winners", None, "one-dimensional"),
+        ({"winners": [0]}, "losers", None, "1 entries .* 2"),
+        ({"losers": [0, 1]}, "losers", 0, "Preference 0 compares row 0"),
+        ({"strength": [1, np.nan]}, "strength", 1, "preference 1 has nan"),
+        ({"strength": "much"}, "strength", None, "numeric"),
+        ({"weight": [1, -1]}, "weight", 1, "preference 1 has -1"),
+        ({"weight": [1, 1, 1]}, "weight", None, "2 preferences"),
+        ({"weight": 0}, None, None, "No preference"),
+        ({"strength": [0, 0]}, None, None, "No preference"),
+        ({"winners": [], "losers": []}, None, None, "No preference"),
+        ({"y_score": [1, np.nan, 2]}, "y_score", 1, "nan"),
+        ({"y_score": 1.0}, "y_score", None, "shape"),
     ],
     ids=str,
 )
-def test_bad_input(arguments, match):
+def test_bad_input(arguments, parameter, row, words):
     good = {"y_score": [1.0, 2.0, 3.0], "winners": [0, 1], "losers": [1, 2]}
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises(InputError, match=words) as error:
         preference_accuracy(**(good | arguments))
+    assert (error.value.parameter, error.value.row) == (parameter, row)

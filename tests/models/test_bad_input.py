@@ -136,7 +136,7 @@ GRIDS = [
     ({"scoring": "auc"}, "unknown measure 'auc'; known are"),
     ({"scoring": 3}, "a measure is a name"),
     ({"scoring": "precision"}, "precision needs a depth"),
-    ({"scoring": "ndcg@0"}, "k must be a positive integer"),
+    ({"scoring": "ndcg@0"}, "k must be a whole number"),
     ({"scoring": lambda y, f: None}, "must return one number per query; it returned None"),
     ({"ties": ()}, "A tuple of values to choose from must not be empty"),
     ({"ties": ("include", "no")}, "ties must be one of 'include', 'exclude'; got 'no'"),

@@ -6,6 +6,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV
+from rankrls._errors import InputError
 from rankrls.metrics import disagreement_error, ndcg
 from rankrls.model_selection import leave_query_out
 from rankrls.plots import AlphaSelectionDisplay
@@ -127,23 +128,40 @@ def test_one_mark_where_the_rules_agree():
     assert display.one_se_ is None
 
 
-def test_errors(data):
+@pytest.mark.parametrize(
+    ("arguments", "parameter", "words"),
+    [
+        ({"values": [1.0, 2.0, 3.0]}, "values", "2 alphas .* 3"),
+        ({"values": [[1.0, 2.0]]}, "values", "shape"),
+        ({"errors": [1.0]}, "errors", "2 alphas .* 1"),
+        ({"alphas": [0.0, 2.0]}, "alphas", "positive"),
+        ({"parameter": "gamma"}, "parameter", "'gamma'"),
+        ({"chosen": 3.0}, "chosen", "got 3.0"),
+    ],
+)
+def test_bad_values(arguments, parameter, words):
+    with pytest.raises(InputError, match=words) as error:
+        AlphaSelectionDisplay(**({"alphas": [1.0, 2.0], "values": [1.0, 2.0]} | arguments))
+    assert error.value.parameter == parameter
+
+
+def test_estimators_without_such_a_curve_say_what_to_use(data):
     X, y, qid = data
-    with pytest.raises(ValueError, match=r"There are 2 alphas but values has shape \(3,\); each alpha needs one"):
-        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="positive numbers, for a logarithmic axis"):
-        AlphaSelectionDisplay([0.0, 2.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="parameter must be 'alpha' or 'C'; got 'gamma'"):
-        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0], parameter="gamma")
-    with pytest.raises(ValueError, match=r"chosen must be one of the alphas; got 3\.0"):
-        AlphaSelectionDisplay([1.0, 2.0], [1.0, 2.0], chosen=3.0)
-    with pytest.raises(ValueError, match="CGRankRLS keeps no measure of every .*Use ValidationSurfaceDisplay"):
-        AlphaSelectionDisplay.from_estimator(CGRankRLS().fit(X, y, qid=qid))
-    with pytest.raises(ValueError, match="Use PursuitPathDisplay"):
-        AlphaSelectionDisplay.from_estimator(RankingPursuitCV(2, cv=2).fit(X, y, qid=qid))
-    with pytest.raises(ValueError, match="Fit RankRLSCV"):
-        AlphaSelectionDisplay.from_estimator(RankRLS().fit(X, y, qid=qid))
-    with pytest.raises(ValueError, match="a row for each item and a column for each alpha"):
+    for estimator, use in (
+        (CGRankRLS(), "ValidationSurfaceDisplay"),
+        (RankingPursuitCV(2, cv=2), "PursuitPathDisplay"),
+        (RankRLS(), "Fit RankRLSCV"),
+    ):
+        with pytest.raises(InputError, match=type(estimator).__name__) as error:
+            AlphaSelectionDisplay.from_estimator(estimator.fit(X, y, qid=qid))
+        assert use in error.value.remedy
+
+
+def test_bad_scores(data):
+    _, y, _ = data
+    with pytest.raises(InputError, match="column for each alpha") as error:
         AlphaSelectionDisplay.from_scores(y, np.zeros(120), [1.0])
-    with pytest.raises(ValueError, match=r"y has shape \(120,\), but there are scores of 100 items"):
+    assert error.value.parameter == "scores"
+    with pytest.raises(InputError, match="100 items .* 120") as error:
         AlphaSelectionDisplay.from_scores(y, np.zeros((100, 1)), [1.0])
+    assert error.value.parameter == "y"

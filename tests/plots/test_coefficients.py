@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, RankSVM
+from rankrls._errors import InputError
 from rankrls.plots import CoefficientsDisplay
 from rankrls.preprocessing import QueryStandardScaler
 
@@ -107,26 +108,26 @@ def test_several_targets(data):
     model = RankRLS().fit(X, np.column_stack([y, -2 * y]), qid=qid)
     display = CoefficientsDisplay.from_estimator(model, target=1)
     np.testing.assert_allclose(np.sort(widths(display)), np.sort(model.coef_[1]))
-    with pytest.raises(ValueError, match="The model has 2 targets; say which: target=0 to 1"):
+    with pytest.raises(ValueError, match="2 targets"):
         CoefficientsDisplay.from_estimator(model)
-    with pytest.raises(ValueError, match="target must be from 0 to 1; got 2"):
+    with pytest.raises(ValueError, match="got 2"):
         CoefficientsDisplay.from_estimator(model, target=2)
-    with pytest.raises(ValueError, match="target must be from 0 to 0; got 1"):
+    with pytest.raises(ValueError, match="got 1"):
         CoefficientsDisplay.from_estimator(RankRLS().fit(X, y), target=1)
 
 
 def test_errors(data):
     X, y, qid = data
-    with pytest.raises(ValueError, match="RankRLS is not linear .its kernel is 'rbf'.*no weights of features to draw"):
+    with pytest.raises(ValueError, match="RankRLS is not linear .*weights of features"):
         CoefficientsDisplay.from_estimator(RankRLS(kernel="rbf").fit(X, y, qid=qid))
     model = RankRLS().fit(X, y, qid=qid)
-    with pytest.raises(ValueError, match="There are 2 names but 5 features"):
-        CoefficientsDisplay.from_estimator(model, names=["a", "b"])
-    with pytest.raises(ValueError, match="X has 3 features, but the model weighs 5"):
-        CoefficientsDisplay.from_estimator(model, X[["a", "b", "c"]])
-    with pytest.raises(ValueError, match=r"one-dimensional, one a feature; got shape \(1, 2\)"):
-        CoefficientsDisplay([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="The weight of feature 1 is not finite"):
-        CoefficientsDisplay([1.0, np.nan])
-    with pytest.raises(ValueError, match="top must be a positive integer or None; got 0"):
-        CoefficientsDisplay([1.0], top=0)
+    for call, parameter, words in (
+        (lambda: CoefficientsDisplay.from_estimator(model, names=["a", "b"]), "names", "5 features .* 2"),
+        (lambda: CoefficientsDisplay.from_estimator(model, X[["a", "b", "c"]]), "X", "3 features"),
+        (lambda: CoefficientsDisplay([[1.0, 2.0]]), "weights", "one-dimensional"),
+        (lambda: CoefficientsDisplay([1.0, np.nan]), "weights", "nan in row 1"),
+        (lambda: CoefficientsDisplay([1.0], top=0), "top", "got 0"),
+    ):
+        with pytest.raises(InputError, match=words) as error:
+            call()
+        assert error.value.parameter == parameter

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from rankrls import CoRankingPursuit, RankingPursuit, RankingPursuitCV
+from rankrls._errors import InputError
 from rankrls.metrics import disagreement_error, ndcg
 from rankrls.plots import PursuitPathDisplay
 
@@ -81,5 +82,7 @@ def test_many_stages_have_no_names():
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="There are 3 values but 2 names; each stage needs one"):
-        PursuitPathDisplay([1, 2, 3], names=["a", "b"])
+    for name, given in (("names", ["a", "b"]), ("errors", [0.1])):
+        with pytest.raises(InputError, match=f"3 stages .* {len(given)}") as error:
+            PursuitPathDisplay([1, 2, 3], **{name: given})
+        assert error.value.parameter == name

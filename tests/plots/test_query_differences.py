@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from rankrls._errors import InputError
 from rankrls.comparison import compare_rankings
 from rankrls.metrics import ndcg
 from rankrls.plots import PerQueryDifferencesDisplay
@@ -98,15 +99,15 @@ def test_many_queries_have_no_names():
 
 
 def test_errors(report):
-    with pytest.raises(ValueError, match="No measure 'map' in this report; it has disagreement, p@1"):
-        PerQueryDifferencesDisplay.from_report(report, "new", "old", measure="map")
-    with pytest.raises(ValueError, match="No ranking 'newer' in this report; it has new, old, other"):
-        PerQueryDifferencesDisplay.from_report(report, "newer", "old")
-    with pytest.raises(ValueError, match="There are 2 queries but 1 ids in qid"):
-        PerQueryDifferencesDisplay([1, 2], [1, 2], qid=["a"])
-    with pytest.raises(ValueError, match="No query is judged under both rankings"):
-        PerQueryDifferencesDisplay([1, np.nan], [np.nan, 2])
-    with pytest.raises(ValueError, match="one value for each of the same queries; got 2 and 3"):
-        PerQueryDifferencesDisplay([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match=r"Ranking 'second' has scores of shape \(1,\); y has shape \(2,\)"):
-        PerQueryDifferencesDisplay.from_predictions([0, 1], [0, 1], [1], qid=[1, 1])
+    display = PerQueryDifferencesDisplay
+    for call, parameter, words in (
+        (lambda: display.from_report(report, "new", "old", measure="map"), None, "'map' .* disagreement, p@1"),
+        (lambda: display.from_report(report, "newer", "old"), None, "'newer' .* new, old, other"),
+        (lambda: display([1, 2], [1, 2], qid=["a"]), "qid", "2 queries .* 1"),
+        (lambda: display([1, np.nan], [np.nan, 2]), None, "No query"),
+        (lambda: display([1, 2], [1, 2, 3]), None, "got 2 and 3"),
+        (lambda: display.from_predictions([0, 1], [0, 1], [1], qid=[1, 1]), "y", "'second' .*shape"),
+    ):
+        with pytest.raises(InputError, match=words) as error:
+            call()
+        assert error.value.parameter == parameter

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from rankrls import CGRankRLS, RankRLS, RankRLSCV
+from rankrls._errors import InputError
 from rankrls.plots import RegularizationPathDisplay
 
 GRID = [1e-3, 10.0, 0.1]
@@ -99,9 +100,9 @@ def test_targets(data):
         )
         wanted = RankRLS(2.0, ties=ties).fit(X, y % 3, qid=qid).coef_
         np.testing.assert_allclose(drawn(display)[0], wanted)
-    with pytest.raises(ValueError, match="The model has 2 targets; say which: target=0 to 1"):
+    with pytest.raises(ValueError, match="2 targets"):
         RegularizationPathDisplay.from_estimator(RankRLS(), X, Y, qid=qid)
-    with pytest.raises(ValueError, match="target must be from 0 to 1; got 5"):
+    with pytest.raises(ValueError, match="got 5"):
         RegularizationPathDisplay.from_estimator(RankRLS(), X, Y, qid=qid, target=5)
 
 
@@ -123,25 +124,31 @@ def test_preferences(data):
     np.testing.assert_allclose(drawn(display)[0], model.coef_)
 
 
+def test_estimators_without_such_a_path(data):
+    X, y, qid = data
+    for estimator, words in (
+        (RankRLS(kernel="rbf"), "got RankRLS with kernel='rbf'"),
+        (RankRLSCV(kernel="rbf").fit(X, y, qid=qid), "got RankRLS with kernel='rbf'"),
+        (RankRLSCV(), "got RankRLSCV"),
+        (CGRankRLS(), "got CGRankRLS"),
+        (make_pipeline(RankRLS()), "got Pipeline"),
+    ):
+        with pytest.raises(InputError, match=words) as error:
+            RegularizationPathDisplay.from_estimator(estimator, X, y)
+        assert error.value.parameter == "estimator"
+        assert ("Transform X first" in error.value.remedy) is hasattr(estimator, "steps")
+
+
 def test_errors(data):
     X, y, qid = data
-    with pytest.raises(ValueError, match="needs RankRLS with kernel='linear'.*got RankRLS with kernel='rbf'"):
-        RegularizationPathDisplay.from_estimator(RankRLS(kernel="rbf"), X, y)
-    with pytest.raises(ValueError, match="got RankRLS with kernel='rbf'"):
-        RegularizationPathDisplay.from_estimator(RankRLSCV(kernel="rbf").fit(X, y, qid=qid), X, y)
-    with pytest.raises(ValueError, match="got RankRLSCV"):
-        RegularizationPathDisplay.from_estimator(RankRLSCV(), X, y)
-    with pytest.raises(ValueError, match="got CGRankRLS"):
-        RegularizationPathDisplay.from_estimator(CGRankRLS(), X, y)
-    with pytest.raises(ValueError, match=r"got Pipeline\. Transform X first, and give the last step"):
-        RegularizationPathDisplay.from_estimator(make_pipeline(RankRLS()), X, y)
-    with pytest.raises(ValueError, match="alphas must be positive for a logarithmic axis"):
-        RegularizationPathDisplay.from_estimator(RankRLS(), X, y, qid=qid, alphas=[0.0, 1.0])
-    with pytest.raises(ValueError, match="There are 2 names but 7 features"):
-        RegularizationPathDisplay.from_estimator(RankRLS(), X, y, qid=qid, names=["a", "b"])
-    with pytest.raises(ValueError, match=r"a row for each of 2 alphas; got shape \(3, 1\)"):
-        RegularizationPathDisplay([1.0, 2.0], np.zeros((3, 1)))
-    with pytest.raises(ValueError, match="alphas must be a sequence of positive numbers"):
-        RegularizationPathDisplay([0.0], [[1.0]])
-    with pytest.raises(ValueError, match="alpha must be positive to be marked"):
-        RegularizationPathDisplay([1.0], [[1.0]], alpha=0.0)
+    display = RegularizationPathDisplay
+    for call, parameter, words in (
+        (lambda: display.from_estimator(RankRLS(), X, y, qid=qid, alphas=[0.0, 1.0]), "alphas", "positive"),
+        (lambda: display.from_estimator(RankRLS(), X, y, qid=qid, names=["a", "b"]), "names", "7 features .* 2"),
+        (lambda: display([1.0, 2.0], np.zeros((3, 1))), "weights", "2 alphas"),
+        (lambda: display([0.0], [[1.0]]), "alphas", "positive"),
+        (lambda: display([1.0], [[1.0]], alpha=0.0), "alpha", "got 0.0"),
+    ):
+        with pytest.raises(InputError, match=words) as error:
+            call()
+        assert error.value.parameter == parameter

@@ -4,6 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from rankrls import RankRLS
+from rankrls._errors import InputError
 from rankrls.plots import ValidationSurfaceDisplay
 
 SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
@@ -32,5 +34,9 @@ def test_axes_and_options_are_taken():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match=r"surface has 3 rows but alphas has shape \(2,\)"):
+    with pytest.raises(InputError, match="3 rows .* 2") as error:
         ValidationSurfaceDisplay(SURFACE, [1.0, 2.0])
+    assert error.value.parameter == "alphas"
+    with pytest.raises(InputError, match="no validation surface") as error:
+        ValidationSurfaceDisplay.from_estimator(RankRLS().fit([[0.0], [1.0]], [0, 1]))
+    assert error.value.parameter == "estimator"

@@ -25,9 +25,9 @@ _PHRASES = [
     (r",? (?:or )?folds of rows \(cv\)", ""),  # --cv makes folds of whole queries
     (r" \(n_samples = (\d+)\)", r" (\1 rows)"),
     (r"check y and qid", "check the labels and the qids"),
-    (r"give k, or a name such as", "give a name such as"),
+    (r"Give k, or a name such as", "Give a name such as"),
     (r"choose gain='positive' \(negative counts as 0\) or a callable", "take --convention trec (negative counts as 0)"),
-    (r"choose another gain, such as gain='linear'", "take --convention sklearn, where a label is its own gain"),
+    (r"Choose another gain, such as gain='linear'", "Take --convention sklearn, where a label is its own gain"),
     (r"must be None or ", "must be "),
     (r"; got None\b", ""),
     (r"This \w+ is not linear", "This model is not linear"),

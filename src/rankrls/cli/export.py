@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from rankrls.cli import _options as options
 from rankrls.cli._report import Report
 from rankrls.cli._words import in_options
+from rankrls.export import ENGINES
 
 if TYPE_CHECKING:
     from rankrls.cli._models import StoredModel
@@ -22,7 +24,8 @@ _HINTS = {
     "scales by query": "Here: rankrls fit --scale standard-all or minmax-all",
 }
 _FLAGS = {"feature_names": "--names", "target": "--target", "offset": "--offset", "phase": "--phase"}
-FORMATS = ("solr", "elasticsearch", "opensearch", "vespa", "onnx", "json")
+FORMATS = tuple(ENGINES)
+_OWN = {"feature_names": "--names", "target": "--target", "scaler": "--fold", "store": "--store", "phase": "--phase"}
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
@@ -74,30 +77,26 @@ def command(
     """
     report = Report(False, False, quiet)
     options.check_choice("--format", format, FORMATS)
-    given: dict[str, Any] = {"--names": names, "--store": store, "--target": target, "--fold": fold or None}
-    _check_meaning(format, given, phase)
     from rankrls.cli._data import check_target, read_names
     from rankrls.cli._models import load_model
 
     if output != "-":
         check_target(output, model, names, offset)
-    stored = load_model(model, report)
-    arguments: dict[str, Any] = {}
-    if format != "onnx":
-        arguments |= {
-            "feature_names": None if names is None else read_names(names),
-            "target": target,
-            "scaler": "fold" if fold else "beside",
-        }
-    if format == "solr":
-        arguments["store"] = store
-    if format == "vespa":
-        arguments["phase"] = phase
     from rankrls import export
 
+    function = getattr(export, f"to_{format}")
+    given: dict[str, Any] = {"feature_names": names, "target": target, "store": store}
+    given |= {"scaler": "fold" if fold else None, "phase": None if phase == "second-phase" else phase}
+    arguments = {parameter: value for parameter, value in given.items() if value is not None}
+    for parameter in arguments:
+        if parameter not in signature(function).parameters:
+            raise ValueError(f"{_OWN[parameter]} means nothing to --format {format}.")
+    stored = load_model(model, report)
+    if names is not None:
+        arguments["feature_names"] = read_names(names)
     with in_options(_FLAGS, hints=_HINTS):
         arguments["offset"] = _offset(offset, stored, report)
-        exported = getattr(export, f"to_{format}")(stored.model, name, **arguments)
+        exported = function(stored.model, name, **arguments)
     if output != "-":
         exported.save(output)
     elif isinstance(exported.content, str):
@@ -106,17 +105,6 @@ def command(
         sys.stdout.buffer.write(exported.content)
     for note in exported.notes:
         report.note(note.replace("see offset", "see --offset"))
-
-
-def _check_meaning(format: str, given: dict[str, Any], phase: str) -> None:
-    allowed = {"onnx": (), "solr": ("--names", "--target", "--fold", "--store")}.get(
-        format, ("--names", "--target", "--fold")
-    )
-    for flag, value in given.items():
-        if value is not None and flag not in allowed:
-            raise ValueError(f"{flag} means nothing to --format {format}.")
-    if phase != "second-phase" and format != "vespa":
-        raise ValueError(f"--phase means nothing to --format {format}.")
 
 
 def _offset(text: str | None, stored: StoredModel, report: Report) -> float | None:

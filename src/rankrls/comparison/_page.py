@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -55,8 +56,8 @@ def page(report: RankingReport, title: str, top: int) -> str:
         f'<p class="quiet">Intervals are {report.confidence:.0%} bootstrap intervals over queries. p values are '
         "two-sided and paired by query: Fisher's randomisation test, which asks whether the signs of the differences "
         "could be coin tosses, and Wilcoxon's signed-rank test. Both are adjusted by Holm for the number of pairs "
-        "within a measure, not for the number of measures. A query counts as won where its value is better, however "
-        "little.</p>",
+        "within a measure, not for the number of measures. A query counts as won if its value is better, by "
+        "however little.</p>",
         '<p class="quiet">Made by rankrls ' + escape(version("rankrls")) + ".</p>",
     ]
     return (
@@ -70,87 +71,79 @@ def page(report: RankingReport, title: str, top: int) -> str:
 
 def _verdict(report: RankingReport) -> str:
     """One sentence on the main measure."""
-    main = report.measures[0]
-    best = main.best
+    main, best = report.measures[0], report.measures[0].best
     head = f"By {escape(main.name)}, <strong>{escape(best)}</strong> is ahead"
-    beaten = [
-        line.second if line.first == best else line.first
+    p_values = {
+        line.second if line.first == best else line.first: line.p_holm
         for line in main.randomization
-        if best in (line.first, line.second) and line.p_holm < 1.0 - report.confidence
-    ]
-    others = [name for name in report.names if name != best]
-    compared = [
-        name for name in others if any({line.first, line.second} == {best, name} for line in main.randomization)
-    ]
-    if len(beaten) == len(others):
-        return f"{head} of {'it all' if len(others) > 1 else escape(others[0])}, beyond what chance explains.".replace(
-            "of it all", "of all others"
-        )
-    open_ones = [name for name in compared if name not in beaten]
-    if open_ones:
-        return f"{head}; its lead over {escape(', '.join(open_ones))} may be chance (randomisation test, Holm)."
-    return f"{head}."
+        if best in (line.first, line.second)
+    }
+    unsure = [name for name in report.names if p_values.get(name, 0.0) >= 1.0 - report.confidence]
+    if unsure:
+        return f"{head}; its lead over {escape(', '.join(unsure))} may be chance (randomisation test, Holm)."
+    if len(p_values) < len(report.names) - 1:  # a baseline: the best is not compared with all
+        return f"{head}."
+    others = "all others" if len(p_values) > 1 else escape(next(iter(p_values)))
+    return f"{head} of {others}, beyond what chance explains."
 
 
 def _summary(report: RankingReport) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in report.names)
     rows = []
     for m in report.measures:
-        best = m.best
-        cells = "".join(
-            f"<td{' class=strong' if name == best else ''}>{m.intervals[name].estimate:.4f}</td>"
-            for name in report.names
-        )
-        arrow = "" if m.greater_is_better else " (less is better)"
-        rows.append(f"<tr><td>{escape(m.name)}{arrow}</td>{cells}</tr>")
-    return (
-        f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
+        values = (_cell(f"{m.intervals[name].estimate:.4f}", name == m.best) for name in report.names)
+        direction = "" if m.greater_is_better else " (less is better)"
+        rows.append(_cell(escape(m.name) + direction) + "".join(values))
+    return _table(["", *map(escape, report.names)], rows)
 
 
 def _measure(report: RankingReport, m: MeasureReport, number: int, top: int) -> str:
     chart = intervals_chart([(name, m.intervals[name]) for name in report.names], m.best)
     lines = list(zip(m.randomization, m.wilcoxon, strict=True))
-    table = "".join(_pair_row(r, w, report.confidence) for r, w in lines)
+    head = ("pair", "difference", "interval", "won / tied / lost", "p (random.)", "p (Wilcoxon)")
+    table = _table(head, (_pair_row(r, w, report.confidence) for r, w in lines))
     pairs = "".join(_pair(report, m, r, top) for r, _ in lines[:_MAX_PAIRS])
     if len(lines) > _MAX_PAIRS:
         pairs += f'<p class="quiet">{len(lines) - _MAX_PAIRS} further pairs are in the table.</p>'
     if number > 0:  # the main measure is open, and on paper; the others on a tap
         pairs = f"<details><summary>{escape(m.name)}, query by query</summary>{pairs}</details>"
-    return (
-        f'<section><h2 id="m{number}">{escape(m.name)}</h2>{chart}<div class="wide"><table><thead><tr><th>pair</th>'
-        "<th>difference</th><th>interval</th><th>won / tied / lost</th><th>p (random.)</th>"
-        f"<th>p (Wilcoxon)</th></tr></thead><tbody>{table}</tbody></table></div></section>{pairs}"
-    )
+    return f'<section><h2 id="m{number}">{escape(m.name)}</h2>{chart}{table}</section>{pairs}'
 
 
 def _pair_row(r: PairComparison, w: PairComparison, confidence: float) -> str:
-    p = "".join(
-        f"<td{' class=strong' if line.p_holm < 1.0 - confidence else ''}>{_p(line.p_holm)}</td>" for line in (r, w)
+    texts = (
+        f"{escape(r.first)} − {escape(r.second)}",
+        f"{r.difference:+.4f}",
+        f"{r.low:+.3f} to {r.high:+.3f}",
+        f"{r.wins} / {r.ties} / {r.losses}",
     )
-    return (
-        f"<tr><td>{escape(r.first)} − {escape(r.second)}</td><td>{r.difference:+.4f}</td>"
-        f"<td>{r.low:+.3f} to {r.high:+.3f}</td><td>{r.wins} / {r.ties} / {r.losses}</td>{p}</tr>"
-    )
+    tests = (_cell(_p(line.p_holm), line.p_holm < 1.0 - confidence) for line in (r, w))
+    return "".join((*map(_cell, texts), *tests))
 
 
 def _pair(report: RankingReport, m: MeasureReport, r: PairComparison, top: int) -> str:
-    gap = m.per_query[r.first] - m.per_query[r.second]
+    first, second = escape(r.first), escape(r.second)
     changed = report.changed(m.name, r.first, r.second, top=top)
-    head = f"<h3>{escape(r.first)} − {escape(r.second)}, query by query</h3>"
+    title = f"<h3>{first} − {second}, query by query</h3>"
     if not changed:
-        return f'<div class="pair">{head}<p>No query differs.</p></div>'
-    rows = "".join(
-        f"<tr><td>{escape(str(c.qid))}</td><td>{c.n_items}</td><td>{c.first:.4f}</td><td>{c.second:.4f}</td>"
-        f"<td>{c.difference:+.4f}</td></tr>"
-        for c in changed
-    )
-    return (
-        f'<div class="pair">{head}{differences_chart(gap, r.first, r.second, m.greater_is_better)}</div>'
-        f'<div class="wide"><table><thead><tr><th>query that changed most</th><th>items</th>'
-        f"<th>{escape(r.first)}</th><th>{escape(r.second)}</th><th>difference</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+        return f'<div class="pair">{title}<p>No query differs.</p></div>'
+    chart = differences_chart(m.per_query[r.first] - m.per_query[r.second], r.first, r.second, m.greater_is_better)
+    rows = []
+    for c in changed:
+        texts = escape(str(c.qid)), str(c.n_items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"
+        rows.append("".join(map(_cell, texts)))
+    table = _table(("query that changed most", "items", first, second, "difference"), rows)
+    return f'<div class="pair">{title}{chart}</div>{table}'
+
+
+def _table(head: Iterable[str], rows: Iterable[str]) -> str:
+    """A table of titles and of rows of cells, both HTML."""
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(text: str, strong: bool = False) -> str:
+    return f"<td{' class=strong' if strong else ''}>{text}</td>"
 
 
 def _p(value: float) -> str:

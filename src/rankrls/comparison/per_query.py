@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankrls.comparison.significance import (
-    bootstrap_interval,
-    holm,
-    paired_randomization,
-    paired_wilcoxon,
-)
+from rankrls._checks import check_word
+from rankrls._errors import InputError
+from rankrls.comparison.significance import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
 from rankrls.metrics._paired import per_query_vector
 
 __all__ = ["Comparison", "PairComparison", "compare_per_query"]
@@ -78,12 +75,8 @@ class Comparison:
             for p in self.pairs
         ]
         widths = [max(len(row[i]) for row in (head, *lines)) for i in range(len(head))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in (head, *lines)
-        )
+        spec = f"{{:<{widths[0]}}}" + "".join(f"  {{:>{width}}}" for width in widths[1:])
+        return "\n".join(spec.format(*row) for row in (head, *lines))
 
 
 def compare_per_query(
@@ -129,49 +122,44 @@ def compare_per_query(
     >>> round(pair.difference, 3), pair.p_value, (pair.wins, pair.ties, pair.losses)
     (0.2, 0.5, (2, 1, 0))
     """
-    if test not in ("randomization", "wilcoxon"):
-        raise ValueError(f"test must be 'randomization' or 'wilcoxon'; got {test!r}.")
+    check_word("test", test, ("randomization", "wilcoxon"))
     if len(values) < 2:
-        raise ValueError(f"at least two rankings are needed for a comparison; got {len(values)}.")
+        raise InputError("at least two rankings are needed for a comparison; got {0}.", len(values))
     if baseline is not None and baseline not in values:
-        raise ValueError(f"baseline {baseline!r} is not among {', '.join(map(repr, values))}.")
+        known = ", ".join(map(repr, values))
+        raise InputError("{baseline} {0!r} is not among {1}.", baseline, known, parameter="baseline")
     rng = np.random.default_rng(random_state)
-    names: Sequence[tuple[str, str]] = (
-        list(combinations(values, 2)) if baseline is None else [(name, baseline) for name in values if name != baseline]
-    )
-    found = []
+    names = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
+    lines = []
     for first, second in names:
+        a, b = values[first], values[second]
         try:
             if test == "wilcoxon":
-                outcome = paired_wilcoxon(values[first], values[second])
+                outcome = paired_wilcoxon(a, b)
             else:
-                outcome = paired_randomization(values[first], values[second], n_resamples=n_resamples, random_state=rng)
-            gap = per_query_vector(values[first], "a") - per_query_vector(values[second], "b")
+                outcome = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
+            gap = per_query_vector(a, "a") - per_query_vector(b, "b")
             interval = bootstrap_interval(
                 gap, confidence=confidence, n_resamples=n_resamples, random_state=rng, method=method
             )
-        except ValueError as error:
-            raise ValueError(f"comparing {first!r} (a) with {second!r} (b): {error}") from None
-        found.append((first, second, outcome, interval))
-    adjusted = holm([outcome.p_value for _, _, outcome, _ in found])
-    return Comparison(
-        tuple(
-            PairComparison(
-                first,
-                second,
-                outcome.difference,
-                interval.low,
-                interval.high,
-                outcome.p_value,
-                float(p_holm),
-                outcome.wins if greater_is_better else outcome.losses,
-                outcome.ties,
-                outcome.losses if greater_is_better else outcome.wins,
-                outcome.n_queries,
-                outcome.n_dropped,
-            )
-            for (first, second, outcome, interval), p_holm in zip(found, adjusted, strict=True)
-        ),
-        test,
-        confidence,
-    )
+        except InputError as error:
+            raise error.prefixed("comparing {0!r} (a) with {1!r} (b): ", first, second) from None
+        won, lost = outcome.wins, outcome.losses
+        line = PairComparison(
+            first,
+            second,
+            outcome.difference,
+            interval.low,
+            interval.high,
+            outcome.p_value,
+            p_holm=np.nan,  # known once all pairs are
+            wins=won if greater_is_better else lost,
+            ties=outcome.ties,
+            losses=lost if greater_is_better else won,
+            n_queries=outcome.n_queries,
+            n_dropped=outcome.n_dropped,
+        )
+        lines.append(line)
+    adjusted = holm([line.p_value for line in lines]).tolist()
+    pairs = tuple(replace(line, p_holm=p) for line, p in zip(lines, adjusted, strict=True))
+    return Comparison(pairs, test, confidence)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.comparison.per_query import Comparison, compare_per_query
 from rankrls.comparison.significance import Interval, bootstrap_interval
@@ -30,6 +31,12 @@ class ChangedQuery:
     first: float
     second: float
     difference: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        qid = self.qid if isinstance(self.qid, int | float | str) else str(self.qid)
+        values = {"first": self.first, "second": self.second, "difference": self.difference}
+        return {"qid": qid, "items": self.n_items, **values}
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class MeasureReport:
 
 @dataclass(frozen=True)
 class RankingReport:
-    """What :func:`compare_rankings` found. Prints as tables.
+    """The result of :func:`compare_rankings`. Prints as tables.
 
     Attributes
     ----------
@@ -99,18 +106,21 @@ class RankingReport:
         top : int, default=10
             At most so many; queries without a difference are left out.
         """
-        found = next((m for m in self.measures if m.name == measure), None)
-        if found is None:
-            raise ValueError(
-                f"No measure {measure!r} in this report; it has {', '.join(m.name for m in self.measures)}."
-            )
-        for name in (first, second):
-            if name not in self.names:
-                raise ValueError(f"No ranking {name!r} in this report; it has {', '.join(self.names)}.")
+        found = self.named(measure, first, second)
         a, b = found.per_query[first], found.per_query[second]
         gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
+
+    def named(self, measure: str | None, *rankings: str) -> MeasureReport:
+        """One measure, the main one for None; a name that the report does not have is refused."""
+        measures = {m.name: m for m in self.measures}
+        asked = self.measures[0].name if measure is None else measure
+        wanted = [("measure", asked, tuple(measures)), *(("ranking", name, self.names) for name in rankings)]
+        for what, name, known in wanted:
+            if name not in known:
+                raise InputError("No {0} {1!r} in this report; it has {2}.", what, name, ", ".join(known))
+        return measures[asked]
 
     def __str__(self) -> str:
         width = max(len(m.name) for m in self.measures)
@@ -125,55 +135,28 @@ class RankingReport:
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
-        out: dict[str, Any] = {
+        return {
             "rankings": list(self.names),
             "n_queries": len(self.qid),
             "convention": self.convention,
             "confidence": self.confidence,
-            "measures": {},
+            "measures": {m.name: self._measure_as_dict(m, top) for m in self.measures},
         }
-        for m in self.measures:
-            out["measures"][m.name] = {
-                "greater_is_better": m.greater_is_better,
-                "values": {
-                    name: {
-                        "value": i.estimate,
-                        "low": i.low,
-                        "high": i.high,
-                        "queries": int((~np.isnan(m.per_query[name])).sum()),
-                    }
-                    for name, i in m.intervals.items()
-                },
-                "pairs": [
-                    {
-                        "first": r.first,
-                        "second": r.second,
-                        "difference": r.difference,
-                        "low": r.low,
-                        "high": r.high,
-                        "wins": r.wins,
-                        "ties": r.ties,
-                        "losses": r.losses,
-                        "queries": r.n_queries,
-                        "p_randomization": r.p_value,
-                        "p_randomization_holm": r.p_holm,
-                        "p_wilcoxon": w.p_value,
-                        "p_wilcoxon_holm": w.p_holm,
-                        "changed_most": [
-                            {
-                                "qid": _plain(c.qid),
-                                "items": c.n_items,
-                                "first": c.first,
-                                "second": c.second,
-                                "difference": c.difference,
-                            }
-                            for c in self.changed(m.name, r.first, r.second, top=top)
-                        ],
-                    }
-                    for r, w in zip(m.randomization, m.wilcoxon, strict=True)
-                ],
-            }
-        return out
+
+    def _measure_as_dict(self, m: MeasureReport, top: int) -> dict[str, Any]:
+        pairs = []
+        for r, w in zip(m.randomization, m.wilcoxon, strict=True):
+            shown = ("first", "second", "difference", "low", "high", "wins", "ties", "losses")
+            pair = {name: getattr(r, name) for name in shown}
+            pair |= {"queries": r.n_queries, "p_randomization": r.p_value, "p_randomization_holm": r.p_holm}
+            pair |= {"p_wilcoxon": w.p_value, "p_wilcoxon_holm": w.p_holm}
+            changed = self.changed(m.name, r.first, r.second, top=top)
+            pairs.append({**pair, "changed_most": [c.as_dict() for c in changed]})
+        values = {}
+        for name, i in m.intervals.items():
+            judged = int((~np.isnan(m.per_query[name])).sum())
+            values[name] = {"value": i.estimate, "low": i.low, "high": i.high, "queries": judged}
+        return {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
 
     def to_html(self, *, title: str = "Comparison of rankings", top: int = 10) -> str:
         """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
@@ -215,9 +198,9 @@ def compare_rankings(
     scores : mapping from a name to an array-like of shape (m,)
         Two rankings or more.
     qid : array-like of shape (m,)
-        One query id per row. Tests are over queries, so there have to be two at least.
+        One query id per row. Tests compare queries, so there must be at least two.
     measures : sequence of str, Measure or callable
-        What :func:`rankrls.metrics.resolve_measure` understands. One that judges fewer than two queries here is an
+        As :func:`rankrls.metrics.resolve_measure` takes them. One that judges fewer than two queries here is an
         error.
     convention : str, optional
         Of the measures given by name; "letor" by default.
@@ -259,18 +242,20 @@ def compare_rankings(
     [3]
     """
     if not isinstance(scores, Mapping):
-        raise ValueError(
-            f"scores must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {type(scores)}."
-        )
-    names = tuple(str(name) for name in scores)
+        problem = "{scores} must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {0}."
+        raise InputError(problem, type(scores).__name__, parameter="scores")
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
     if not measures:
-        raise ValueError("measures is empty: there is nothing to compare by.")
+        raise InputError("{measures} is empty: there is nothing to compare by.", parameter="measures")
     columns = {str(name): np.asarray(values) for name, values in scores.items()}
     layout = query_layout(qid, len(np.asarray(y_true)))
     if layout.n_queries < 2:
-        raise ValueError("Rankings are compared over queries, and there is only one here; pass qid, one id per row.")
+        raise InputError(
+            "Rankings are compared over queries, and there is only one here.",
+            remedy="Pass {qid}, one id per row.",
+            parameter="qid",
+        )
     found = []
     for given in measures:
         measure = resolve_measure(given, convention)
@@ -279,33 +264,21 @@ def compare_rankings(
         for who, column in columns.items():
             try:
                 (values[who],) = evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()
-            except ValueError as error:
-                raise ValueError(f"ranking {who!r}: {error}") from None
+            except InputError as error:
+                raise error.renamed({"y_score": "scores"}).prefixed("ranking {0!r}: ", who) from None
         rng = np.random.default_rng(random_state)
-        options: dict[str, Any] = {
-            "baseline": baseline,
-            "greater_is_better": measure.greater_is_better,
-            "confidence": confidence,
-            "n_resamples": n_resamples,
-        }
+        sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
+        options = {**sampling, "baseline": baseline, "greater_is_better": measure.greater_is_better}
         try:
-            intervals = {
-                who: bootstrap_interval(v, confidence=confidence, n_resamples=n_resamples, random_state=rng)
-                for who, v in values.items()
-            }
-            by_chance = compare_per_query(values, random_state=rng, **options)
-            by_rank = compare_per_query(values, test="wilcoxon", random_state=rng, **options)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+            intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
+            by_chance = compare_per_query(values, **options)
+            by_rank = compare_per_query(values, test="wilcoxon", **options)
+        except InputError as error:
+            raise error.prefixed("{0}: ", name) from None
         found.append(MeasureReport(name, measure.greater_is_better, values, intervals, by_chance, by_rank))
-    return RankingReport(
-        names, tuple(found), tuple(layout.ids.tolist()), layout.counts, convention or "letor", confidence
-    )
+    ids, used = tuple(layout.ids.tolist()), convention or "letor"
+    return RankingReport(tuple(columns), tuple(found), ids, layout.counts, used, confidence)
 
 
 def _interval_text(interval: Interval) -> str:
     return f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str) else str(value)

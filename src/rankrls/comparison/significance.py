@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import check_count, check_word, vector_of
+from rankrls._errors import InputError
 from rankrls.metrics._paired import DIGITS, paired_differences, per_query_vector
 
 __all__ = [
@@ -39,7 +41,7 @@ class PairedTest:
     statistic : float
         Sum of the ranks of the positive differences, or the mean difference.
     p_value : float
-        1 where all differences are zero.
+        1 if all differences are zero.
     exact : bool
         Whether the null distribution was enumerated rather than approximated or sampled.
     difference : float
@@ -164,7 +166,7 @@ def paired_randomization(
     a, b : array-like of shape (q,)
         One value per query, in the same order of queries; NaN is a query that is not judged.
     n_resamples : int
-        Random sign assignments. Where there are no more than that many in all, every one is tried, exactly;
+        Random sign assignments. If there are no more than that many in all, each one is tried once and p is exact;
         otherwise the observed one counts as one of them: p = (1 + as extreme) / (1 + n_resamples).
     random_state : int, numpy.random.Generator or None
         Seed of the assignments.
@@ -189,7 +191,7 @@ def paired_randomization(
     >>> test.p_value, test.exact
     (0.0625, True)
     """
-    n_resamples = _check_resamples(n_resamples)
+    n_resamples = check_count("n_resamples", n_resamples)
     d, counted = _differences(a, b)
     moved = d[d != 0]  # a zero difference has no sign to toss
     n = len(moved)
@@ -248,7 +250,7 @@ def bootstrap_interval(
 
     Notes
     -----
-    Where all values are equal the interval is that value. O(n_resamples q) time, in blocks of bounded memory.
+    If all values are equal, the interval is that value. O(n_resamples q) time, in blocks of bounded memory.
 
     Examples
     --------
@@ -258,10 +260,9 @@ def bootstrap_interval(
     True
     """
     if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method must be 'percentile' or 'bca'; got {method!r}.")
-    n_resamples = _check_resamples(n_resamples)
+        raise InputError("{confidence} must lie between 0 and 1; got {0!r}.", confidence, parameter="confidence")
+    check_word("method", method, ("percentile", "bca"))
+    n_resamples = check_count("n_resamples", n_resamples)
     x = per_query_vector(values, "values")
     judged = x[~np.isnan(x)]
     n, dropped = len(judged), int(len(x) - len(judged))
@@ -322,12 +323,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(p_values, dtype=np.float64)
-    if p.ndim != 1:
-        raise ValueError(f"p_values must be one-dimensional; got shape {p.shape}.")
-    if not ((p >= 0) & (p <= 1)).all():
-        at = int(np.argmin((p >= 0) & (p <= 1)))
-        raise ValueError(f"p value {p[at]} at position {at} does not lie between 0 and 1.")
+    p = vector_of("p_values", p_values, "one for each test")
+    inside = (p >= 0) & (p <= 1)
+    if not inside.all():
+        at = int(np.argmin(inside))
+        problem = "p value {0} at position {1} does not lie between 0 and 1."
+        raise InputError(problem, p[at], at, parameter="p_values", row=at)
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
@@ -337,29 +338,14 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Differences of the queries that both judge, on a grid that rounding cannot leave, and what to report of them."""
     paired = paired_differences(a, b)
-    both, d = paired.both, paired.differences
-    dropped = int(len(both) - len(d))
-    _check_enough(len(d), dropped)
-    counted = {
-        "difference": paired.mean,
-        "wins": int((d > 0).sum()),
-        "ties": int((d == 0).sum()),
-        "losses": int((d < 0).sum()),
-        "n_queries": len(d),
-        "n_dropped": dropped,
-    }
-    return d, counted
+    counts = paired.counts()
+    _check_enough(counts["n_queries"], counts["n_dropped"])
+    return paired.differences, {"difference": paired.mean, **counts}
 
 
 def _check_enough(n: int, dropped: int) -> None:
     if n < 2:
-        raise ValueError(f"at least two judged queries are needed; there are {n} ({dropped} are not judged).")
-
-
-def _check_resamples(n_resamples: Any) -> int:
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-        raise ValueError(f"n_resamples must be a positive integer; got {n_resamples!r}.")
-    return int(n_resamples)
+        raise InputError("at least two judged queries are needed; there are {0} ({1} are not judged).", n, dropped)
 
 
 def _blocks(total: int, width: int) -> Iterator[NDArray[np.int64]]:

@@ -1,23 +1,43 @@
 """Models in the formats that search engines and other runtimes read: one engine a module."""
 
-from rankrls._public import publish
-from rankrls.export._exported import Exported
-from rankrls.export._linear import positive_offset
-from rankrls.export.elasticsearch import to_elasticsearch, to_opensearch
-from rankrls.export.onnx_graph import to_onnx
-from rankrls.export.plain_json import to_json
-from rankrls.export.solr import to_solr
-from rankrls.export.vespa import to_vespa
+from __future__ import annotations
 
-__all__ = [
-    "Exported",
-    "positive_offset",
-    "to_elasticsearch",
-    "to_json",
-    "to_onnx",
-    "to_opensearch",
-    "to_solr",
-    "to_vespa",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-publish(__name__, globals())
+if TYPE_CHECKING:
+    from rankrls.export._exported import Exported as Exported
+    from rankrls.export._linear import positive_offset as positive_offset
+    from rankrls.export.elasticsearch import to_elasticsearch as to_elasticsearch
+    from rankrls.export.elasticsearch import to_opensearch as to_opensearch
+    from rankrls.export.onnx_graph import to_onnx as to_onnx
+    from rankrls.export.plain_json import to_json as to_json
+    from rankrls.export.solr import to_solr as to_solr
+    from rankrls.export.vespa import to_vespa as to_vespa
+
+# Imported on first use, so that the command line can list the formats without waiting for scientific libraries.
+ENGINES = {
+    "solr": "solr",
+    "elasticsearch": "elasticsearch",
+    "opensearch": "elasticsearch",
+    "vespa": "vespa",
+    "onnx": "onnx_graph",
+    "json": "plain_json",
+}
+"""Each format, and the module with its function ``to_FORMAT``."""
+
+_HOMES = {f"to_{name}": module for name, module in ENGINES.items()}
+_HOMES |= {"Exported": "_exported", "positive_offset": "_linear"}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,4 +1,4 @@
-"""What an export gives: a file's content, and what whoever deploys it has to know."""
+"""The result of an export: a file's content, and notes for its deployment."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rankrls._public import publish
 from rankrls.io import atomic_write
 
 __all__ = ["Exported", "json_text"]
@@ -21,9 +22,9 @@ class Exported:
     format : str
         The name of the format, such as ``"solr"``.
     content : str or bytes
-        What belongs into the file or the request; bytes for ONNX.
+        The content of the file or the request; bytes for ONNX.
     notes : tuple of str
-        What to know before it is deployed: what the system cannot express, and what has to be defined there.
+        Facts to know before it is deployed: what the system cannot express, and what has to be defined there.
     """
 
     format: str
@@ -40,17 +41,20 @@ class Exported:
         Raises
         ------
         OSError
-            Where the file cannot be written; one of the same name keeps its old content.
+            If the file cannot be written; a file of the same name keeps its old content.
         """
         data = self.content.encode() if isinstance(self.content, str) else self.content
         with atomic_write(path) as file:
             file.write(data)
 
     def json(self) -> Any:
-        """The content as Python objects, for a client that posts it; formats that are JSON only."""
+        """The content as Python objects, for a client that posts it; only for formats that are JSON."""
         return json.loads(self.content)
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON with a line end, as people read and compare it."""
+    """Indented JSON that ends with a newline."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+publish("rankrls.export", {"__name__": "rankrls.export", "__all__": ["Exported"], "Exported": Exported})

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
-from rankrls.models._base import Ranker
-from rankrls.models._pipelines import linear_weights
+from rankrls._checks import check_word
+from rankrls._errors import InputError
+from rankrls.models._pipelines import fitted_ranker, linear_weights, pipeline_steps
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
@@ -22,13 +22,12 @@ __all__ = [
     "affine_steps",
     "check_names",
     "check_offset",
-    "final_model",
     "linear_scorer",
     "positive_offset",
 ]
 
 OFFSET_FEATURE = "rankrls_offset"
-SCALER_CHOICES = ("beside", "fold")
+_SINGLE = "float32, in which search engines compute"
 _TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"
 
 
@@ -76,12 +75,11 @@ class LinearScorer:
     def with_offset_feature(self) -> LinearScorer:
         """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
         if OFFSET_FEATURE in self.names:
-            raise ValueError(f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset.")
+            problem = "A feature is called {0!r}, which is the name of the offset."
+            raise InputError(problem, OFFSET_FEATURE, parameter="feature_names", column=OFFSET_FEATURE)
         if abs(self.constant) > float(np.finfo(np.float32).max):
-            raise ValueError(
-                f"The offset makes a constant of {self.constant:.6g}, which does not fit into float32, in which search "
-                "engines compute."
-            )
+            problem = "The {offset} makes a constant of {0:.6g}, which does not fit into {1}."
+            raise InputError(problem, self.constant, _SINGLE, parameter="offset")
         return replace(
             self,
             names=(*self.names, OFFSET_FEATURE),
@@ -102,14 +100,16 @@ class LinearScorer:
         bad = ~np.isfinite(parts).all(axis=0) | (parts[2] <= 0.0)
         if bad.any():
             j = int(np.argmax(bad))
-            raise ValueError(
-                f"Feature {self.names[j]!r} cannot be exported: its weight {self.weights[j]:.6g}, centre "
-                f"{self.centres[j]:.6g} or spread {self.spreads[j]:.6g} does not fit into float32, in which search "
-                "engines compute. Rescale the feature before fitting."
+            raise InputError(
+                "Feature {0!r} cannot be exported: its weight {1:.6g}, centre {2:.6g} or spread {3:.6g} does not fit "
+                "into {4}.",
+                *(self.names[j], self.weights[j], self.centres[j], self.spreads[j], _SINGLE),
+                remedy="Rescale the feature before fitting.",
+                column=self.names[j],
             )
 
     def notes(self) -> tuple[str, ...]:
-        """What holds for every engine."""
+        """Notes that hold for every engine."""
         out = ["The engine computes in float32: scores agree with predict to about seven digits."]
         if self.left_out:
             out.append(f"{self.left_out} features have weight 0 and are left out: the engine need not compute them.")
@@ -120,19 +120,18 @@ def linear_scorer(
     model: Any, feature_names: Sequence[str] | None, target: int | None, scaler: str, offset: float | None
 ) -> LinearScorer:
     """The model as a sum over named features; errors say which part of a pipeline no engine can compute."""
-    if scaler not in SCALER_CHOICES:
-        raise ValueError(f"scaler must be 'beside' or 'fold'; got {scaler!r}.")
+    check_word("scaler", scaler, ("beside", "fold"))
     offset = check_offset(offset)
-    final = final_model(model)
+    final = fitted_ranker(model)
     instead = "Fit with kernel='linear', or export" if hasattr(final, "_kernel_") else "Export"
     weights = linear_weights(final, target, f"this format holds one weight a feature. {instead} to ONNX (to_onnx).")
     centres, spreads, unit_range = affine_steps(model, len(weights))
     names = check_names(model, feature_names, len(weights))
     used = weights != 0.0
     if not used.any():
-        raise ValueError("All weights are 0: there is nothing to export.")
+        raise InputError("All weights are 0: there is nothing to export.", parameter="model")
     scorer = LinearScorer(
-        tuple(name for name, keep in zip(names, used, strict=True) if keep),
+        tuple(compress(names, used)),
         weights[used],
         centres[used],
         spreads[used],
@@ -145,23 +144,10 @@ def linear_scorer(
     return scorer
 
 
-def final_model(model: Any) -> Any:
-    """The ranker of a model or a pipeline, fitted."""
-    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not isinstance(final, Ranker):
-        raise ValueError(
-            f"Only a fitted estimator of rankrls, or a Pipeline that ends in one, can be exported; got "
-            f"{type(final).__name__}."
-        )
-    check_is_fitted(final)
-    return final
-
-
 def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
-    steps = [step for _, step in model.steps[:-1]] if isinstance(model, Pipeline) else []
-    steps = [step for step in steps if step is not None and step != "passthrough"]
+    steps = pipeline_steps(model)
     for step in steps:
         centre, spread = _affine(step, n_features)
         centres += spreads * centre
@@ -173,52 +159,62 @@ def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDAr
 def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Centre and spread of a scaler: it makes ``(z - centre) / spread`` of z."""
     name = type(step).__name__
-    if isinstance(step, QueryMinMaxScaler | QueryStandardScaler) and step.fitted_with_qid_:
-        raise ValueError(
-            f"The pipeline scales by query ({name}), and an engine that scores one document cannot know its query's "
-            f"other documents. {_TRAVELS}: refit with one of them."
-        )
+    centre, spread = None, None
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
-        return step.affine()
-    zeros, ones = np.zeros(n), np.ones(n)
-    if isinstance(step, StandardScaler):
-        return zeros if not step.with_mean else step.mean_.copy(), ones if step.scale_ is None else step.scale_
-    if isinstance(step, MinMaxScaler):
+        if step.fitted_with_qid_:
+            raise InputError(
+                "The pipeline scales by query ({0}), and an engine that scores one document cannot know its query's "
+                "other documents.",
+                name,
+                remedy=f"{_TRAVELS}: refit with one of them.",
+                parameter="model",
+            )
+        centre, spread = step.affine()
+    elif isinstance(step, StandardScaler):
+        centre, spread = step.mean_ if step.with_mean else None, step.scale_
+    elif isinstance(step, RobustScaler):
+        centre, spread = step.center_, step.scale_
+    elif isinstance(step, MaxAbsScaler):
+        spread = step.scale_
+    elif isinstance(step, MinMaxScaler):
         if step.clip:
-            raise ValueError("MinMaxScaler(clip=True) is not linear and cannot be exported; refit with clip=False.")
-        return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
-    if isinstance(step, MaxAbsScaler):
-        return zeros, step.scale_
-    if isinstance(step, RobustScaler):
-        return zeros if step.center_ is None else step.center_, ones if step.scale_ is None else step.scale_
-    raise ValueError(f"The pipeline's step {name} cannot be exported; {_TRAVELS}.")
+            problem = "MinMaxScaler(clip=True) is not linear and cannot be exported."
+            raise InputError(problem, remedy="Refit with clip=False.", parameter="model")
+        centre, spread = step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
+    else:
+        raise InputError("The pipeline's step {0} cannot be exported.", name, remedy=f"{_TRAVELS}.", parameter="model")
+    return np.zeros(n) if centre is None else centre, np.ones(n) if spread is None else spread
 
 
 def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    known = getattr(first, "feature_names_in_", None)
-    if given is None and known is None:
-        raise ValueError(
-            f"The engine knows features by name, and this model was fitted on {n} columns without names. Give "
-            "feature_names, one a column in the order of the columns, or fit on a data frame."
+    first = [*pipeline_steps(model), fitted_ranker(model)][0]
+    fitted = getattr(first, "feature_names_in_", None)
+    known = None if fitted is None else tuple(map(str, fitted))
+    names = known if given is None else tuple(map(str, given))
+    if names is None:
+        raise InputError(
+            "The engine knows features by name, and this model was fitted on {0} columns without names.",
+            n,
+            remedy="Give {feature_names}, one a column in the order of the columns, or fit on a data frame.",
+            parameter="feature_names",
         )
-    names = tuple(str(name) for name in (known if given is None else given))  # type: ignore[union-attr]
     if len(names) != n:
-        raise ValueError(f"feature_names has {len(names)} names; the model has {n} features.")
-    if given is not None and known is not None and names != tuple(str(name) for name in known):
-        j = next(k for k, (a, b) in enumerate(zip(names, known, strict=True)) if a != str(b))
-        raise ValueError(
-            f"feature_names differs from the names that the model was fitted with: column {j} is {str(known[j])!r} "
-            f"there and {names[j]!r} here. Leave feature_names out, or fit on columns of the engine's names."
-        )
-    seen: dict[str, int] = {}
-    for j, name in enumerate(names):
+        problem = "{feature_names} has {0} names; the model has {1} features."
+        raise InputError(problem, len(names), n, parameter="feature_names")
+    for j, (name, own) in enumerate(zip(names, known or names, strict=True)):
+        if name != own:
+            problem = (
+                "{feature_names} differs from the names that the model was fitted with: column {0} is {1!r} there and "
+                "{2!r} here."
+            )
+            remedy = "Leave {feature_names} out, or fit on columns of the engine's names."
+            raise InputError(problem, j, own, name, remedy=remedy, parameter="feature_names", column=j)
         if not name.strip():
-            raise ValueError(f"The name of feature {j} is empty.")
-        if name in seen:
-            raise ValueError(f"Features {seen[name]} and {j} are both called {name!r}; names must differ.")
-        seen[name] = j
+            raise InputError("The name of feature {0} is empty.", j, parameter="feature_names", column=j)
+        if name in names[:j]:
+            problem = "Features {0} and {1} are both called {2!r}; names must differ."
+            raise InputError(problem, names.index(name), j, name, parameter="feature_names", column=j)
     return names
 
 
@@ -229,9 +225,9 @@ def check_offset(offset: Any) -> float | None:
     try:
         value = float(offset)
     except (TypeError, ValueError):
-        raise ValueError(f"offset must be a finite number or None; got {offset!r}.") from None
+        value = np.nan
     if not np.isfinite(value):
-        raise ValueError(f"offset must be a finite number or None; got {offset!r}.")
+        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset, parameter="offset")
     return value
 
 
@@ -246,7 +242,7 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     X : as for ``predict``
         Items that stand for those to come, such as the training data.
     margin : float, default=1.0
-        What the least score becomes, where it is not larger by itself. Items to come may score lower.
+        What the least score becomes, unless it is larger already. Items to come may score lower.
 
     Returns
     -------
@@ -256,7 +252,7 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     Raises
     ------
     ValueError
-        For a pipeline that scales by query or has another step that no export holds, and where X is empty.
+        For a pipeline that scales by query or has another step that no export can hold, and if X is empty.
 
     Examples
     --------
@@ -266,8 +262,8 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
     4.0
     """
-    affine_steps(model, int(final_model(model).n_features_in_))
+    affine_steps(model, int(fitted_ranker(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
-        raise ValueError("X is empty: there are no scores to make positive.")
+        raise InputError("{X} is empty: there are no scores to make positive.", parameter="X")
     return max(0.0, margin - float(scores.min()))

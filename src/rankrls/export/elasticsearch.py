@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rankrls.export._exported import Exported, json_text
@@ -37,9 +38,9 @@ def to_elasticsearch(
         The features' names in the feature set, one a column. Those of the data frame by default.
     scaler : {"beside", "fold"}, default="beside"
         Scales as ``feature_normalizers``, or folded into the weights. Folded scores differ from ``predict`` by a
-        constant, and lose digits in float32 where a feature's mean dwarfs its spread.
+        constant, and lose digits in float32 if a feature's mean is much larger than its spread.
     offset : float, optional
-        A constant to add to every score, for Elasticsearch refuses negative ones: as the weight of a feature
+        A constant to add to every score, because Elasticsearch refuses negative ones: as the weight of a feature
         ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See
         :func:`positive_offset`.
     target : int, optional
@@ -67,7 +68,28 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    return _export("elasticsearch", model, name, feature_names, scaler, offset, target)
+    scorer = linear_scorer(model, feature_names, target, scaler, offset)
+    notes = [
+        *scorer.notes(),
+        "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
+        "not match a document has the value 0.",
+    ]
+    if offset is not None:
+        scorer = scorer.with_offset_feature()
+        notes.append(
+            f"Define {OFFSET_FEATURE} in the feature set: "
+            f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
+        )
+    else:
+        shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
+        notes.append(
+            f"The engine's linear model has no intercept and its scores must not be negative: see offset.{shift}"
+        )
+    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
+    normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
+    if normalizers:
+        inner["feature_normalizers"] = normalizers
+    return Exported("elasticsearch", json_text({"model": {"name": name, "model": inner}}), tuple(notes))
 
 
 def to_opensearch(
@@ -103,40 +125,8 @@ def to_opensearch(
     >>> to_opensearch(model, "toy", feature_names=["bm25_title"], offset=3).notes[-1]
     'Define rankrls_offset in the feature set: {"name": "rankrls_offset", "params": [], "template": {"match_all": {}}}.'
     """
-    return _export("opensearch", model, name, feature_names, scaler, offset, target)
-
-
-def _export(
-    engine: str,
-    model: Any,
-    name: str,
-    feature_names: Sequence[str] | None,
-    scaler: str,
-    offset: float | None,
-    target: int | None,
-) -> Exported:
-    scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    notes = [
-        *scorer.notes(),
-        "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
-        "not match a document has the value 0.",
-    ]
-    if offset is not None:
-        scorer = scorer.with_offset_feature()
-        notes.append(
-            f"Define {OFFSET_FEATURE} in the feature set: "
-            f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
-        )
-    else:
-        shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
-        notes.append(
-            f"The engine's linear model has no intercept and its scores must not be negative: see offset.{shift}"
-        )
-    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
-    normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
-    if normalizers:
-        inner["feature_normalizers"] = normalizers
-    return Exported(engine, json_text({"model": {"name": name, "model": inner}}), tuple(notes))
+    same = to_elasticsearch(model, name, feature_names=feature_names, scaler=scaler, offset=offset, target=target)
+    return replace(same, format="opensearch")
 
 
 def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:

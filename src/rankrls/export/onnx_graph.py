@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls.export._exported import Exported
-from rankrls.export._linear import affine_steps, check_offset, final_model
+from rankrls.export._linear import affine_steps, check_offset
+from rankrls.models._pipelines import fitted_ranker
 
 __all__ = ["to_onnx"]
 
@@ -59,7 +61,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     True
     """
     onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
-    final = final_model(model)
+    final = fitted_ranker(model)
     offset = check_offset(offset)
     n = int(final.n_features_in_)
     graph = _Graph(onnx)
@@ -86,7 +88,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
         proto, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="rankrls"
     )
     onnx.checker.check_model(out, full_check=True)
-    notes = ("Input and output are float32, what lies between float64.",)
+    notes = ("Input and output are float32; all that lies between is computed in float64.",)
     return Exported("onnx", out.SerializeToString(), notes)
 
 
@@ -112,7 +114,7 @@ class _Graph:
 
 
 def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
-    """The scores' name, and the number of targets where y had two dimensions."""
+    """The scores' name, and the number of targets if y had two dimensions."""
     if hasattr(final, "coef_"):
         coef = np.asarray(final.coef_, dtype=np.float64).T
         return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
@@ -122,7 +124,7 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
         return _mean_of_views(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
-        raise ValueError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.")
+        raise InputError("A {0} has no ONNX form here: it is no kernel model.", type(final).__name__, parameter="model")
     coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
     return _expansion(graph, kernel, x, getattr(final, "X_fit_", None), coefficients), _targets(coefficients)
 
@@ -131,7 +133,8 @@ def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDA
     """``K coefficients`` with the kernel K between the rows of x and some items."""
     if kernel.name == "precomputed" or callable(kernel.name):
         what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
-        raise ValueError(f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.")
+        problem = "The model cannot be exported: its kernel is {0}. Kernels with a formula can."
+        raise InputError(problem, what, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
     return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
 
@@ -189,4 +192,4 @@ def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> s
         return graph.add("Tanh", inner)
     if kernel.name in ("polynomial", "poly"):
         return graph.add("Pow", inner, number(float(kernel.degree)))
-    raise ValueError(f"The kernel {kernel.name!r} has no ONNX form here.")
+    raise InputError("The kernel {0!r} has no ONNX form here.", kernel.name, parameter="model")

@@ -1,4 +1,4 @@
-"""Plain JSON, for whoever computes the sum on their own."""
+"""Plain JSON, for programs that compute the sum themselves."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ def to_solr(
     feature_names : sequence of str, optional
         The features' names in Solr's feature store, one a column. Those of the data frame by default.
     store : str, optional
-        The feature store; Solr's default store where None.
+        The feature store; Solr's default store if None.
     scaler : {"beside", "fold"}, default="beside"
         Scales as Solr's normalizers, or folded into the weights. Folded scores differ from ``predict`` by a constant,
-        and lose digits in float32 where a feature's mean dwarfs its spread.
+        and lose digits in float32 if a feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score, as the weight of a feature ``rankrls_offset`` that has to be defined as the
         constant 1 (see the notes of the result). See :func:`positive_offset`.
@@ -97,10 +97,7 @@ def to_solr(
             f"Solr's linear model has no intercept: its scores are those of predict {-scorer.constant:+.6g}, which "
             "changes no order."
         )
-    features: list[dict[str, Any]] = []
-    for j, feature in enumerate(scorer.names):
-        norm = _normalizer(scorer, j)
-        features.append({"name": feature} if norm is None else {"name": feature, "norm": norm})
+    features = [{"name": feature, **_normalizer(scorer, j)} for j, feature in enumerate(scorer.names)]
     value: dict[str, Any] = {"class": f"{_PACKAGE}.model.LinearModel", "name": name}
     if store is not None:
         value["store"] = store
@@ -108,11 +105,11 @@ def to_solr(
     return Exported("solr", json_text(value), tuple(notes))
 
 
-def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any] | None:
+def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:
     if not scorer.scaled[j]:
-        return None
+        return {}
     centre, spread = float(scorer.centres[j]), float(scorer.spreads[j])
+    kind, params = "StandardNormalizer", {"avg": repr(centre), "std": repr(spread)}
     if scorer.unit_range:
-        params = {"min": repr(centre), "max": repr(centre + spread)}
-        return {"class": f"{_PACKAGE}.norm.MinMaxNormalizer", "params": params}
-    return {"class": f"{_PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(centre), "std": repr(spread)}}
+        kind, params = "MinMaxNormalizer", {"min": repr(centre), "max": repr(centre + spread)}
+    return {"norm": {"class": f"{_PACKAGE}.norm.{kind}", "params": params}}

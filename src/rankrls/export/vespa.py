@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rankrls._checks import check_word
+from rankrls._errors import InputError
 from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
 
@@ -40,8 +42,8 @@ def to_vespa(
         ``query(weight)``, ``fieldMatch(title).completeness``, a function's name. Those of the data frame by default.
     phase : {"second-phase", "first-phase", "global-phase"}, default="second-phase"
     scaler : {"beside", "fold"}, default="beside"
-        Scales written out in the expression, or folded into weights and one constant. Folded sums lose digits where a
-        feature's mean dwarfs its spread.
+        Scales written out in the expression, or folded into weights and one constant. Folded sums lose digits if a
+        feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score.
     target : int, optional
@@ -76,16 +78,19 @@ def to_vespa(
     }
     <BLANKLINE>
     """
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {', '.join(map(repr, PHASES))}; got {phase!r}.")
+    check_word("phase", phase, PHASES)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_\-]*", name):
-        raise ValueError(f"{name!r} cannot be a rank profile's name: letters, digits, _ and - only.")
+        problem = "{0!r} cannot be a rank profile's name: letters, digits, _ and - only."
+        raise InputError(problem, name, parameter="name")
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
     for feature in scorer.names:
         if not _FEATURE.fullmatch(feature):
-            raise ValueError(
-                f"{feature!r} is no Vespa rank feature; names look like bm25(title), attribute(popularity), "
-                "query(weight), fieldMatch(title).completeness, or a function of the rank profile."
+            raise InputError(
+                "{0!r} is no Vespa rank feature; names look like bm25(title), attribute(popularity), query(weight), "
+                "fieldMatch(title).completeness, or a function of the rank profile.",
+                feature,
+                parameter="feature_names",
+                column=feature,
             )
     terms = []
     for feature, w, centre, spread in zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, strict=True):

@@ -1,4 +1,4 @@
-"""The pairs that are worth asking about next."""
+"""The pairs of items that are worth asking about next."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
-from rankrls.inspection.uncertainty import Posterior, normal_above_zero
+from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
 from rankrls.models._validation import check_choice, check_count, check_features, check_no_extra_qid
 from rankrls.solvers.questions import CRITERIA, among, inside_queries
 
@@ -26,7 +27,7 @@ class Questions:
     a, b : ndarray of intp
         Row numbers; ``a`` is the one whose score is higher now.
     value : ndarray of float64
-        What the question is worth by the criterion, once those before it are answered.
+        The value of the question by the criterion, once those before it are answered.
     probability : ndarray of float64
         P(a above b) as it is now, before any answer.
     """
@@ -55,18 +56,18 @@ def pairs_to_ask(
     Parameters
     ----------
     posterior : Posterior
-        What is known so far; made by :func:`posterior` or :func:`pair_posterior`.
+        The present knowledge; made by :func:`posterior` or :func:`pair_posterior`.
     X : as for ``predict``
         The items that could be asked about.
     qid : array-like of shape (m,), optional
-        One query id per row: only items of one query are compared. Needed where the posterior was made with qid.
+        One query id per row: only items of one query are compared. Needed if the posterior was made with qid.
     k : int, default=1
         How many pairs; all different. Each is chosen as if those before it had been answered, so that they do not all
-        ask the same. Fewer come back where fewer can teach anything.
+        ask the same. Fewer come back if fewer can teach anything.
     criterion : {"vote", "variance", "even"}, default="vote"
-        "vote": what a yes or no tells about the scores, in bits: large where the order is open *and* the scores are
+        "vote": what a yes or no tells about the scores, in bits; large if the order is open *and* the scores are
         unknown. "variance": what a number tells, the difference of two labels or a strength; the order does not matter,
-        and items that differ much are preferred. "even": the probability next to 1/2, however little there is to learn.
+        and items that differ much are preferred. "even": the probability closest to 1/2, even if little can be learned.
     pairs : tuple of two arrays of row numbers, optional
         The candidates. By default all pairs of items of one query.
     exclude : tuple of two arrays of row numbers, optional
@@ -102,16 +103,18 @@ def pairs_to_ask(
     check_choice("criterion", criterion, CRITERIA)
     check_count("k", k)
     if not isinstance(posterior, Posterior):
-        raise ValueError(f"posterior must come from posterior() or pair_posterior(); got {type(posterior).__name__}.")
+        problem = "{posterior} must come from posterior() or pair_posterior(); got {0}."
+        raise InputError(problem, type(posterior).__name__, parameter="posterior")
     X = check_features(posterior._model, X, kernel=posterior._model.kernel)
-    m = len(X) if isinstance(X, list) else X.shape[0]
+    m = rows_of(X)
     check_no_extra_qid(posterior._by_query and pairs is None, qid, "pairs_to_ask")
     layout = query_layout(qid, m)
     left_out = set() if exclude is None else _pair_set(exclude, m, "exclude")
     candidates = None if pairs is None else _rows_of(pairs, m, "pairs")
     scores = posterior._scores(X)
     if not posterior.noise_variance > 0.0:
-        raise ValueError("The model fits every observation exactly, so no answer could add anything; give noise=.")
+        problem = "The model fits every observation exactly, so no answer could add anything."
+        raise InputError(problem, remedy="Give {noise}.", parameter="noise")
     noise = posterior.answer_variance / posterior.noise_variance
     # Means in the units of the covariances.
     scores = scores.scaled_mean(1.0 / np.sqrt(posterior.noise_variance))
@@ -124,12 +127,11 @@ def pairs_to_ask(
             found = among(scores, candidates, criterion, noise, left_out)
         if found.a < 0:
             break
-        a, b = found.a, found.b
-        chosen.append((a, b))
+        chosen.append((found.a, found.b))
         values.append(found.value)
-        left_out.add((min(a, b), max(a, b)))
+        left_out.add((min(found.a, found.b), max(found.a, found.b)))
         if len(chosen) < k:
-            scores = scores.after(a, b, noise)
+            scores = scores.after(found.a, found.b, noise)
     ends = np.array(chosen, dtype=np.intp).reshape(-1, 2)
     swap = first.mean[ends[:, 0]] < first.mean[ends[:, 1]]
     ends[swap] = ends[swap, ::-1]
@@ -140,12 +142,12 @@ def pairs_to_ask(
 
 def _rows_of(pairs: Any, m: int, name: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if not isinstance(pairs, tuple | list) or len(pairs) != 2:
-        raise ValueError(f"{name} must be two arrays of row numbers, one entry a pair each.")
+        problem = f"{{{name}}} must be two arrays of row numbers, one entry a pair each."
+        raise InputError(problem, parameter=name)
     try:
-        checked = check_preferences(pairs[0], pairs[1], m, None, None)
-    except ValueError as error:
-        text = str(error).replace("winners", f"{name}[0]").replace("losers", f"{name}[1]")
-        raise ValueError(text.replace("Preference", "Pair").replace("preference", "pair")) from None
+        checked = check_preferences(pairs[0], pairs[1], m, None, None, each="pair")
+    except InputError as error:
+        raise error.renamed({"winners": f"{name}[0]", "losers": f"{name}[1]"}) from None
     return checked.winners, checked.losers
 
 

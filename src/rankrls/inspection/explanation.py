@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._checks import check_count
+from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._scorer import final_step_inputs
@@ -47,8 +49,8 @@ def explain(
     feature_names : sequence of str, optional
         One name a column of X. By default those that the model was fitted with, else x0, x1, ...
     baseline : {"zero", "query"}, default="zero"
-        What contributions are counted from: an item whose features are all 0, or the mean item of the query, so that
-        they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
+        The item from which contributions are counted: one whose features are all 0, or the mean item of the query, so
+        that they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
         between items of a query are the same for both.
     target : int, optional
         Which target, of a model of several.
@@ -94,7 +96,8 @@ def explain(
     Z = check_features(final, Z, kernel="linear")
     layout = query_layout(qid, Z.shape[0])
     if baseline == "query" and sparse.issparse(Z):
-        raise ValueError("The mean item of a query would fill sparse X: use baseline='zero', or pass X.toarray().")
+        remedy = "Use {baseline='zero'}, or pass X.toarray()."
+        raise InputError("The mean item of a query would fill sparse {X}.", remedy=remedy, parameter="baseline")
     steps = _scaler_names(model)
     units = f"as {', then '.join(steps)} made them" if steps else "as given"
     return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, baseline, units)
@@ -145,13 +148,11 @@ class Explanation:
 
     @cached_property
     def offset(self) -> NDArray[np.float64]:
-        """The score of what contributions are counted from, one a row, shape (m,)."""
-        out = np.zeros(self.layout.n_rows)
-        if self.baseline == "query":
-            scores = self.values @ self.weights
-            means = np.bincount(self.layout.codes, weights=scores) / self.layout.counts
-            out = means[self.layout.codes]
-        return out
+        """The score of the item from which contributions are counted, one a row, shape (m,)."""
+        if self.baseline != "query":
+            return np.zeros(self.layout.n_rows)
+        means = np.bincount(self.layout.codes, weights=self.values @ self.weights) / self.layout.counts
+        return np.asarray(means[self.layout.codes])
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -164,7 +165,7 @@ class Explanation:
         Parameters
         ----------
         a, b : int
-            Row numbers, of one query where the model compares inside queries only.
+            Row numbers, of one query if the model compares inside queries only.
 
         Returns
         -------
@@ -176,14 +177,15 @@ class Explanation:
         """
         a, b = self._row(a), self._row(b)
         if a == b:
-            raise ValueError(f"Row {a} cannot be compared with itself.")
+            raise InputError("Row {0} cannot be compared with itself.", a, parameter="b", row=a)
         codes = self.layout.codes
         if self.by_query and codes[a] != codes[b]:
             one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
-            raise ValueError(
-                f"Row {a} belongs to query {one!r}, row {b} to query {other!r}: this model was fitted with qid, and "
-                "its scores mean something inside a query only."
+            problem = (
+                "Row {0} belongs to query {1!r}, row {2} to query {3!r}: this model was fitted with {qid}, and its "
+                "scores mean something inside a query only."
             )
+            raise InputError(problem, a, one, b, other, parameter="b", row=b)
         query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
         return self._difference(a, b, query, self._values(b))
 
@@ -222,7 +224,7 @@ class Explanation:
 
     def _row(self, row: int) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.layout.n_rows:
-            raise ValueError(f"A row must be a number from 0 to {self.layout.n_rows - 1}; got {row!r}.")
+            raise InputError("A row must be a number from 0 to {0}; got {1!r}.", self.layout.n_rows - 1, row)
         return int(row)
 
     def _values(self, row: int) -> NDArray[np.float64]:
@@ -272,16 +274,13 @@ class PairExplanation:
 
         Features that contribute nothing are left out; what ``top`` leaves out is one last row, with NaN for values.
         """
-        if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 0):
-            raise ValueError(f"top must be a whole number of at least 0, or None for all; got {top!r}.")
         used = int(np.count_nonzero(self.contributions))
-        kept = used if top is None else min(top, used)
+        kept = used if top is None else min(check_count("top", top, least=0, none="all"), used)
         numbers = np.column_stack((self.contributions, self.values, self.weights))[:kept]
-        out = [(name, *map(float, row)) for name, row in zip(self.feature_names, numbers, strict=False)]
+        out = [(name, *row) for name, row in zip(self.feature_names, numbers.tolist(), strict=False)]
         if kept < used:
-            rest = float(self.contributions[kept:].sum())
-            out.append((f"{used - kept} others", rest, np.nan, np.nan, np.nan))
-        return out  # type: ignore[return-value]
+            out.append((f"{used - kept} others", float(self.contributions[kept:].sum()), np.nan, np.nan, np.nan))
+        return out
 
     def table(self, top: int | None = 10) -> str:
         """The ``top`` largest contributions as text; None for all."""
@@ -289,14 +288,9 @@ class PairExplanation:
         for name, part, *others in self.rows(top):
             rows.append((name, f"{part:+.4g}", *("" if np.isnan(value) else f"{value:.4g}" for value in others)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "   ".join(
-                cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
+        spec = f"{{:<{widths[0]}}}" + "".join(f"   {{:>{width}}}" for width in widths[1:])
         title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")
-        return "\n".join([title, *(line.rstrip() for line in lines)])
+        return "\n".join([title, *(spec.format(*row).rstrip() for row in rows)])
 
     def title(self, a: str | None = None, b: str | None = None) -> str:
         """The result in a sentence; ``a`` and ``b`` are what the items are called, their rows by default."""

@@ -1,4 +1,4 @@
-"""What a model puts first."""
+"""Items ranked by a model."""
 
 from __future__ import annotations
 

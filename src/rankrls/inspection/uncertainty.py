@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -13,14 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtr
 
+from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models._pairs import pair_graph
 from rankrls.models._validation import check_alpha, check_choice, check_comparable, check_features
 from rankrls.solvers.blocks import row_slices
 from rankrls.solvers.posterior import Fitted, ItemScores, evidence_of, item_scores
-from rankrls.solvers.subset import SubsetProblem
 
 __all__ = ["Posterior", "pair_posterior", "posterior"]
 
@@ -41,7 +39,7 @@ def posterior(
     r"""The posterior of a model of labels: means and variances of score differences, and P(A above B).
 
     Least squares is the centre of a Gaussian posterior. With ``balance="examples"`` and tied labels included, the
-    defaults, what is assumed of item i of query q is
+    defaults, the model assumes of item i of query q
 
     .. math:: y_i = f(x_i) + b_q + \varepsilon_i , \qquad \varepsilon_i \sim N(0, s^2 / w_i) ,
 
@@ -57,7 +55,7 @@ def posterior(
         One target.
     alpha : float or "evidence", optional
         The estimator's own by default. "evidence" maximises the marginal density of the labels. An alpha that was
-        chosen because it ranks well need not know how sure it is: no measure of rankings sees how large scores are.
+        chosen because it ranks well can give wrong variances: no measure of rankings depends on the size of scores.
     noise : {"marginal", "residual"} or float, default="marginal"
         The noise's variance :math:`s^2`: the maximiser of the marginal density, (loss + penalty) / observations; the
         loss / (observations - degrees of freedom), which trusts the prior less; or a known one. With
@@ -70,13 +68,13 @@ def posterior(
     Raises
     ------
     ValueError
-        Where alpha is not positive, or lost in rounding; for a precomputed kernel, which does not know new items; and
+        If alpha is not positive, or is lost in rounding; for a precomputed kernel, which does not know new items; and
         for bad input as in ``fit``.
 
     Notes
     -----
     Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times a Cholesky
-    factorisation. What ``fit`` does and keeps does not change.
+    factorisation. ``fit`` itself neither does nor keeps more than without.
 
     References
     ----------
@@ -103,8 +101,9 @@ def posterior(
     check_comparable(data, beta)
     candidate = model._holdout_candidate(data)
     problem = candidate.problems(data)[0].problem
+    answers = _label_noise(problem.graph)
     return _assembled(
-        model, problem, candidate.kernel, data.X, start, noise, moved=beta == 0.0, by_query=qid is not None
+        model, problem, candidate.kernel, data.X, start, noise, answers, moved=beta == 0.0, by_query=qid is not None
     )
 
 
@@ -121,7 +120,7 @@ def pair_posterior(
 ) -> Posterior:
     r"""The posterior of a model of preferences.
 
-    What is assumed of preference e, independently of all others, is
+    The model assumes of each preference e, independently of all others,
 
     .. math:: s_e = f(x_{i_e}) - f(x_{j_e}) + \varepsilon_e , \qquad \varepsilon_e \sim N(0, s^2 / c_e) .
 
@@ -154,7 +153,8 @@ def pair_posterior(
     model, start = _checked(estimator, alpha, noise, "pair_posterior")
     X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel=model.kernel)
     problem = model._preference_problem(X, graph)
-    return _assembled(model, problem, model._resolved_kernel(X), X, start, noise, moved=True, by_query=False)
+    kernel = model._resolved_kernel(X)
+    return _assembled(model, problem, kernel, X, start, noise, 1.0, moved=True, by_query=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +168,11 @@ class Posterior:
         :math:`s^2`.
     answer_variance : float
         The noise's variance in one more observation of a difference: of one preference of weight 1, or of the
-        difference of two labels. Where a graph gives queries noise of their own, the average over the training items.
+        difference of two labels. It is the average over the training items if a graph gives queries noise of their own.
     n_observations : int
         Preferences, or labels less one for each query.
     degrees_of_freedom : float
-        What of the observations the model used up.
+        How many of the observations the model used up.
     """
 
     alpha: float
@@ -185,7 +185,7 @@ class Posterior:
     _problem: Any = field(repr=False)
     _fitted: Fitted = field(repr=False)
     _train: Any = field(repr=False)
-    _shift: Callable[[Any], Any] = field(repr=False)
+    _offset: Any = field(repr=False)
     _by_query: bool = field(repr=False)
 
     def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
@@ -206,11 +206,10 @@ class Posterior:
         Primal O(n^2) a pair, dual O(m (m + n)).
         """
         X_a, X_b = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
-        p = _rows(X_a)
-        if _rows(X_b) != p:
-            raise ValueError(
-                f"X_a has {p} rows and X_b {_rows(X_b)}: each row of one is compared with one of the other."
-            )
+        p = rows_of(X_a)
+        if rows_of(X_b) != p:
+            problem = "{X_a} has {0} rows and {X_b} {1}: each row of one is compared with one of the other."
+            raise InputError(problem, p, rows_of(X_b), parameter="X_b")
         mean, variance = np.empty(p), np.empty(p)
         for rows in row_slices(0, p, _PAIRS):
             both = _stacked(X_a[rows], X_b[rows])
@@ -240,7 +239,8 @@ class Posterior:
         return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
 
     def _scores(self, X: Any) -> ItemScores:
-        return item_scores(self._problem, self._fitted, self._shift(X), self._kernel, self._train)
+        X = _without_offset(X, self._offset)
+        return item_scores(self._problem, self._fitted, X, self._kernel, self._train)
 
 
 def normal_above_zero(mean: Array, variance: Array | float) -> Array:
@@ -254,53 +254,52 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
     """A clone with checked parameters, and its alpha; None is to be found."""
     model, _ = checked_model(estimator, None, what, refits=False)
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
-        raise ValueError(f"{what} evaluates the kernel between new items: give it by name or as a function.")
+        remedy = "Give {kernel} by name or as a function."
+        raise InputError("{0} evaluates the kernel between new items.", what, remedy=remedy, parameter="kernel")
     if getattr(model, "_constrained", bool)():
-        raise ValueError(f"{what} is Gaussian, and weights of given signs are not: leave positive out.")
-    if isinstance(noise, str):
-        if noise not in ("marginal", "residual"):
-            raise ValueError(_noise_must_be(noise))
-    elif isinstance(noise, bool) or not isinstance(noise, Real) or not 0.0 < float(noise) < np.inf:
-        raise ValueError(_noise_must_be(noise))
+        problem = "{0} is Gaussian, and weights of given signs are not."
+        raise InputError(problem, what, remedy="Leave {positive} out.", parameter="positive")
+    known = isinstance(noise, Real) and not isinstance(noise, bool) and 0.0 < float(noise) < np.inf
+    if not known and not (isinstance(noise, str) and noise in ("marginal", "residual")):
+        problem = "{noise} must be 'marginal', 'residual' or a positive variance; got {0!r}."
+        raise InputError(problem, noise, parameter="noise")
     if isinstance(alpha, str):
         if alpha != "evidence":
-            raise ValueError(f"alpha must be 'evidence' or a positive number; got {alpha!r}.")
+            problem = "{alpha} must be 'evidence' or a positive number; got {0!r}."
+            raise InputError(problem, alpha, parameter="alpha")
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
-        raise ValueError("A posterior needs alpha > 0: with alpha = 0 the prior has no bounds.")
+        problem = "A posterior needs {alpha} > 0: with {alpha=0} the prior has no bounds."
+        raise InputError(problem, parameter="alpha")
     return model, value
 
 
-def _noise_must_be(noise: Any) -> str:
-    return f"noise must be 'marginal', 'residual' or a positive variance; got {noise!r}."
-
-
 def _assembled(
-    model: Any, problem: Any, kernel: Any, X: Any, alpha: float | None, noise: Any, *, moved: bool, by_query: bool
+    model: Any,
+    problem: Any,
+    kernel: Any,
+    X: Any,
+    alpha: float | None,
+    noise: Any,
+    answers: float,
+    *,
+    moved: bool,
+    by_query: bool,
 ) -> Posterior:
+    """The posterior of a problem; ``answers`` is the noise of a new observation in units of ``s^2``."""
     if alpha is None:
         alpha = evidence_of(problem).best_alpha()
     model.set_params(alpha=alpha)
     fitted = Fitted.solve(problem, alpha)
-    left = fitted.observations - fitted.degrees_of_freedom
-    if isinstance(noise, str):
-        if noise == "residual" and not left > 1e-9 * fitted.observations:
-            raise ValueError("The model uses up every observation: no residual is left to measure the noise by.")
-        loss, count = (
-            (fitted.residual, left) if noise == "residual" else (fitted.residual + fitted.penalty, fitted.observations)
-        )
-        variance = loss / count
-    else:
-        variance = float(noise)
-    shift: Callable[[Any], Any] = _unmoved
-    if kernel.is_linear and not isinstance(problem, SubsetProblem):
-        shift = _shift(X)  # differences do not change, and no offset is squared
-    train = None if isinstance(problem, SubsetProblem) else shift(X) if moved else X
+    variance = _noise_variance(fitted, noise)
+    on_basis = hasattr(problem, "basis")  # a sparse model keeps its basis, not the training items
+    offset = _offset_of(X) if kernel.is_linear and not on_basis else None  # none that would be squared
+    train = None if on_basis else _without_offset(X, offset) if moved else X
     return Posterior(
         alpha,
         variance,
-        variance * _answer_factor(problem.graph),
+        variance * answers,
         fitted.observations,
         fitted.degrees_of_freedom,
         model,
@@ -308,42 +307,47 @@ def _assembled(
         problem,
         fitted,
         train,
-        shift,
+        offset,
         by_query,
     )
 
 
-def _answer_factor(graph: ScoredGraph | PairGraph) -> float:
-    """The noise of a difference in units of ``s^2``: of a preference 1, of two labels that of both items."""
-    if isinstance(graph, PairGraph):
-        return 1.0
+def _noise_variance(fitted: Fitted, noise: Any) -> float:
+    if noise == "marginal":
+        return float((fitted.residual + fitted.penalty) / fitted.observations)
+    if noise != "residual":
+        return float(noise)
+    left = fitted.observations - fitted.degrees_of_freedom
+    if not left > 1e-9 * fitted.observations:
+        problem = "The model uses up every observation: no residual is left to measure the {noise} by."
+        raise InputError(problem, parameter="noise")
+    return float(fitted.residual / left)
+
+
+def _label_noise(graph: ScoredGraph) -> float:
+    """The noise of the difference of two labels in units of ``s^2``: that of both items."""
     trust = graph.eigenvalues[1]
     seen = trust > 0.0
     return float(2.0 * np.average(1.0 / trust[seen], weights=graph.layout.counts[seen]))
 
 
-def _shift(X: Any) -> Callable[[Any], Any]:
-    """What takes the columns' offsets off."""
-    if sparse.issparse(X):
-        columns, means = offset_columns(X)
-        return partial(_moved_sparse, columns, means)
-    return partial(_moved, X.mean(axis=0, dtype=np.float64))
+def _without_offset(X: Any, offset: Any) -> Any:
+    """X less an offset of ``_offset_of``: differences of rows do not change."""
+    if offset is None:
+        return X
+    columns, means = offset
+    if columns is None:
+        return (X.toarray() if sparse.issparse(X) else X) - means
+    return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), columns, means)
 
 
-# Not closures: a posterior can be pickled.
-def _unmoved(Z: Any) -> Any:
-    return Z
+def _offset_of(X: Any) -> tuple[Any, Any]:
+    """Columns that lie far from zero, and the columns' means; None is all columns."""
+    return offset_columns(X) if sparse.issparse(X) else (None, X.mean(axis=0, dtype=np.float64))
 
 
-def _moved(centre: Array, Z: Any) -> Any:
-    return (Z.toarray() if sparse.issparse(Z) else Z) - centre
-
-
-def _moved_sparse(columns: Any, means: Any, Z: Any) -> Any:
-    return shift_columns(Z if sparse.issparse(Z) else sparse.csr_array(Z), columns, means)
-
-
-def _rows(X: Any) -> int:
+def rows_of(X: Any) -> int:
+    """How many items there are."""
     return len(X) if isinstance(X, list) else int(X.shape[0])
 
 

@@ -1,4 +1,4 @@
-"""Several measures of one ranking, and what one measure says of it."""
+"""One ranking judged by several measures, or by one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._checks import check_labels, check_scores, check_weights
-from rankrls.metrics._measure import Measure, RankingMeasure
-from rankrls.metrics._resolve import resolve_measure
+from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
 __all__ = ["evaluate", "value_of"]
-
-_NOT_JUDGED = {
-    "disagreement": "no query has an ordered pair, that is two items with different labels",
-    "pair_accuracy": "no query has an ordered pair, that is two items with different labels",
-    "kendall_tau": "no query has both two different labels and two different scores",
-}
 
 
 def evaluate(
@@ -39,7 +33,7 @@ def evaluate(
     y_true, y_score, qid, per_query
         As for :func:`ndcg`.
     measures : sequence of str, Measure or callable
-        What :func:`resolve_measure` understands.
+        Names with a depth, measures or functions, as :func:`resolve_measure` takes them.
     convention : str, optional
         The convention of the measures given by name; "letor" by default.
     sample_weight : array-like of shape (m,), optional
@@ -72,14 +66,10 @@ def evaluate(
     layout = query_layout(qid, len(y))
     return {
         name if isinstance(name, str) else str(measure): value_of(
-            measure, y, scores, layout, weights, docno if _breaks_ties_by_id(measure) else None, per_query
+            measure, y, scores, layout, weights, docno if measure.uses_docno else None, per_query
         )
         for name, measure in zip(measures, resolved, strict=True)
     }
-
-
-def _breaks_ties_by_id(measure: RankingMeasure) -> bool:
-    return isinstance(measure, Measure) and not measure.uses_sample_weight and measure.choices.ties == "docno"
 
 
 def value_of(
@@ -90,13 +80,11 @@ def value_of(
     Raises
     ------
     ValueError
-        Where an average is asked for and no query is judged.
+        If an average is asked for and no query is judged.
     """
     if per_query:
         return measure.per_query(y, scores, layout, weights, docno)
     value = measure.mean(y, scores, layout, weights, docno)
     if np.isnan(value).all():
-        name = measure.name if isinstance(measure, Measure) else ""
-        reason = _NOT_JUDGED.get(name, "every query is skipped")
-        raise ValueError(f"{measure} judges nothing here: {reason}.")
+        raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
     return value

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 from rankrls._queries import query_layout
 from rankrls.metrics._checks import check_labels, check_scores, check_weights
@@ -19,7 +22,33 @@ __all__ = [
     "reciprocal_rank",
 ]
 
+_DATA = ("qid", "sample_weight", "docno", "per_query")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+def _measure(name: str) -> Callable[[_Function], _Function]:
+    """Give a function its body: its parameters other than the data are the depth and the choices of a measure."""
+
+    def decorate(function: _Function) -> _Function:
+        defaults = cast(FunctionType, function).__kwdefaults__ or {}
+
+        @wraps(function)
+        def judge(y_true: Any, y_score: Any, **options: Any) -> Any:
+            function(y_true, y_score, **options)  # refuses what the signature does not have
+            choices = {**defaults, **options}
+            qid, sample_weight, docno, per_query = (choices.pop(key, None) for key in _DATA)
+            measure = Measure(name, **choices)
+            y = check_labels(y_true)
+            scores = check_scores(y_score, len(y))
+            weights = check_weights(sample_weight, len(y))
+            return value_of(measure, y, scores, query_layout(qid, len(y)), weights, docno, per_query)
+
+        return cast(_Function, judge)
+
+    return decorate
+
+
+@_measure("disagreement")
 def disagreement_error(
     y_true: Any,
     y_score: Any,
@@ -73,7 +102,7 @@ def disagreement_error(
     ------
     ValueError
         For labels, scores or weights that are not finite (naming the row), negative weights, lengths that differ,
-        unknown options, and where no query has an ordered pair.
+        unknown options, and if no query has an ordered pair.
 
     Notes
     -----
@@ -90,10 +119,9 @@ def disagreement_error(
     >>> disagreement_error(y, scores, qid=["a", "a", "a", "b", "b"], per_query=True).round(4)
     array([0.3333, 0.5   ])
     """
-    measure = Measure("disagreement", tied_labels=tied_labels, average=average)
-    return _judge(measure, y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("pair_accuracy")
 def pair_accuracy(
     y_true: Any,
     y_score: Any,
@@ -124,10 +152,9 @@ def pair_accuracy(
     >>> pair_accuracy([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    measure = Measure("pair_accuracy", tied_labels=tied_labels, average=average)
-    return _judge(measure, y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("kendall_tau")
 def kendall_tau(
     y_true: Any,
     y_score: Any,
@@ -149,7 +176,7 @@ def kendall_tau(
     y_true, y_score, qid, sample_weight, per_query
         As for :func:`disagreement_error`.
     empty : "skip" or float
-        What a query counts whose labels or whose scores are all tied, where tau-b is 0 / 0. "skip" leaves it out of
+        The value of a query whose labels or scores are all tied, for which tau-b is 0 / 0. "skip" leaves it out of
         the mean. A query of one item is such a query.
 
     Returns
@@ -167,9 +194,9 @@ def kendall_tau(
     >>> round(kendall_tau([3, 2, 1, 1], [0.9, 0.2, 0.4, 0.1]), 4)
     0.5477
     """
-    return _judge(Measure("kendall_tau", empty=empty), y_true, y_score, qid, sample_weight, None, per_query)
 
 
+@_measure("ndcg")
 def ndcg(
     y_true: Any,
     y_score: Any,
@@ -201,13 +228,13 @@ def ndcg(
     k : int, optional
         Positions looked at; all by default. A shorter query is judged on all it has.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
-        The tool whose choices hold, see the table in the notes.
+        The tool whose choices are used; see the table in the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
         ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
     discount : {"log2", "letor"} or callable, optional
         ``1 / log2(i + 1)``; 1, 1, then ``1 / log2(i)``; or ``discount(positions)``.
     empty : float or "skip", optional
-        What a query without any gain counts; "skip" leaves it out of the mean.
+        The value of a query without any gain; "skip" leaves it out of the mean.
     ties : {"row", "docno", "average"}, optional
         Equal scores stay in row order; the greater document id comes first; or the mean over all their orders.
     single_scores : bool, optional
@@ -227,7 +254,7 @@ def ndcg(
     ------
     ValueError
         For labels or scores that are not finite (naming the row), labels without a gain, lengths that differ, unknown
-        options, and where every query is skipped.
+        options, and if every query is skipped.
 
     Notes
     -----
@@ -265,19 +292,9 @@ def ndcg(
     >>> round(ndcg(y, scores, qid=qid, k=10, convention="sklearn"), 4)
     0.8348
     """
-    measure = Measure(
-        "ndcg",
-        k=k,
-        convention=convention,
-        gain=gain,
-        discount=discount,
-        empty=empty,
-        ties=ties,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("average_precision")
 def average_precision(
     y_true: Any,
     y_score: Any,
@@ -298,7 +315,7 @@ def average_precision(
     Parameters
     ----------
     y_true, y_score, qid, k, convention, empty, single_scores, docno, per_query
-        As for :func:`ndcg`; a query is empty where nothing in it is relevant.
+        As for :func:`ndcg`; a query is empty if nothing in it is relevant.
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     ties : {"row", "docno", "average", "threshold"}, optional
@@ -321,19 +338,9 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], relevant=1).__round__(4)
     0.8333
     """
-    measure = Measure(
-        "average_precision",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        denominator=denominator,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("precision")
 def precision(
     y_true: Any,
     y_score: Any,
@@ -360,7 +367,7 @@ def precision(
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     empty : float or "skip", optional
-        What a query without relevant items counts; 0 in every convention.
+        The value of a query without relevant items; 0 in every convention.
     ties : {"row", "docno", "average"}, optional
         As for :func:`ndcg`.
     denominator : {"nominal", "reachable"}, optional
@@ -381,19 +388,9 @@ def precision(
     >>> precision([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], k=2)
     0.5
     """
-    measure = Measure(
-        "precision",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        denominator=denominator,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
 
 
+@_measure("reciprocal_rank")
 def reciprocal_rank(
     y_true: Any,
     y_score: Any,
@@ -413,7 +410,7 @@ def reciprocal_rank(
     Parameters
     ----------
     y_true, y_score, qid, k, convention, empty, single_scores, docno, per_query
-        As for :func:`ndcg`; a query is empty where nothing in it is relevant.
+        As for :func:`ndcg`; a query is empty if nothing in it is relevant.
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     ties : {"row", "docno", "average"}, optional
@@ -434,22 +431,3 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 0, 1], [0.9, 0.7, 0.5, 0.3])
     0.5
     """
-    measure = Measure(
-        "reciprocal_rank",
-        k=k,
-        convention=convention,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        single_scores=single_scores,
-    )
-    return _judge(measure, y_true, y_score, qid, None, docno, per_query)
-
-
-def _judge(
-    measure: Measure, y_true: Any, y_score: Any, qid: Any, sample_weight: Any, docno: Any, per_query: bool
-) -> Any:
-    y = check_labels(y_true)
-    scores = check_scores(y_score, len(y))
-    weights = check_weights(sample_weight, len(y))
-    return value_of(measure, y, scores, query_layout(qid, len(y)), weights, docno, per_query)

@@ -2,77 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankrls._checks import check_count
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
-from rankrls.metrics._conventions import Choices, Discount, Gain, choices_of, discounts_of, gains_of
-from rankrls.ranking import docno_order
+from rankrls.metrics._definition import Array, Choices, Definition, Discount, Gain, Task, mean_of_judged
+from rankrls.metrics._pairs import OVER_PAIRS
+from rankrls.metrics._positions import OVER_POSITIONS
 
-__all__ = ["Measure", "RankingMeasure", "mean_of_judged"]
+__all__ = ["FunctionMeasure", "Measure", "RankingMeasure", "resolve_measure"]
 
-PAIRWISE = ("disagreement", "pair_accuracy", "kendall_tau")
-RANKED = ("ndcg", "average_precision", "precision", "reciprocal_rank")
-ALIASES = {
-    "disagreement_error": "disagreement",
-    "accuracy": "pair_accuracy",
-    "tau": "kendall_tau",
-    "kendall": "kendall_tau",
-    "map": "average_precision",
-    "ap": "average_precision",
-    "p": "precision",
-    "mrr": "reciprocal_rank",
-    "rr": "reciprocal_rank",
-}
-_SHORT = {"average_precision": "map", "precision": "p", "reciprocal_rank": "mrr", "kendall_tau": "tau"}
-_PAIR_CHOICES = {
-    "disagreement": ("tied_labels", "average"),
-    "pair_accuracy": ("tied_labels", "average"),
-    "kendall_tau": ("empty",),
-}
+_BY_NAME: dict[str, Definition] = {name: d for d in (*OVER_PAIRS, *OVER_POSITIONS) for name in d.names}
+_CHOICES = tuple(choice.name for choice in fields(Choices))
+_NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
 class RankingMeasure(ABC):
-    """Judges rankings query by query. What :func:`resolve_measure` returns.
+    """Judges rankings query by query; :func:`resolve_measure` returns one."""
 
-    Attributes
-    ----------
-    greater_is_better : bool
-        False only for errors.
-    uses_sample_weight : bool
-        Whether the weights of rows matter; the other measures look at positions and ignore them.
-    """
+    @property
+    def greater_is_better(self) -> bool:
+        """False only for errors."""
+        return True
 
-    greater_is_better: bool
-    uses_sample_weight: bool = False
+    @property
+    def uses_sample_weight(self) -> bool:
+        """Whether the weights of rows matter; measures that look at positions ignore them."""
+        return False
+
+    @property
+    def uses_docno(self) -> bool:
+        """Whether document ids decide between equal scores."""
+        return False
+
+    @property
+    def not_judged(self) -> str:
+        """Why there may be no query that can be judged."""
+        return "every query is skipped"
 
     @abstractmethod
     def judge(
-        self,
-        y_true: NDArray[np.float64],
-        y_score: NDArray[np.float64],
-        layout: QueryLayout,
-        sample_weight: NDArray[np.float64] | None = None,
-        docno: Any = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
+    ) -> tuple[Array, Array]:
         """Each query's values, (q, columns), and their average, (columns,), for scores (m, columns).
 
         NaN is a query that is not judged, and the average of none.
         """
 
     def per_query(
-        self,
-        y_true: NDArray[np.float64],
-        y_score: NDArray[np.float64],
-        layout: QueryLayout,
-        sample_weight: NDArray[np.float64] | None = None,
-        docno: Any = None,
-    ) -> NDArray[np.float64]:
-        """One value per query, NaN where the query is not judged.
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
+    ) -> Array:
+        """One value per query, NaN for a query that is not judged.
 
         Parameters
         ----------
@@ -95,14 +82,9 @@ class RankingMeasure(ABC):
         return values[:, 0] if y_score.ndim == 1 else values
 
     def mean(
-        self,
-        y_true: NDArray[np.float64],
-        y_score: NDArray[np.float64],
-        layout: QueryLayout,
-        sample_weight: NDArray[np.float64] | None = None,
-        docno: Any = None,
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> Any:
-        """The average over judged queries: a float, or one number per column; NaN where no query is judged."""
+        """The average over judged queries: a float, or one number per column; NaN if no query is judged."""
         _, average = self.judge(y_true, _as_columns(y_score), layout, sample_weight, docno)
         return float(average[0]) if y_score.ndim == 1 else average
 
@@ -120,7 +102,7 @@ class Measure(RankingMeasure):
         Depth of the ranking that is looked at; all of it by default. Precision needs one, measures over pairs and
         Kendall's tau have none.
     convention : str
-        The evaluation tool whose choices hold; see :func:`rankrls.metrics.ndcg` for the table.
+        The evaluation tool whose choices are used; see :func:`rankrls.metrics.ndcg` for the table.
     gain, discount, empty, ties, relevant, denominator, single_scores : optional
         Single choices that override the convention's.
     tied_labels : {"ignore", "half"}, optional
@@ -158,63 +140,51 @@ class Measure(RankingMeasure):
     average: str | None = None
 
     def __post_init__(self) -> None:
-        name = ALIASES.get(self.name, self.name)
-        if name not in PAIRWISE + RANKED:
-            known = ", ".join(sorted((*PAIRWISE, *RANKED, *ALIASES)))
-            raise ValueError(f"unknown measure {self.name!r}; known are {known}.")
-        object.__setattr__(self, "name", name)
-        if isinstance(self.gain, (list, np.ndarray)):
+        object.__setattr__(self, "name", _definition(self.name, self.name).name)
+        if isinstance(self.gain, list | np.ndarray):
             object.__setattr__(self, "gain", tuple(float(g) for g in self.gain))
         self._check_depth()
-        given = self._given()
-        if name in RANKED:
-            choices_of(name, self.convention, given)
-            return
-        choices_of("ndcg", self.convention, {})  # an unknown convention is an error everywhere
-        for choice in given:
-            if choice not in _PAIR_CHOICES[name]:
-                raise ValueError(
-                    f"{name} does not depend on {choice!r}; its choices are {', '.join(_PAIR_CHOICES[name])}."
-                )
-        if self.tied_labels not in (None, "ignore", "half"):
-            raise ValueError(f"tied_labels must be 'ignore' or 'half'; got {self.tied_labels!r}.")
-        if self.average not in (None, "query", "pair"):
-            raise ValueError(f"average must be 'query' or 'pair'; got {self.average!r}.")
-        number = isinstance(self.empty, (int, float)) and -1.0 <= self.empty <= 1.0
-        if self.empty is not None and self.empty != "skip" and not number:
-            raise ValueError(f"empty of kendall_tau must be a number in [-1, 1] or 'skip'; got {self.empty!r}.")
+        self._definition.chosen(self.convention, self._given())
 
     def _check_depth(self) -> None:
-        if self.k is None:
-            if self.name == "precision":
-                raise ValueError("precision needs a depth: give k, or a name such as 'precision@10'.")
-            return
-        if self.name in PAIRWISE:
-            raise ValueError(f"{self.name} looks at all pairs and has no depth; got k={self.k!r}.")
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
-            raise ValueError(f"k must be a positive integer or None; got {self.k!r}.")
-        object.__setattr__(self, "k", int(self.k))
+        if self.k is not None and self._definition.over_pairs:
+            problem = "{0} looks at all pairs and has no depth; got {1}."
+            raise InputError(problem, self.name, f"k={self.k!r}", parameter="k")
+        if self.k is not None:
+            object.__setattr__(self, "k", check_count("k", self.k, none="all positions"))
+        elif self._definition.needs_depth:
+            remedy = "Give {k}, or a name such as 'precision@10'."
+            raise InputError("{0} needs a depth.", self.name, remedy=remedy, parameter="k")
+
+    @property
+    def _definition(self) -> Definition:
+        return _BY_NAME[self.name]
 
     def _given(self) -> dict[str, Any]:
         """The single choices that were made."""
-        outside = ("name", "k", "convention")
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in outside}
+        values = {name: getattr(self, name) for name in _CHOICES}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        """False for the disagreement error only."""
-        return self.name != "disagreement"
+    def greater_is_better(self) -> bool:
+        return self._definition.greater_is_better
 
     @property
-    def uses_sample_weight(self) -> bool:  # type: ignore[override]
-        """True for measures over pairs."""
-        return self.name in PAIRWISE
+    def uses_sample_weight(self) -> bool:
+        return self._definition.over_pairs
+
+    @property
+    def uses_docno(self) -> bool:
+        return not self._definition.over_pairs and self.choices.ties == "docno"
+
+    @property
+    def not_judged(self) -> str:
+        return self._definition.not_judged
 
     @property
     def choices(self) -> Choices:
-        """The convention's choices with the single ones applied (measures of positions only)."""
-        return choices_of(self.name, self.convention, self._given())
+        """The convention's choices with the single ones applied."""
+        return self._definition.chosen(self.convention, self._given())
 
     def __repr__(self) -> str:
         """As it was written, without what was left at its default; an estimator's repr holds one."""
@@ -224,117 +194,109 @@ class Measure(RankingMeasure):
         return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
     def __str__(self) -> str:
-        given = {} if self.convention == "letor" or self.name in PAIRWISE else {"convention": self.convention}
+        given = {} if self.convention == "letor" or self._definition.over_pairs else {"convention": self.convention}
         given.update(self._given())
         inside = ", ".join(f"{k}={getattr(v, '__name__', repr(v))}" for k, v in given.items())
         depth = "" if self.k is None else f"@{self.k}"
-        return _SHORT.get(self.name, self.name) + (f"({inside})" if inside else "") + depth
+        return (self._definition.short or self.name) + (f"({inside})" if inside else "") + depth
 
     def judge(
-        self,
-        y_true: NDArray[np.float64],
-        y_score: NDArray[np.float64],
-        layout: QueryLayout,
-        sample_weight: NDArray[np.float64] | None = None,
-        docno: Any = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self.name in RANKED:
-            values = self._by_position(y_true, y_score, layout, docno)
-            return values, mean_of_judged(values)
-        if docno is not None:
-            raise ValueError(f"docno breaks ties in a ranking; {self.name} counts pairs and needs none.")
-        return self._by_pairs(y_true, y_score, layout, sample_weight)
-
-    def _by_pairs(
-        self,
-        y: NDArray[np.float64],
-        scores: NDArray[np.float64],
-        layout: QueryLayout,
-        sample_weight: NDArray[np.float64] | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from rankrls._compiled.pair_counts import count_pairs
-
-        counts = count_pairs(y, scores, layout.order, layout.starts, sample_weight)
-        if self.name == "kendall_tau":
-            # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
-            pairs = np.sqrt(counts.ordered[:, None] * counts.apart)
-            values = _ratio(counts.ordered[:, None] - counts.level - 2.0 * counts.wrong, pairs)
-            if self.empty not in (None, "skip"):
-                values[pairs == 0] = self.empty
-            return values, mean_of_judged(values)
-        errors = counts.wrong + 0.5 * counts.level
-        pairs = np.broadcast_to(counts.ordered[:, None], errors.shape)
-        if self.tied_labels == "half":
-            errors = errors + 0.5 * counts.tied_apart
-            pairs = pairs + counts.tied[:, None]
-        values = _ratio(errors, pairs)
-        if self.average == "pair":
-            average = _ratio(errors.sum(axis=0), pairs.sum(axis=0))
-        else:
-            average = mean_of_judged(values)
-        return (1.0 - values, 1.0 - average) if self.name == "pair_accuracy" else (values, average)
-
-    def _by_position(
-        self, y: NDArray[np.float64], scores: NDArray[np.float64], layout: QueryLayout, docno: Any
-    ) -> NDArray[np.float64]:
-        from rankrls.metrics import _ranked
-
-        choices = self.choices
-        if docno is not None and choices.ties != "docno":
-            raise ValueError(f"docno is used where ties='docno' (convention='trec'); here ties={choices.ties!r}.")
-        if choices.single_scores:
-            with np.errstate(over="ignore"):
-                scores = scores.astype(np.float32).astype(np.float64)
-        order = layout.order if docno is None else docno_order(docno, layout)
-        starts = layout.starts
-        longest = int(layout.counts.max(initial=0))
-        depth = longest if self.k is None else min(self.k, longest)
-        if self.name == "ndcg":
-            gains = gains_of(choices.gain, y)
-            discounts = discounts_of(choices.discount, depth)
-            values = _ranked.discounted_sums(gains, scores, order, starts, discounts=discounts, ties=choices.ties)
-            best = _ranked.discounted_sums(gains, gains[:, None], order, starts, discounts=discounts, ties="row")
-            return _with_empty(_ratio(values, best), best[:, 0] == 0, choices.empty)
-
-        relevant = (y >= choices.relevant).astype(np.float64)
-        found = np.bincount(layout.codes, weights=relevant, minlength=layout.n_queries)
-        if self.name == "reciprocal_rank":
-            values = _ranked.first_reciprocal_ranks(relevant, scores, order, starts, depth=depth, ties=choices.ties)
-        elif self.name == "average_precision":
-            if self.k is not None and choices.ties == "threshold":
-                raise ValueError(
-                    "average precision that retrieves tied items together has no depth k; choose "
-                    "ties='average' or ties='row'."
-                )
-            sums = _ranked.average_precision_sums(relevant, scores, order, starts, depth=depth, ties=choices.ties)
-            reachable = np.minimum(found, depth) if choices.denominator == "reachable" else found
-            values = _ratio(sums, np.asarray(reachable, dtype=np.float64)[:, None])
-        else:
-            hits = _ranked.discounted_sums(relevant, scores, order, starts, discounts=np.ones(depth), ties=choices.ties)
-            places = np.full(layout.n_queries, float(self.k or depth))
-            if choices.denominator == "reachable":
-                places = np.minimum(places, layout.counts)
-            values = hits / places[:, None]
-        return _with_empty(values, found == 0, choices.empty)
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
+    ) -> tuple[Array, Array]:
+        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
 
 
-def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of each column over the entries that are not NaN; NaN where there are none."""
-    judged = ~np.isnan(values)
-    return _ratio(np.sum(values, axis=0, where=judged), judged.sum(axis=0).astype(np.float64))
-
-
-def _as_columns(y_score: NDArray[np.float64]) -> NDArray[np.float64]:
+def _as_columns(y_score: Array) -> Array:
     return y_score[:, None] if y_score.ndim == 1 else y_score
 
 
-def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numerator over denominator, NaN where the denominator is zero."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return out
+@dataclass(frozen=True)
+class FunctionMeasure(RankingMeasure):
+    """A user's ``function(y_true, y_score) -> float``, called once a query and column; greater is better.
+
+    A function that returns NaN does not judge the query.
+    """
+
+    function: Callable[[Array, Array], float]
+    greater_is_better: bool = True
+
+    def __str__(self) -> str:
+        return str(getattr(self.function, "__name__", repr(self.function)))
+
+    def judge(
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
+    ) -> tuple[Array, Array]:
+        values = np.empty((layout.n_queries, y_score.shape[1]))
+        for q in range(layout.n_queries):
+            rows = layout.rows(q)
+            labels, scores = y_true[rows], y_score[rows]
+            for column in range(y_score.shape[1]):
+                values[q, column] = _number(self, self.function(labels, scores[:, column]))
+        return values, mean_of_judged(values)
 
 
-def _with_empty(values: NDArray[np.float64], nothing: NDArray[np.bool_], empty: float | str) -> NDArray[np.float64]:
-    values[nothing] = np.nan if empty == "skip" else empty
-    return values
+def _number(measure: FunctionMeasure, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        problem = "the measure {0} must return one number per query; it returned {1!r}."
+        raise InputError(problem, measure, value, parameter="measure") from None
+
+
+def resolve_measure(measure: Any, convention: str | None = None) -> RankingMeasure:
+    """The measure that a name, a measure or a function stands for.
+
+    Parameters
+    ----------
+    measure : str, Measure or callable
+        A name, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"mrr"``, ``"tau"``,
+        ``"disagreement"``, ``"pair_accuracy"``); a :class:`Measure`, returned as it is; or
+        ``function(y_true, y_score) -> float``, called once a query, greater is better.
+    convention : str, optional
+        The convention of a name; "letor" by default.
+
+    Returns
+    -------
+    RankingMeasure
+        With ``greater_is_better``, ``per_query`` and ``mean``.
+
+    Raises
+    ------
+    ValueError
+        For anything else; the message lists the known names.
+
+    Examples
+    --------
+    >>> from rankrls.metrics import resolve_measure
+    >>> resolve_measure("p@5").k
+    5
+    >>> print(resolve_measure("ndcg@3", convention="sklearn"))
+    ndcg(convention='sklearn')@3
+    """
+    if isinstance(measure, RankingMeasure):
+        return measure
+    if isinstance(measure, str):
+        found = _NAME.fullmatch(measure)
+        name = _definition(found.group(1).lower() if found else "", measure).name
+        depth = None if found is None or found.group(2) is None else int(found.group(2))
+        return Measure(name, k=depth, convention="letor" if convention is None else convention)
+    if callable(measure):
+        return FunctionMeasure(measure)
+    raise InputError(
+        "a measure is a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score); "
+        "got {0!r}.",
+        measure,
+        parameter="measure",
+    )
+
+
+def _definition(name: str, given: Any) -> Definition:
+    """The definition that a name stands for; ``given`` is what a user wrote."""
+    if name not in _BY_NAME:
+        raise InputError(
+            "unknown measure {0!r}; known are {1}, those over positions with a depth such as 'ndcg@10'.",
+            given,
+            ", ".join(sorted(_BY_NAME)),
+            parameter="measure",
+        )
+    return _BY_NAME[name]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import vector_of
+from rankrls._errors import InputError
+
 __all__ = ["DIGITS", "PairedDifferences", "paired_differences", "per_query_vector"]
 
 DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
@@ -21,21 +24,34 @@ class PairedDifferences:
     both : ndarray of bool, shape (q,)
         The queries that both judge.
     differences : ndarray of float
-        Theirs, on a grid that rounding cannot leave: 0 is a tie.
+        Their differences, rounded so that values which agree up to rounding errors differ by 0: a tie.
     mean : float
-        Of the differences as they are; NaN where no query is judged by both.
+        Mean of the unrounded differences; NaN if no query is judged by both.
     """
 
     both: NDArray[np.bool_]
     differences: NDArray[np.float64]
     mean: float
 
+    def counts(self, greater_is_better: bool = True) -> dict[str, int]:
+        """Queries that the first wins, ties and loses, those that both judge, and those that one of them does not."""
+        sign = 1.0 if greater_is_better else -1.0
+        return {
+            "wins": int((sign * self.differences > 0.0).sum()),
+            "ties": int((self.differences == 0.0).sum()),
+            "losses": int((sign * self.differences < 0.0).sum()),
+            "n_queries": len(self.differences),
+            "n_dropped": len(self.both) - len(self.differences),
+        }
+
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
     """Differences of one value a query; NaN is a query that is not judged."""
     x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
     if x.shape != z.shape:
-        raise ValueError(f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}.")
+        raise InputError(
+            "{a} and {b} must hold one value for each of the same queries; got {0} and {1}.", len(x), len(z)
+        )
     both = ~(np.isnan(x) | np.isnan(z))
     x, z = x[both], z[both]
     unit = DIGITS * max(float(np.abs(x).max(initial=0.0)), float(np.abs(z).max(initial=0.0)))
@@ -44,13 +60,9 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
 
 
 def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """One finite number, or NaN, per query, as float64; anything else is a ValueError that calls it ``name``."""
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from None
-    if x.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one value per query; got shape {x.shape}.")
+    """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
+    x = vector_of(name, values, "one value per query")
     if np.isinf(x).any():
-        raise ValueError(f"{name} holds {x[np.isinf(x)][0]} at position {int(np.argmax(np.isinf(x)))}.")
+        at = int(np.argmax(np.isinf(x)))
+        raise InputError(f"{{{name}}} holds {{0}} at position {{1}}.", x[at], at, parameter=name, row=at)
     return x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls.metrics._checks import check_scores
 
@@ -39,7 +40,7 @@ def preference_accuracy(
     winners, losers : array-like of int, shape (p,)
         Row numbers of the scores. Repeated and contradictory preferences are allowed.
     strength : array-like of shape (p,), optional
-        Only its sign is looked at: a tie (0) is not judged, a negative strength turns the preference round.
+        Only its sign is looked at: a tie (0) is not judged, and a negative strength reverses the preference.
     weight : array-like of shape (p,), optional
         How much each preference counts; 1 by default.
     per_pair : bool
@@ -53,8 +54,8 @@ def preference_accuracy(
     Raises
     ------
     ValueError
-        For scores, row numbers, strengths or weights that cannot be, naming the preference; and where no preference
-        is left to judge.
+        For impossible scores, row numbers, strengths or weights, naming the preference; and if no preference is
+        left to judge.
 
     Notes
     -----
@@ -66,13 +67,12 @@ def preference_accuracy(
     >>> preference_accuracy([0.3, 0.1, 0.2, 0.2], winners=[0, 0, 1, 2], losers=[1, 2, 2, 3])
     0.625
     """
-    scores = np.asarray(y_score)
-    scores = check_scores(y_score, scores.shape[0] if scores.ndim else 0)
+    scores = check_scores(y_score)
     given = check_preferences(winners, losers, len(scores), strength, weight)
     columns = scores if scores.ndim == 2 else scores[:, None]
     right, counts = right_order(columns[given.winners] - columns[given.losers], given.strength, given.weight)
     if not counts.any():
-        raise ValueError("No preference can be judged: all have strength 0 or weight 0, or there are none.")
+        raise InputError("No preference can be judged: all have strength 0 or weight 0, or there are none.")
     if per_pair:
         values = np.where((counts > 0.0)[:, None], right, np.nan)
         return values if scores.ndim == 2 else values[:, 0]

@@ -10,9 +10,10 @@ from rankrls._compiled.pair_counts import column_strides, tiles, writable
 from rankrls._compiled.sorting import sort_descending
 from rankrls._compiled.threads import map_threads
 
-__all__ = ["average_precision_sums", "discounted_sums", "first_reciprocal_ranks"]
+__all__ = ["rank_sums"]
 
 _SUM, _PRECISIONS, _FIRST = 0, 1, 2
+_KINDS = {"discounted": _SUM, "precisions": _PRECISIONS, "first": _FIRST}
 _ROW, _AVERAGE, _THRESHOLD = 0, 1, 2
 _TIES = {"row": _ROW, "docno": _ROW, "average": _AVERAGE, "threshold": _THRESHOLD}
 
@@ -92,33 +93,9 @@ def _rank(kind, ties, values, discounts, flat, row_step, column_step, order, sta
             out[q, column] = result
 
 
-def _run(
-    kind: int,
+def rank_sums(
+    kind: str,
     values: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    order: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    ties: str,
-    discounts: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    columns = scores.shape[1]
-    out = np.zeros((len(starts) - 1, columns))
-    flat, row_step, column_step = column_strides(scores)
-    values, order, starts = (
-        writable(values, np.float64),
-        writable(order, np.intp),
-        writable(starts, np.intp),
-    )
-
-    def run(tile: NDArray[np.intp]) -> None:
-        _rank(kind, _TIES[ties], values, discounts, flat, row_step, column_step, order, starts, tile, out)
-
-    map_threads(run, tiles(starts, columns))
-    return out
-
-
-def discounted_sums(
-    gains: NDArray[np.float64],
     scores: NDArray[np.float64],
     order: NDArray[np.intp],
     starts: NDArray[np.intp],
@@ -126,20 +103,24 @@ def discounted_sums(
     discounts: NDArray[np.float64],
     ties: str,
 ) -> NDArray[np.float64]:
-    """``sum_i gain(i) discounts[position(i)]`` of each query and column: DCG, and with unit discounts hits.
+    """A sum over the positions of each query, for each column of scores.
 
     Parameters
     ----------
-    gains : ndarray of shape (m,)
-        What each row is worth.
+    kind : {"discounted", "precisions", "first"}
+        ``sum_i value(i) discounts[position(i)]``: DCG, and with unit discounts hits. The sum of the precisions at the
+        positions of the rows of value 1. 1 / the position of the first row of value 1, 0 without one.
+    values : ndarray of shape (m,)
+        What each row is worth: its gain; or 1 if it is relevant, else 0.
     scores : ndarray of shape (m, columns)
         Finite scores.
     order, starts : ndarray
         ``order[starts[q]:starts[q + 1]]`` are the rows of query q; equal scores come in this order.
     discounts : ndarray of shape (depth,)
-        Positions beyond its length do not count.
-    ties : {"row", "average"}
-        Equal scores one after another, or every place of the group paid with the group's mean gain.
+        Positions beyond its length do not count. Only "discounted" looks at its values.
+    ties : {"row", "docno", "average", "threshold"}
+        Equal scores one after another in the given order ("row" and "docno"), the expectation over their order, or
+        (precisions only) all retrieved at once, whatever the depth.
 
     Returns
     -------
@@ -149,34 +130,14 @@ def discounted_sums(
     -----
     O(columns m log m), threaded over tiles of queries and columns.
     """
-    return _run(_SUM, gains, scores, order, starts, ties, discounts)
+    columns = scores.shape[1]
+    out = np.zeros((len(starts) - 1, columns))
+    flat, row_step, column_step = column_strides(scores)
+    values, order, starts = writable(values, np.float64), writable(order, np.intp), writable(starts, np.intp)
+    choice = _KINDS[kind], _TIES[ties]
 
+    def run(tile: NDArray[np.intp]) -> None:
+        _rank(*choice, values, discounts, flat, row_step, column_step, order, starts, tile, out)
 
-def average_precision_sums(
-    relevant: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    order: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    *,
-    depth: int,
-    ties: str,
-) -> NDArray[np.float64]:
-    """Sum of the precisions at the relevant items' positions, shape (q, columns); see :func:`discounted_sums`.
-
-    ``ties="average"`` is the expectation over the order of equal scores, ``"threshold"`` counts a group of equal
-    scores as retrieved at once (and knows no depth).
-    """
-    return _run(_PRECISIONS, relevant, scores, order, starts, ties, np.ones(depth))
-
-
-def first_reciprocal_ranks(
-    relevant: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    order: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    *,
-    depth: int,
-    ties: str,
-) -> NDArray[np.float64]:
-    """1 / the first relevant item's position, 0 without one, shape (q, columns); see :func:`discounted_sums`."""
-    return _run(_FIRST, relevant, scores, order, starts, ties, np.ones(depth))
+    map_threads(run, tiles(starts, columns))
+    return out

@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics._checks import check_labels, check_scores, check_weights
 from rankrls.metrics._evaluate import value_of
-from rankrls.metrics._measure import RankingMeasure
-from rankrls.metrics._resolve import resolve_measure
+from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
 __all__ = ["RankingScorer", "final_step_inputs", "make_ranking_scorer", "predict_by_query"]
 
@@ -22,7 +22,7 @@ class RankingScorer:
     """Judges an estimator's ranking, query by query; what :func:`make_ranking_scorer` gives.
 
     A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
-    enabled it asks for ``qid``, and for ``sample_weight`` where the measure uses it.
+    enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it.
     """
 
     def __init__(self, measure: RankingMeasure) -> None:
@@ -34,14 +34,17 @@ class RankingScorer:
         Raises
         ------
         ValueError
-            Where the estimator was fitted with qid and the scorer did not get it, for the measure would then be that
-            of one big query.
+            If the estimator was fitted with qid and the scorer did not get it: the measure would be that of one big
+            query.
         """
         if qid is None and _holds(estimator, "_fitted_with_qid"):
-            raise ValueError(
-                f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata routing: "
-                "call sklearn.set_config(enable_metadata_routing=True) first, and pass params={'qid': qid} to "
-                "cross_validate, or qid=qid to the fit of a search."
+            raise InputError(
+                "{0!r} did not get {qid}, but the model was fitted with it.",
+                self,
+                remedy="qid reaches scorers by metadata routing: call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and pass params={{'qid': qid}} to "
+                "cross_validate, or {qid=qid} to the fit of a search.",
+                parameter="qid",
             )
         labels = check_labels(y)
         scores = check_scores(np.asarray(predict_by_query(estimator, X, qid)), len(labels))
@@ -51,7 +54,7 @@ class RankingScorer:
         return value if self.measure.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Qid is always asked for, sample_weight by measures that use it."""
+        """Every scorer asks for qid, those of measures that use weights for sample_weight too."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="qid", alias=True)
         request.score.add_request(param="sample_weight", alias=self.measure.uses_sample_weight)
@@ -101,9 +104,9 @@ def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> Ranki
 
 
 def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
-    """``predict``, where each step of a pipeline that scales by query gets qid, inside a search too.
+    """``predict``; each step of a pipeline that scales by query gets qid, inside a search too.
 
-    ``Pipeline.predict`` cannot: it hands qid to its steps with metadata routing only.
+    ``Pipeline.predict`` cannot: it hands qid to its steps only if metadata routing is enabled.
     """
     final, X = final_step_inputs(model, X, qid)
     return final.predict(X)

@@ -1,4 +1,4 @@
-"""Matplotlib, when something is drawn and not before; and what the displays' looks have in common."""
+"""What the displays have in common. Matplotlib is imported when something is drawn, not before."""
 
 from __future__ import annotations
 
@@ -6,30 +6,57 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
+from rankrls._errors import InputError
 from rankrls._extras import needed
 
-__all__ = ["AHEAD", "BEHIND", "COLOURS", "REST", "axes_to_draw_on", "label_line_ends", "one_name_each"]
+__all__ = [
+    "AHEAD",
+    "BEHIND",
+    "COLOURS",
+    "MOST_NAMES",
+    "REST",
+    "Display",
+    "label_line_ends",
+    "names_of",
+    "one_each",
+    "positive_grid",
+]
 
-# Okabe and Ito's, told apart by all kinds of colour vision; without yellow, which white paper swallows.
+# Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
 AHEAD, BEHIND, REST = "#0072B2", "#D55E00", "0.75"
 COLOURS = (AHEAD, BEHIND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
+MOST_NAMES = 40  # below an axis
 _LINE_HEIGHT = 12.0  # points, of a label
+Array = NDArray[np.float64]
 
 
-def axes_to_draw_on(ax: Any = None) -> Any:
-    """The axes given, or those of a new figure.
+class Display:
+    """Axes to draw on, and parts that several displays draw."""
 
-    Raises
-    ------
-    ImportError
-        Where matplotlib is not installed, with the command that installs it.
-    """
-    plt = needed("Drawing", "plots", "matplotlib.pyplot")
-    if ax is not None:
-        return ax
-    return plt.subplots(layout="constrained")[1]
+    ax_: Any
+    figure_: Any
+
+    def _open(self, ax: Any) -> None:
+        """Draw on the axes given, or on those of a new figure; an ImportError says how to install matplotlib."""
+        plt = needed("Drawing", "plots", "matplotlib.pyplot")
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+
+    def _band(self, x: Any, values: Array, errors: Array | None, colour: Any) -> Any:
+        """One standard error about a curve; None without errors."""
+        if errors is None:
+            return None
+        return self.ax_.fill_between(x, values - errors, values + errors, alpha=0.2, linewidth=0, color=colour)
+
+    def _name_places(self, places: Any, names: Sequence[Any] | None) -> bool:
+        """Write a name below each place of the axis, if there are not too many."""
+        few = names is not None and len(names) <= MOST_NAMES
+        if few:
+            self.ax_.set_xticks(places, list(map(str, names or ())), rotation=90)
+        return few
 
 
 def label_line_ends(ax: Any, lines: Sequence[Any]) -> list[Any]:
@@ -63,16 +90,26 @@ def label_line_ends(ax: Any, lines: Sequence[Any]) -> list[Any]:
     ]
 
 
-def one_name_each(names: Sequence[Any] | None, n: int) -> list[str]:
-    """Names of features; x0, x1, ... by default, as in scikit-learn.
+def one_each(name: str, given: Any, n: int, of: str) -> None:
+    """Refuse another number of entries than there are alphas, features or the like (``of``)."""
+    shape = (len(given),) if isinstance(given, list) else np.shape(given)
+    if shape != (n,):
+        found = len(given) if len(shape) == 1 else f"shape {shape}"
+        problem = f"There are {{0}} {{1}} but {{{name}}} has {{2}}; each needs one."
+        raise InputError(problem, n, of, found, parameter=name)
 
-    Raises
-    ------
-    ValueError
-        For another number of names than features.
-    """
-    if names is None:
-        return [f"x{j}" for j in range(n)]
-    if len(names) != n:
-        raise ValueError(f"There are {len(names)} names but {n} features; each feature needs one.")
-    return [str(name) for name in names]
+
+def names_of(names: Sequence[Any] | None, n: int) -> list[str]:
+    """Names of features; x0, x1, ... by default, as in scikit-learn."""
+    found = [f"x{j}" for j in range(n)] if names is None else [str(name) for name in names]
+    one_each("names", found, n, "features")
+    return found
+
+
+def positive_grid(alphas: ArrayLike) -> Array:
+    """A vector of positive numbers, which a logarithmic axis needs."""
+    grid: Array = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if grid.ndim != 1 or not len(grid) or not (grid > 0.0).all():
+        problem = "{alphas} must be a sequence of positive numbers, for a logarithmic axis; got {0!r}."
+        raise InputError(problem, alphas, parameter="alphas")
+    return grid

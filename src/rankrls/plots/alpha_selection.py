@@ -7,17 +7,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import check_word
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
 from rankrls.models._results import Results
 from rankrls.models._selection import Curve, judged
-from rankrls.plots._matplotlib import AHEAD, BEHIND, axes_to_draw_on
+from rankrls.plots._matplotlib import AHEAD, BEHIND, Array, Display, one_each, positive_grid
 
 __all__ = ["AlphaSelectionDisplay"]
 
 
-class AlphaSelectionDisplay:
+class AlphaSelectionDisplay(Display):
     """A held-out measure against the regularization value, with its standard error over queries.
 
     Two values are marked: the best one, and that of the one-standard-error rule, which is the simplest model whose
@@ -28,7 +30,7 @@ class AlphaSelectionDisplay:
     alphas : array-like of shape (alphas,)
         Regularization values, all positive, in any order.
     values : array-like of shape (alphas,)
-        The measure of each; NaN where it was not judged.
+        The measure of each; NaN if it was not judged.
     errors : array-like of shape (alphas,), optional
         Standard errors, drawn as a band. Without them there is no one-standard-error rule.
     chosen : float, optional
@@ -49,9 +51,9 @@ class AlphaSelectionDisplay:
     line_ : matplotlib Line2D
         After :meth:`plot`.
     band_, threshold_ : matplotlib PolyCollection, Line2D, or None
-        One standard error about the curve; from the best point's standard error to where the rule meets the curve.
+        One standard error about the curve; the line from the best point's standard error to the rule's choice.
     best_, one_se_, chosen_ : matplotlib Line2D, or None
-        The marks: one where both rules agree, and one of its own for a value that neither chose.
+        The marks: a single one if both rules agree, and a separate one for a value that neither chose.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -64,15 +66,6 @@ class AlphaSelectionDisplay:
     'log'
     """
 
-    ax_: Any
-    figure_: Any
-    line_: Any
-    band_: Any
-    threshold_: Any
-    best_: Any
-    one_se_: Any
-    chosen_: Any
-
     def __init__(
         self,
         alphas: ArrayLike,
@@ -84,24 +77,21 @@ class AlphaSelectionDisplay:
         parameter: str = "alpha",
         measure: str | None = None,
     ) -> None:
-        grid: NDArray[np.float64] = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if parameter not in ("alpha", "C"):
-            raise ValueError(f"parameter must be 'alpha' or 'C'; got {parameter!r}.")
-        if grid.ndim != 1 or not (grid > 0.0).all():
-            raise ValueError(f"alphas must be a sequence of positive numbers, for a logarithmic axis; got {alphas!r}.")
+        check_word("parameter", parameter, ("alpha", "C"))
+        grid = positive_grid(alphas)
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
         self.alphas = grid[order]
-        self.values = _one_each("values", values, order)
-        self.errors = None if errors is None else _one_each("errors", errors, order)
+        self.values = _in_order("values", values, order)
+        self.errors = None if errors is None else _in_order("errors", errors, order)
         if chosen is not None and chosen not in self.alphas:
-            raise ValueError(f"chosen must be one of the alphas; got {chosen!r}.")
+            raise InputError("{chosen} must be one of the alphas; got {0!r}.", chosen, parameter="chosen")
         self.chosen, self.greater_is_better = chosen, greater_is_better
         self.parameter, self.measure = parameter, measure
         self.best = self._rule("best")
         self.one_se = np.nan if self.errors is None else self._rule("one_se")
 
     def _rule(self, rule: str) -> float:
-        """What a selecting estimator would take."""
+        """The value that a selecting estimator would take."""
         errors = np.full(len(self.values), np.nan) if self.errors is None else self.errors
         results = Results(self.greater_is_better, rule, self.parameter)
         results.add({}, self.alphas, Curve(self.values, errors), None)
@@ -109,7 +99,7 @@ class AlphaSelectionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw what a fitted estimator chose by, for the kernel and graph that it chose.
+        """Draw the measure by which a fitted estimator chose, for the kernel and graph that it chose.
 
         Parameters
         ----------
@@ -121,16 +111,20 @@ class AlphaSelectionDisplay:
         Raises
         ------
         ValueError
-            Where the estimator keeps no measure of every regularization value.
+            If the estimator keeps no measure of every regularization value.
         """
         estimator = fitted_ranker(estimator)
         table = getattr(estimator, "cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
         if parameter is None or not hasattr(estimator, "best_index_"):  # CGRankRLS has a row an iteration too
-            what = f"This {type(estimator).__name__} keeps no measure of every regularization value."
             other = {"validation_surface_": "ValidationSurfaceDisplay", "path_": "PursuitPathDisplay"}
             use = next((name for attribute, name in other.items() if hasattr(estimator, attribute)), None)
-            raise ValueError(f"{what} Use {use}." if use else f"{what} Fit RankRLSCV, or give the values themselves.")
+            raise InputError(
+                "This {0} keeps no measure of every regularization value.",
+                type(estimator).__name__,
+                remedy=f"Use {use}." if use else "Fit RankRLSCV, or give the values themselves.",
+                parameter="estimator",
+            )
         best = estimator.best_index_
         rows = np.ones(len(table[parameter]), dtype=bool)
         for name in set(table) - {parameter, "mean_score", "standard_error"}:
@@ -176,10 +170,10 @@ class AlphaSelectionDisplay:
         """
         columns = np.asarray(scores, dtype=np.float64)
         if columns.ndim != 2:
-            raise ValueError(f"scores must have a row for each item and a column for each alpha; got {columns.shape}.")
+            problem = "{scores} must have a row for each item and a column for each alpha; got {0}."
+            raise InputError(problem, columns.shape, parameter="scores")
         labels = np.asarray(y, dtype=np.float64)
-        if labels.shape != columns.shape[:1]:
-            raise ValueError(f"y has shape {labels.shape}, but there are scores of {len(columns)} items.")
+        one_each("y", labels, len(columns), "items")
         measure = resolve_measure(scoring)
         curve = judged(measure, labels[:, None], columns[:, :, None], query_layout(qid, len(labels)), None)
         errors = None if np.isnan(curve.error).all() else curve.error
@@ -205,25 +199,20 @@ class AlphaSelectionDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         (self.line_,) = self.ax_.plot(self.alphas, self.values, **{"color": AHEAD, "marker": ".", **line_kw})
         colour = self.line_.get_color()
-        self.band_ = self.threshold_ = self.one_se_ = self.chosen_ = None
-        (k,) = np.flatnonzero(self.alphas == self.best)[:1]
-        if self.errors is not None:
-            low, high = self.values - self.errors, self.values + self.errors
-            self.band_ = self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=colour)
-            if self.one_se != self.best:
-                edge = (high if not self.greater_is_better else low)[k]
-                (self.threshold_,) = self.ax_.plot(
-                    [self.best, self.best, self.one_se], [self.values[k], edge, edge], color="0.4", linestyle=":"
-                )
-        rules = "best" if self.one_se != self.best else "best and one standard error"
-        self.best_ = self._mark(self.best, "o", colour, rules)
-        if self.threshold_ is not None:
+        self.band_ = self._band(self.alphas, self.values, self.errors, colour)
+        self.threshold_ = self.one_se_ = self.chosen_ = None
+        agree = self.one_se == self.best
+        self.best_ = self._mark(self.best, "o", colour, "best and one standard error" if agree else "best")
+        if self.errors is not None and not agree:
+            k = int(np.argmax(self.alphas == self.best))
+            edge = self.values[k] + (-self.errors[k] if self.greater_is_better else self.errors[k])
+            corner = [self.best, self.best, self.one_se], [self.values[k], edge, edge]
+            (self.threshold_,) = self.ax_.plot(*corner, color="0.4", linestyle=":")
             self.one_se_ = self._mark(self.one_se, "D", BEHIND, "one standard error")
         if self.chosen not in (None, self.best, self.one_se):
             self.chosen_ = self._mark(self.chosen, "s", "black", "given")
@@ -239,8 +228,7 @@ class AlphaSelectionDisplay:
         return self.ax_.plot([alpha], [self.values[k]], marker=marker, label=label, **look)[0]
 
 
-def _one_each(name: str, given: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
+def _in_order(name: str, given: ArrayLike, order: NDArray[np.intp]) -> Array:
     column = np.atleast_1d(np.asarray(given, dtype=np.float64))
-    if column.shape != order.shape:
-        raise ValueError(f"There are {len(order)} alphas but {name} has shape {column.shape}; each alpha needs one.")
+    one_each(name, column, len(order), "alphas")
     return np.asarray(column[order])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +11,16 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from rankrls._checks import check_count, check_finite, vector_of
+from rankrls._errors import InputError
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.plots._matplotlib import AHEAD, BEHIND, axes_to_draw_on, one_name_each
+from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, names_of
 
 __all__ = ["CoefficientsDisplay"]
 
 
-class CoefficientsDisplay:
+class CoefficientsDisplay(Display):
     """Bars of the largest weights: those that raise a score above those that lower it, each by magnitude.
 
     Parameters
@@ -29,9 +30,9 @@ class CoefficientsDisplay:
     names : sequence of str, optional
         Names of the features; x0, x1, ... by default.
     top : int or None, default=20
-        At most so many, the largest by magnitude; None is all. Weights of 0 are never drawn.
+        How many to draw at most, the largest by magnitude; None is all. Weights of 0 are never drawn.
     what : str, default="weight"
-        What the numbers are, for the axis.
+        Name of the numbers, for the axis.
 
     Attributes
     ----------
@@ -57,10 +58,6 @@ class CoefficientsDisplay:
     'weight (2 of 4 features)'
     """
 
-    ax_: Any
-    figure_: Any
-    bars_: Any
-
     def __init__(
         self,
         weights: ArrayLike,
@@ -69,14 +66,11 @@ class CoefficientsDisplay:
         top: int | None = 20,
         what: str = "weight",
     ) -> None:
-        w: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
-        if w.ndim != 1:
-            raise ValueError(f"weights must be one-dimensional, one a feature; got shape {w.shape}.")
-        if not np.isfinite(w).all():
-            raise ValueError(f"The weight of feature {int(np.argmin(np.isfinite(w)))} is not finite.")
-        if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
-            raise ValueError(f"top must be a positive integer or None; got {top!r}.")
-        every = one_name_each(names, len(w))
+        w = vector_of("weights", weights, "one a feature")
+        check_finite("weights", w, "weight")
+        if top is not None:
+            check_count("top", top, none="all")
+        every = names_of(names, len(w))
         largest = np.argsort(-np.abs(w), kind="stable")[:top]
         largest = largest[w[largest] != 0.0]
         self.indices = largest[np.argsort(w[largest] < 0.0, kind="stable")]
@@ -112,7 +106,7 @@ class CoefficientsDisplay:
             Of the features that are weighed. By default those of the data frame that the model was fitted on, or those
             that the pipeline's other steps make.
         target : int, optional
-            Which target, where there are several.
+            Which target, if there are several.
         top : int or None, default=20
             As for the class.
         ax, bar_kw
@@ -121,7 +115,7 @@ class CoefficientsDisplay:
         Raises
         ------
         ValueError
-            Where the model is not linear, for several targets and none named, and for another number of names.
+            If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
         """
         needs = "there are no weights of features to draw. Fit with kernel='linear'."
         weights = linear_weights(fitted_ranker(estimator), target, needs)
@@ -150,10 +144,9 @@ class CoefficientsDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         n = len(self.weights)
         if ax is None:
             self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
@@ -174,7 +167,7 @@ def _standard_deviations(X: Any, n: int) -> NDArray[np.float64]:
     if not sparse.issparse(X):
         X = check_array(X, dtype=np.float64)
     if X.shape[1] != n:
-        raise ValueError(f"X has {X.shape[1]} features, but the model weighs {n}.")
+        raise InputError("{X} has {0} features, but the model weighs {1}.", X.shape[1], n, parameter="X")
     if sparse.issparse(X):
         return np.sqrt(mean_variance_axis(sparse.csr_matrix(X, dtype=np.float64), axis=0)[1])
     return np.asarray(X.std(axis=0))

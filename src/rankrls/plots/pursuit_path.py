@@ -1,4 +1,4 @@
-"""What a pursuit took, stage by stage, and what it gained."""
+"""The terms that a pursuit took, stage by stage, and what each gained."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
-from rankrls.plots._matplotlib import axes_to_draw_on
+from rankrls.plots._matplotlib import MOST_NAMES, Display, one_each
 
 __all__ = ["PursuitPathDisplay"]
 
-_MOST_NAMES = 40
 
-
-class PursuitPathDisplay:
+class PursuitPathDisplay(Display):
     """A measure against the number of terms, with the name of what each stage took.
 
     Parameters
@@ -28,7 +26,7 @@ class PursuitPathDisplay:
     errors : array-like of shape (stages,), optional
         Standard errors, drawn as a band.
     names : sequence of str, optional
-        What each stage took: a feature, a training row. Shown below the axis for up to 40 stages.
+        Names of what each stage took: features or training rows. Shown below the axis for up to 40 stages.
     chosen : int, optional
         A number of stages to mark.
     measure : str, optional
@@ -52,12 +50,6 @@ class PursuitPathDisplay:
     'terms taken, in order'
     """
 
-    ax_: Any
-    figure_: Any
-    line_: Any
-    band_: Any
-    chosen_: Any
-
     def __init__(
         self,
         values: ArrayLike,
@@ -71,9 +63,10 @@ class PursuitPathDisplay:
         self.errors = None if errors is None else np.atleast_1d(np.asarray(errors, dtype=np.float64))
         self.names = None if names is None else [str(name) for name in names]
         self.chosen, self.measure = chosen, measure
-        for name, given in (("errors", self.errors), ("names", self.names)):
-            if given is not None and len(given) != len(self.values):
-                raise ValueError(f"There are {len(self.values)} values but {len(given)} {name}; each stage needs one.")
+        if self.errors is not None:
+            one_each("errors", self.errors, len(self.values), "stages")
+        if self.names is not None:
+            one_each("names", self.names, len(self.values), "stages")
 
     @classmethod
     def from_path(cls, path: Any, *, names: Sequence[Any] | None = None, ax: Any = None, **line_kw: Any) -> Self:
@@ -105,10 +98,10 @@ class PursuitPathDisplay:
         ax: Any = None,
         **line_kw: Any,
     ) -> Self:
-        """Draw how a fitted pursuit goes on.
+        """Draw the course of a fitted pursuit.
 
-        With X and y: the measure on those data after each stage. Else, of a :class:`~rankrls.RankingPursuitCV`, the
-        held-out measure that it chose by; of others, the share of the loss that is left.
+        With X and y, the curve is the measure on those data after each stage. Without, it is the held-out measure by
+        which a :class:`~rankrls.RankingPursuitCV` chose, and for other estimators the share of the loss that is left.
 
         Parameters
         ----------
@@ -118,7 +111,7 @@ class PursuitPathDisplay:
         scoring : str, Measure or callable, optional
             By default the estimator's own, or the disagreement error.
         names : sequence, optional
-            As for :meth:`from_path`. Features have the estimator's names where it knows them.
+            As for :meth:`from_path`. Features have the estimator's names if it knows them.
         ax, line_kw
             As for :meth:`plot`.
         """
@@ -165,17 +158,13 @@ class PursuitPathDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         stages = np.arange(1, len(self.values) + 1)
-        look = {"color": "tab:blue", "marker": "." if len(stages) <= _MOST_NAMES else "", **line_kw}
+        look = {"color": "tab:blue", "marker": "." if len(stages) <= MOST_NAMES else "", **line_kw}
         (self.line_,) = self.ax_.plot(stages, self.values, **look)
-        self.band_ = None
-        if self.errors is not None:
-            low, high = self.values - self.errors, self.values + self.errors
-            self.band_ = self.ax_.fill_between(stages, low, high, alpha=0.2, linewidth=0, color=self.line_.get_color())
+        self.band_ = self._band(stages, self.values, self.errors, self.line_.get_color())
         self.chosen_ = None
         if self.chosen is not None and 1 <= self.chosen <= len(stages):
             (self.chosen_,) = self.ax_.plot(
@@ -183,14 +172,13 @@ class PursuitPathDisplay:
             )
             self.ax_.legend()
         self.ax_.set(xlabel="number of terms", ylabel=self.measure or "measure")
-        if self.names and len(self.names) <= _MOST_NAMES:
-            self.ax_.set_xticks(stages, self.names, rotation=90)
+        if self.names and self._name_places(stages, self.names):
             self.ax_.set_xlabel("terms taken, in order")
         return self
 
 
 def _names(path: Any, names: Sequence[Any] | None) -> list[str]:
-    """What each stage took; of several views one name each."""
+    """What each stage took: one name, or one for each view."""
     found = []
     for stage in path.indices:
         numbers = np.unique(stage) if np.ndim(stage) else [stage]

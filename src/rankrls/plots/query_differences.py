@@ -1,4 +1,4 @@
-"""Where two rankings differ: one bar a query."""
+"""The queries in which two rankings differ: one bar for each."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._paired import paired_differences
-from rankrls.plots._matplotlib import AHEAD, BEHIND, axes_to_draw_on
+from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, one_each
 
 __all__ = ["PerQueryDifferencesDisplay"]
 
-_MOST_NAMES = 40
 
-
-class PerQueryDifferencesDisplay:
+class PerQueryDifferencesDisplay(Display):
     """Differences of a measure between two rankings, query by query, from the first one's wins to its losses.
 
     Parameters
@@ -32,7 +31,7 @@ class PerQueryDifferencesDisplay:
     measure : str, optional
         Name of the measure, for the axis.
     greater_is_better : bool, default=True
-        Whether the first one wins where its value is greater.
+        Whether the first one wins if its value is greater.
     interval : tuple of float, optional
         An interval of the mean difference, drawn as a band behind the bars.
 
@@ -46,7 +45,7 @@ class PerQueryDifferencesDisplay:
     mean : float
         Mean difference over these queries.
     wins, ties, losses : int
-        Queries where the first ranking is better, equal, and worse.
+        Numbers of queries in which the first ranking is better, equal, and worse.
     n_dropped : int
         Queries that one of them does not judge.
     wins_, losses_ : matplotlib StepPatch
@@ -65,13 +64,6 @@ class PerQueryDifferencesDisplay:
     'measure: first - second'
     """
 
-    ax_: Any
-    figure_: Any
-    wins_: Any
-    losses_: Any
-    mean_: Any
-    band_: Any
-
     def __init__(
         self,
         first: ArrayLike,
@@ -84,19 +76,18 @@ class PerQueryDifferencesDisplay:
         interval: tuple[float, float] | None = None,
     ) -> None:
         paired = paired_differences(first, second)
-        if qid is not None and len(qid) != len(paired.both):
-            raise ValueError(f"There are {len(paired.both)} queries but {len(qid)} ids in qid; each query needs one.")
+        if qid is not None:
+            one_each("qid", list(qid), len(paired.both), "queries")
         if not len(paired.differences):
-            raise ValueError("No query is judged under both rankings: there is no difference to draw.")
+            raise InputError("No query is judged under both rankings: there is no difference to draw.")
         sign = 1.0 if greater_is_better else -1.0
         order = np.argsort(-sign * paired.differences, kind="stable")
         self.differences = paired.differences[order]
         self.qid = None if qid is None else [qid[k] for k in np.flatnonzero(paired.both)[order]]
         self.mean, self.interval = paired.mean, interval
-        self.wins = int((sign * self.differences > 0.0).sum())
-        self.ties = int((self.differences == 0.0).sum())
-        self.losses = len(order) - self.wins - self.ties
-        self.n_dropped = len(paired.both) - len(order)
+        counts = paired.counts(greater_is_better)
+        self.wins, self.ties, self.losses = counts["wins"], counts["ties"], counts["losses"]
+        self.n_dropped = counts["n_dropped"]
         self.names, self.measure, self.greater_is_better = names, measure, greater_is_better
 
     @classmethod
@@ -121,13 +112,7 @@ class PerQueryDifferencesDisplay:
         ValueError
             For a name that the report does not have.
         """
-        found = next((m for m in report.measures if measure in (None, m.name)), None)
-        if found is None:
-            known = ", ".join(m.name for m in report.measures)
-            raise ValueError(f"No measure {measure!r} in this report; it has {known}.")
-        for name in (first, second):
-            if name not in report.names:
-                raise ValueError(f"No ranking {name!r} in this report; it has {', '.join(report.names)}.")
+        found = report.named(measure, first, second)
         lines = {(line.first, line.second): (line.low, line.high) for line in found.randomization}
         lines |= {(b, a): (-high, -low) for (a, b), (low, high) in lines.items()}
         display = cls(
@@ -174,7 +159,8 @@ class PerQueryDifferencesDisplay:
         columns = [np.asarray(scores, dtype=np.float64) for scores in (first, second)]
         for name, scores in zip(names, columns, strict=True):
             if scores.shape != labels.shape:
-                raise ValueError(f"Ranking {name!r} has scores of shape {scores.shape}; y has shape {labels.shape}.")
+                problem = "Ranking {0!r} has scores of shape {1}; {y} has shape {2}."
+                raise InputError(problem, name, scores.shape, labels.shape, parameter="y")
         one, other = (measure.per_query(labels, scores, layout) for scores in columns)
         display = cls(
             one,
@@ -203,10 +189,9 @@ class PerQueryDifferencesDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         q = len(self.differences)
         edges = np.arange(q + 1) - 0.5
         first, second = self.names
@@ -228,9 +213,7 @@ class PerQueryDifferencesDisplay:
             self.ax_.plot([], [], " ", label=f"equal: {self.ties}")
         self.ax_.set_xlim(-0.5, q - 0.5)
         self.ax_.set(xlabel=f"{q} queries, sorted", ylabel=f"{self.measure or 'measure'}: {first} - {second}")
-        if self.qid is not None and q <= _MOST_NAMES:
-            self.ax_.set_xticks(np.arange(q), [str(name) for name in self.qid], rotation=90)
-        else:
+        if not self._name_places(np.arange(q), self.qid):
             self.ax_.set_xticks([])
         self.ax_.legend()
         return self

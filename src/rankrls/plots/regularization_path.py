@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._errors import InputError
 from rankrls.model_selection._estimators import checked_model
 from rankrls.models import RankRLS
 from rankrls.models._pairs import pair_graph
 from rankrls.models._pipelines import check_target
 from rankrls.models._problems import feature_weights
 from rankrls.models._validation import check_comparable, training_data
-from rankrls.plots._matplotlib import COLOURS, REST, axes_to_draw_on, label_line_ends, one_name_each
+from rankrls.plots._matplotlib import COLOURS, REST, Display, label_line_ends, names_of, positive_grid
 from rankrls.solvers.spectrum import auto_alphas
 
 __all__ = ["RegularizationPathDisplay"]
 
 _POINTS = 101  # of an automatic grid: enough for smooth curves
+_STYLES = ("-", "--", ":", "-.")
+Array = NDArray[np.float64]
 
 
-class RegularizationPathDisplay:
+class RegularizationPathDisplay(Display):
     """Weights against alpha, from strong regularization on the left to weak on the right, the largest ones named.
 
     Parameters
@@ -57,12 +61,6 @@ class RegularizationPathDisplay:
     ['title']
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    labels_: list[Any]
-    alpha_: Any
-
     def __init__(
         self,
         alphas: ArrayLike,
@@ -71,17 +69,17 @@ class RegularizationPathDisplay:
         *,
         alpha: float | None = None,
     ) -> None:
-        grid: NDArray[np.float64] = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if grid.ndim != 1 or not len(grid) or not (grid > 0.0).all():
-            raise ValueError(f"alphas must be a sequence of positive numbers, for a logarithmic axis; got {alphas!r}.")
+        grid = positive_grid(alphas)
         W: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
         if W.ndim != 2 or len(W) != len(grid):
-            raise ValueError(f"weights must have a row for each of {len(grid)} alphas; got shape {W.shape}.")
+            problem = "{weights} must have a row for each of {0} alphas; got shape {1}."
+            raise InputError(problem, len(grid), W.shape, parameter="weights")
         if alpha is not None and not alpha > 0.0:
-            raise ValueError(f"alpha must be positive to be marked on a logarithmic axis; got {alpha!r}.")
+            problem = "{alpha} must be positive to be marked on a logarithmic axis; got {0!r}."
+            raise InputError(problem, alpha, parameter="alpha")
         order = np.argsort(-grid, kind="stable")
         self.alphas, self.weights = grid[order], W[order]
-        self.names = one_name_each(names, W.shape[1])
+        self.names = names_of(names, W.shape[1])
         self.alpha = alpha
 
     @classmethod
@@ -105,23 +103,23 @@ class RegularizationPathDisplay:
         Parameters
         ----------
         estimator : RankRLS or RankRLSCV
-            With a linear kernel. Its parameters are used; it is not changed. Of a fitted RankRLSCV those that it
-            chose, and its alpha is marked. RankRLS need not be fitted.
+            With a linear kernel. Its parameters are used; it is not changed. For a fitted RankRLSCV, those that
+            it chose are used, and its alpha is marked. RankRLS need not be fitted.
         X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
             Standardise features on different scales before: weights are drawn as they are.
         alphas : "auto" or sequence of float, default="auto"
             Positive values. "auto" is a geometric grid relative to the problem's spectrum.
         names : sequence of str, optional
-            By default those of X, where it is a data frame.
+            By default those of X, if it is a data frame.
         target : int, optional
-            Which column of y, where it has several.
+            Which column of y, if it has several.
         top, ax, line_kw
             As for :meth:`plot`.
 
         Raises
         ------
         ValueError
-            Where the model is not linear, or has several targets and none is named.
+            If the model is not linear, or has several targets and none is named.
 
         Notes
         -----
@@ -133,11 +131,9 @@ class RegularizationPathDisplay:
         chosen = check_target(target, data.Y.shape[1])
         problems = model._holdout_candidate(data).problems(data)
         fitted = next(p for p in problems if p.targets.start <= chosen < p.targets.stop)
-        grid = _grid(given, fitted.problem)
-        coefficients = fitted.problem.path(grid)[:, :, chosen - fitted.targets.start]
-        weights = feature_weights(data.X, fitted.problem, np.ascontiguousarray(coefficients.T)).T
-        display = cls(grid, weights, getattr(model, "feature_names_in_", None) if names is None else names, alpha=alpha)
-        return display.plot(top=top, ax=ax, **line_kw)
+        target = chosen - fitted.targets.start
+        path = _weights(data.X, fitted.problem, given, target)
+        return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
 
     @classmethod
     def from_pairs(
@@ -166,12 +162,8 @@ class RegularizationPathDisplay:
         """
         model, alpha, given = _linear_model(estimator, alphas)
         X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel="linear")
-        problem = model._preference_problem(X, graph)
-        grid = _grid(given, problem)
-        coefficients = problem.path(grid)[:, :, 0]
-        weights = feature_weights(X, problem, np.ascontiguousarray(coefficients.T)).T
-        display = cls(grid, weights, getattr(model, "feature_names_in_", None) if names is None else names, alpha=alpha)
-        return display.plot(top=top, ax=ax, **line_kw)
+        path = _weights(X, model._preference_problem(X, graph), given, 0)
+        return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
 
     def plot(self, ax: Any = None, *, top: int = 10, **line_kw: Any) -> Self:
         """Draw the curves.
@@ -181,8 +173,8 @@ class RegularizationPathDisplay:
         ax : matplotlib Axes, optional
             Those of a new figure by default.
         top : int, default=10
-            So many features are coloured and named, the largest by magnitude where alpha is marked, or else at the
-            smallest alpha. The others are grey.
+            How many features are coloured and named: the largest by magnitude at the marked alpha, or else at the
+            smallest one. The others are grey.
         **line_kw
             Passed to ``ax.plot``.
 
@@ -193,30 +185,23 @@ class RegularizationPathDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         at = -1 if self.alpha is None else int(np.argmin(np.abs(np.log(self.alphas / self.alpha))))
         largest = np.argsort(-np.abs(self.weights[at]), kind="stable")[:top].tolist()
         self.ax_.axhline(0.0, color="black", linewidth=0.8)
-        self.lines_ = []
+        rest: dict[str, Any] = {"color": REST, "linewidth": 0.8, "zorder": 1}
+        styles = [{"color": colour, "linestyle": style, "zorder": 2} for style in _STYLES for colour in COLOURS]
+        looks = dict(zip(largest, cycle(styles), strict=False))
+        self.lines_: list[Any] = []
         for j, name in enumerate(self.names):
-            place = largest.index(j) if j in largest else -1
-            look: dict[str, Any] = {"color": REST, "linewidth": 0.8, "zorder": 1}
-            if place >= 0:
-                styles = ("-", "--", ":", "-.")
-                look = {
-                    "color": COLOURS[place % len(COLOURS)],
-                    "linestyle": styles[place // len(COLOURS) % len(styles)],
-                    "zorder": 2,
-                }
-            self.lines_ += self.ax_.plot(self.alphas, self.weights[:, j], **{"label": name, **look, **line_kw})
+            look = {"label": name, **looks.get(j, rest), **line_kw}
+            self.lines_ += self.ax_.plot(self.alphas, self.weights[:, j], **look)
         self.alpha_ = None
         if self.alpha is not None:
-            self.alpha_ = self.ax_.axvline(
-                self.alpha, color="0.4", linestyle=":", label=f"alpha = {self.alpha:.3g}", zorder=0
-            )
+            label = f"alpha = {self.alpha:.3g}"
+            self.alpha_ = self.ax_.axvline(self.alpha, color="0.4", linestyle=":", label=label, zorder=0)
             self.ax_.legend(handles=[self.alpha_])
         self.ax_.set(xscale="log", xlabel="alpha (decreasing)", ylabel="weight")
         if len(self.alphas) > 1:
@@ -235,21 +220,25 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
         own = {name: value for name, value in estimator.get_params().items() if name in shared}
         estimator = RankRLS(**{**own, **{name: value for name, value in chosen.items() if name in shared}})
     if not isinstance(estimator, RankRLS) or estimator.kernel != "linear":
-        what = type(estimator).__name__
         kernel = getattr(estimator, "kernel", None)
-        what += f" with kernel={kernel!r}" if kernel is not None else ""
-        raise ValueError(
-            f"A regularization path needs RankRLS with kernel='linear', or a fitted RankRLSCV that chose it; got "
-            f"{what}.{' Transform X first, and give the last step.' if hasattr(estimator, 'steps') else ''}"
+        raise InputError(
+            "A regularization path needs RankRLS with {kernel='linear'}, or a fitted RankRLSCV that chose it; got {0}.",
+            type(estimator).__name__ + ("" if kernel is None else f" with kernel={kernel!r}"),
+            remedy="Transform X first, and give the last step." if hasattr(estimator, "steps") else "",
+            parameter="estimator",
         )
     automatic = isinstance(alphas, str) and alphas == "auto"
     model, grid = checked_model(estimator, None if automatic else alphas, "A regularization path", refits=False)
-    if not automatic and not (grid > 0.0).all():
-        raise ValueError(f"alphas must be positive for a logarithmic axis; got {alphas!r}.")
-    return model, alpha, None if automatic else np.sort(grid)[::-1]
+    return model, alpha, None if automatic else np.sort(positive_grid(grid))[::-1]
 
 
-def _grid(given: NDArray[np.float64] | None, problem: Any) -> NDArray[np.float64]:
-    if given is not None:
-        return given
-    return auto_alphas(problem.values, _POINTS, least=getattr(problem, "least_scale", np.inf))
+def _weights(X: Any, problem: Any, grid: Array | None, target: int) -> tuple[Array, Array]:
+    """The values of alpha, and for each the weights of all features."""
+    if grid is None:
+        grid = auto_alphas(problem.values, _POINTS, least=getattr(problem, "least_scale", np.inf))
+    coefficients = problem.path(grid)[:, :, target]
+    return grid, feature_weights(X, problem, np.ascontiguousarray(coefficients.T)).T
+
+
+def _names(model: Any, names: Sequence[Any] | None) -> Sequence[Any] | None:
+    return getattr(model, "feature_names_in_", None) if names is None else names

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls.plots._matplotlib import axes_to_draw_on
+from rankrls._errors import InputError
+from rankrls.plots._matplotlib import Display, one_each
 
 __all__ = ["ValidationSurfaceDisplay"]
 
 
-class ValidationSurfaceDisplay:
+class ValidationSurfaceDisplay(Display):
     """A measure on validation data against iterations, one curve for each regularization value.
 
     Figures 1 and 2 of Airola, Pahikkala and Salakoski (2010), from one run: reading a curve's end is Tikhonov
@@ -23,11 +24,11 @@ class ValidationSurfaceDisplay:
     Parameters
     ----------
     surface : array-like of shape (alphas, iterations)
-        The measure; NaN where a value was not judged.
+        The measure; NaN for a value that was not judged.
     alphas : array-like of shape (alphas,)
         Regularization values of the rows.
     alpha, n_iter : float and int, optional
-        What was chosen; marked by a dot.
+        The chosen values, marked by a dot.
     measure : str, optional
         Name of the measure, for the axis.
 
@@ -47,11 +48,6 @@ class ValidationSurfaceDisplay:
     2
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    chosen_: Any
-
     def __init__(
         self,
         surface: ArrayLike,
@@ -63,15 +59,12 @@ class ValidationSurfaceDisplay:
     ) -> None:
         self.surface: NDArray[np.float64] = np.atleast_2d(np.asarray(surface, dtype=np.float64))
         self.alphas: NDArray[np.float64] = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if self.alphas.shape != self.surface.shape[:1]:
-            raise ValueError(
-                f"surface has {len(self.surface)} rows but alphas has shape {self.alphas.shape}; each row needs one."
-            )
+        one_each("alphas", self.alphas, len(self.surface), "rows of the surface")
         self.alpha, self.n_iter, self.measure = alpha, n_iter, measure
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw what a fitted :class:`~rankrls.CGRankRLS` has seen.
+        """Draw the measures that a fitted :class:`~rankrls.CGRankRLS` has computed.
 
         Parameters
         ----------
@@ -83,14 +76,13 @@ class ValidationSurfaceDisplay:
         Raises
         ------
         ValueError
-            Where the estimator has no surface.
+            If the estimator has no surface.
         """
         check_is_fitted(estimator)
         surface = getattr(estimator, "validation_surface_", None)
         if surface is None or np.size(surface) == 0:
-            raise ValueError(
-                f"This {type(estimator).__name__} has no validation surface: nothing was judged while it was fitted."
-            )
+            problem = "This {0} has no validation surface: nothing was judged while it was fitted."
+            raise InputError(problem, type(estimator).__name__, parameter="estimator")
         display = cls(
             surface,
             estimator.alphas_,
@@ -119,10 +111,9 @@ class ValidationSurfaceDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        self.ax_ = axes_to_draw_on(ax)
-        self.figure_ = self.ax_.figure
+        self._open(ax)
         from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import LogNorm
@@ -130,7 +121,7 @@ class ValidationSurfaceDisplay:
         positive = self.alphas[self.alphas > 0.0]
         low, high = (positive.min(), positive.max()) if len(positive) else (1.0, 1.0)
         scale = LogNorm(low, high if high > low else 2.0 * low)
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for alpha, values in zip(self.alphas, self.surface, strict=True):
             known = ~np.isnan(values)
             look = (

@@ -2,7 +2,7 @@
 
 A column of a query is scaled as ``((factor x - shift) - rest) / scale``, and those four numbers are its statistics.
 ``shift`` is a value of the column itself (its minimum, or its first value), so that the difference to it is exact or
-nearly so however far the column lies from zero, and ``rest`` is what the mean lies off ``shift``; taking off a rounded
+nearly so however far the column lies from zero, and ``rest`` is the mean less ``shift``; subtracting a rounded
 mean in one step would cost as many digits as the offset has. ``factor`` is a power of two that keeps ranges and squares
 from overflowing, 1 for all but absurd values.
 """
@@ -35,7 +35,7 @@ def statistics(block, start, stop, standard, with_mean, with_std, out):  # type:
     standard : bool
         Standardise, else min-max.
     with_mean, with_std : bool
-        What standardising does.
+        Whether standardising subtracts the mean and divides by the deviation.
     out : ndarray of shape (4, columns), float64
         Filled: FACTOR, SHIFT, REST, SCALE.
     """

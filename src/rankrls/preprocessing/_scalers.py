@@ -1,4 +1,4 @@
-"""Scalers that see one query at a time."""
+"""Scalers that work on one query at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT, apply, scale_queries, sparse_scales, statistics
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
 
@@ -23,7 +26,7 @@ _LEAST_COLUMNS = 8
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What the scalers share: validation, walking the queries, and what is learned where there is one query only."""
+    """What the scalers share: validation, walking the queries, and learning from one query that holds all rows."""
 
     # With metadata routing enabled, qid reaches both without being asked for.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
@@ -37,7 +40,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> _QueryScaler:
-        """Check the rows; learn nothing from them where they come in queries.
+        """Check the rows; learn nothing from them if they come in queries.
 
         Parameters
         ----------
@@ -64,13 +67,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (m, n)
             Features; not changed.
         qid : array-like of shape (m,), optional
-            Query of each row, needed where ``fit`` had one and refused where it had none. The queries may be others
+            Query of each row, needed if ``fit`` had one and refused if it had none. The queries may be others
             than those of ``fit``, and should come whole: a query's rows are scaled by each other.
 
         Returns
         -------
         ndarray or csr_array of shape (m, n)
-            float32 where ``X`` is, else float64.
+            float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(self._validated(X, reset=False), qid)
@@ -100,15 +103,21 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
-        if (qid is not None) != self.fitted_with_qid_:
-            raise ValueError(
-                f"{type(self).__name__} was fitted with qid and has to be given qid for the rows that it transforms: "
-                "without, they would be scaled as one big query. A pipeline hands it on with metadata routing: call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to the pipeline's predict."
-                if self.fitted_with_qid_
-                else f"{type(self).__name__} was fitted without qid, on one query that holds every row, and cannot "
-                "transform rows of several queries: fit it with qid."
+        if qid is None and self.fitted_with_qid_:
+            raise InputError(
+                "{0} was fitted with {qid} and has to be given {qid} for the rows that it transforms: without, they "
+                "would be scaled as one big query.",
+                type(self).__name__,
+                remedy="A pipeline hands it on with metadata routing: call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to the pipeline's predict.",
+                parameter="qid",
             )
+        if qid is not None and not self.fitted_with_qid_:
+            problem = (
+                "{0} was fitted without {qid}, on one query that holds every row, and cannot transform rows of several "
+                "queries:"
+            )
+            raise InputError(problem, type(self).__name__, remedy="fit it with {qid}.", parameter="qid")
         layout = query_layout(qid, X.shape[0])
         if issparse(X):
             return self._transform_sparse(X, layout)
@@ -121,9 +130,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _scale(self, X: NDArray[Any], layout: QueryLayout, out: NDArray[Any]) -> None:
         """Copy some queries into a block, scale them there, copy them out: the rows may lie anywhere in memory."""
-        from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
-        from rankrls.preprocessing._loops import scale_queries
-
         options = self._options()
         m, n = X.shape
         order = layout.order
@@ -145,31 +151,28 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _learn(self, X: Any) -> NDArray[np.float64]:
         """Statistics of each column, all rows being one query."""
-        from rankrls._compiled.threads import map_threads
-        from rankrls.preprocessing import _loops
-
         standard, with_mean, with_std, _, _ = self._options()
         m, n = X.shape
         learned = np.zeros((4, n))
         if issparse(X):
-            learned[_loops.FACTOR] = learned[_loops.SCALE] = 1.0
+            learned[FACTOR] = learned[SCALE] = 1.0
             if with_std:
                 factors, scales = self._sparse_scales(X, query_layout(None, m))
-                learned[_loops.FACTOR, X.indices], learned[_loops.SCALE, X.indices] = factors, scales
+                learned[FACTOR, X.indices], learned[SCALE, X.indices] = factors, scales
             return learned
         width = max(_BLOCK // m, _LEAST_COLUMNS)
 
         def learn(column: int) -> None:
             block = np.array(X[:, column : column + width], dtype=np.float64, order="C")
             found = np.empty((4, block.shape[1]))
-            _loops.statistics(block, 0, m, standard, with_mean, with_std, found)
+            statistics(block, 0, m, standard, with_mean, with_std, found)
             learned[:, column : column + width] = found
 
         map_threads(learn, range(0, n, width))
         return learned
 
     def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What a scaler fitted without qid makes of each feature: ``(x - centre) / spread``.
+        """The map that a scaler fitted without qid applies to each feature: ``(x - centre) / spread``.
 
         Returns
         -------
@@ -178,22 +181,18 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where it was fitted with qid: each query has its own.
+            If it was fitted with qid: each query has its own.
         """
-        from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT
-
         check_is_fitted(self, "fitted_with_qid_")
         if self._statistics is None:
-            raise ValueError(f"{type(self).__name__} was fitted with qid: every query is scaled by its own rows.")
+            problem = "{0} was fitted with {qid}: every query is scaled by its own rows."
+            raise InputError(problem, type(self).__name__, parameter="qid")
         low, high = self._options()[3:]
         factor, shift, rest, scale = self._statistics[[FACTOR, SHIFT, REST, SCALE]]
         spread = scale / factor / (high - low)
         return (shift + rest) / factor - low * spread, spread
 
     def _apply_learned(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        from rankrls._compiled.threads import map_threads
-        from rankrls.preprocessing._loops import apply
-
         low, high = self._options()[3:]
         height = max(1, _BLOCK // X.shape[1])
 
@@ -205,8 +204,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         map_threads(scale, range(0, X.shape[0], height))
 
     def _transform_sparse(self, X: Any, layout: QueryLayout) -> Any:
-        from rankrls.preprocessing._loops import FACTOR, SCALE
-
         _, _, with_std, _, _ = self._options()
         out = X.copy()
         if with_std:
@@ -219,9 +216,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _sparse_scales(self, X: Any, layout: QueryLayout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Factor and scale of each stored entry (see ``_loops``)."""
-        from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
-        from rankrls.preprocessing._loops import sparse_scales
-
         peak = float(np.abs(X.data).max(initial=0.0))
         # squares of absurd values must not overflow, nor vanish
         factor = 2.0**-600 if peak > 2.0**400 else 2.0**600 if 0 < peak < 2.0**-400 else 1.0
@@ -244,22 +238,20 @@ def _check_finite(X: Any, names: NDArray[Any] | None) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # without a temporary array; nearly always all there is to do
             return
+    good = np.isfinite(values)
+    if good.all():  # the sum of finite values overflowed
+        return
     if issparse(X):
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad) == 0:
-            return
-        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-        column = int(X.indices[bad[0]])
-        value = values[bad[0]]
+        at = int(np.argmin(good))
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        value = values[at]
     else:
-        row = next((i for i in range(len(X)) if not np.isfinite(X[i]).all()), -1)
-        if row < 0:
-            return
-        column = int(np.argmin(np.isfinite(X[row])))
+        row, column = (int(k) for k in np.argwhere(~good)[0])
         value = X[row, column]
     named = "" if names is None else f" ({names[column]})"
     what = "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    raise ValueError(f"X contains {what} in row {row}, column {column}{named}: features must be finite.")
+    problem = "{X} contains {0} in row {1}, column {2}{3}: features must be finite."
+    raise InputError(problem, what, row, column, named, parameter="X", row=row, column=column)
 
 
 class QueryMinMaxScaler(_QueryScaler):
@@ -283,13 +275,13 @@ class QueryMinMaxScaler(_QueryScaler):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
-        Their names, where ``X`` had them.
+        Their names, if ``X`` had them.
 
     Notes
     -----
     O(m n), compiled, a block of queries at a time on all threads; the only large array that is made is the result.
     float32 input is computed in float64 and rounded once. Results are right to rounding also for columns that lie far
-    from zero. Sparse input is refused, for the result would be dense.
+    from zero. Sparse input is refused, because the result would be dense.
 
     With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
@@ -316,13 +308,15 @@ class QueryMinMaxScaler(_QueryScaler):
             or not all(isinstance(v, numbers.Real) and math.isfinite(v) for v in ends)
             or not ends[0] < ends[1]
         ):
-            raise ValueError(f"feature_range must be two finite numbers, the smaller one first; got {ends!r}.")
+            problem = "{feature_range} must be two finite numbers, the smaller one first; got {0!r}."
+            raise InputError(problem, ends, parameter="feature_range")
         return False, True, True, float(ends[0]), float(ends[1])
 
     def _check_sparse(self, X: Any) -> None:
-        raise ValueError(
-            "QueryMinMaxScaler would make sparse X dense, for 0 is not what it scales to 0: pass X.toarray(), or use "
-            "QueryStandardScaler(with_mean=False)."
+        raise InputError(
+            "QueryMinMaxScaler would make sparse {X} dense, because it does not scale 0 to 0.",
+            remedy="Pass X.toarray(), or use QueryStandardScaler(with_mean=False).",
+            parameter="X",
         )
 
 
@@ -336,7 +330,7 @@ class QueryStandardScaler(_QueryScaler):
     Parameters
     ----------
     with_mean : bool, default=True
-        Take off the mean.
+        Subtract the mean.
     with_std : bool, default=True
         Divide by the standard deviation.
 
@@ -348,7 +342,7 @@ class QueryStandardScaler(_QueryScaler):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
-        Their names, where ``X`` had them.
+        Their names, if ``X`` had them.
 
     Notes
     -----
@@ -378,9 +372,10 @@ class QueryStandardScaler(_QueryScaler):
 
     def _check_sparse(self, X: Any) -> None:
         if self.with_mean:
-            raise ValueError(
-                "QueryStandardScaler would make sparse X dense by taking off means: pass with_mean=False, which only "
-                "divides by the standard deviations, or X.toarray()."
+            raise InputError(
+                "QueryStandardScaler would make sparse {X} dense by taking off means.",
+                remedy="Pass {with_mean=False}, which only divides by the standard deviations, or X.toarray().",
+                parameter="X",
             )
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,0 +1,66 @@
+"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+
+__all__ = ["check_count", "check_finite", "check_word", "numbers_of", "vector_of"]
+
+
+def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
+    """An array of float64; an InputError about the parameter ``name`` for anything that holds no numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{{{name}}} must hold numbers: {{0}}.", error, parameter=name) from None
+
+
+def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
+    """A one-dimensional array of float64; ``each`` says what its entries are, such as "one label per row"."""
+    out = numbers_of(name, values)
+    if out.ndim != 1:
+        problem = f"{{{name}}} must be one-dimensional, {{0}}; got shape {{1}}."
+        raise InputError(problem, each, out.shape, parameter=name)
+    return out
+
+
+def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
+    """Refuse NaN and infinity in a vector or a matrix, with the row and the column; ``what`` is what an entry is."""
+    good = np.isfinite(values)
+    if good.all():
+        return
+    row, *column = (int(k) for k in np.unravel_index(int(np.argmin(good)), values.shape))
+    raise InputError(
+        f"{{{name}}} holds {{0}} in row {{1}}{{2}}: every {{3}} must be a finite number.",
+        values[(row, *column)],
+        row,
+        f", column {column[0]}" if column else "",
+        what,
+        parameter=name,
+        row=row,
+        column=column[0] if column else None,
+    )
+
+
+def check_word(name: str, value: Any, words: Iterable[str]) -> None:
+    """Refuse anything but one of some words."""
+    known = tuple(words)
+    if not isinstance(value, str) or value not in known:
+        listed = ", ".join(map(repr, known))
+        raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", listed, value, parameter=name)
+
+
+def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:
+    """A whole number of at least ``least``; ``none`` says what None stands for, if the caller takes that too."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+        also = f", or None for {none}" if none else ""
+        problem = f"{{{name}}} must be a whole number of at least {{0}}{{1}}; got {{2!r}}."
+        raise InputError(problem, least, also, value, parameter=name)
+    return int(value)

@@ -1,0 +1,83 @@
+"""Measures over pairs: the disagreement error, pair accuracy and Kendall's tau."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task, mean_of_judged, ratio
+
+if TYPE_CHECKING:
+    from rankrls._compiled.pair_counts import PairCounts
+
+__all__ = ["OVER_PAIRS"]
+
+
+class PairMeasure(Definition):
+    """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
+
+    over_pairs: ClassVar[bool] = True
+
+    def judge(self, task: Task) -> tuple[Array, Array]:
+        from rankrls._compiled.pair_counts import count_pairs
+
+        if task.docno is not None:
+            problem = "{docno} breaks ties in a ranking; {0} counts pairs and needs none."
+            raise InputError(problem, self.name, parameter="docno")
+        counts = count_pairs(task.y, task.scores, task.layout.order, task.layout.starts, task.sample_weight)
+        values, average = self.compute(counts, task.choices)
+        return values, average
+
+
+def _disagreement(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
+    errors = counts.wrong + 0.5 * counts.level
+    pairs: NDArray[Any] = np.broadcast_to(counts.ordered[:, None], errors.shape)
+    if choices.tied_labels == "half":
+        errors = errors + 0.5 * counts.tied_apart
+        pairs = pairs + counts.tied[:, None]
+    values = ratio(errors, pairs)
+    by_pair = choices.average == "pair"
+    return values, ratio(errors.sum(axis=0), pairs.sum(axis=0)) if by_pair else mean_of_judged(values)
+
+
+def _accuracy(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
+    values, average = _disagreement(counts, choices)
+    return 1.0 - values, 1.0 - average
+
+
+def _tau(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
+    # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
+    pairs = np.sqrt(counts.ordered[:, None] * counts.apart)
+    values = ratio(counts.ordered[:, None] - counts.level - 2.0 * counts.wrong, pairs)
+    if choices.empty != "skip":
+        values[pairs == 0] = choices.empty
+    return values, mean_of_judged(values)
+
+
+_ERROR_CHOICES = {"tied_labels": Choice(("ignore", "half")), "average": Choice(("query", "pair"))}
+_CORRELATION = Choice(("skip",), " or a number in [-1, 1]", lambda v: isinstance(v, int | float) and -1.0 <= v <= 1.0)
+_NO_PAIR = "no query has an ordered pair, that is two items with different labels"
+
+OVER_PAIRS = (
+    PairMeasure(
+        "disagreement",
+        _disagreement,
+        _ERROR_CHOICES,
+        aliases=("disagreement_error",),
+        greater_is_better=False,
+        not_judged=_NO_PAIR,
+    ),
+    PairMeasure("pair_accuracy", _accuracy, _ERROR_CHOICES, aliases=("accuracy",), not_judged=_NO_PAIR),
+    PairMeasure(
+        "kendall_tau",
+        _tau,
+        {"empty": _CORRELATION},
+        short="tau",
+        aliases=("kendall",),
+        own={"": {"empty": "skip"}},
+        not_judged="no query has both two different labels and two different scores",
+    ),
+)
