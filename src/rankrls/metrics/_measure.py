@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout
+from rankrls.metrics._averages import mean_of_judged, sum_in_any_order
 from rankrls.metrics._conventions import Choices, Discount, Gain, choices_of, discounts_of, gains_of
 from rankrls.ranking import docno_order
 
-__all__ = ["Measure", "RankingMeasure", "mean_of_judged"]
+__all__ = ["Measure", "RankingMeasure"]
 
 PAIRWISE = ("disagreement", "pair_accuracy", "kendall_tau")
 RANKED = ("ndcg", "average_precision", "precision", "reciprocal_rank")
@@ -269,7 +270,7 @@ class Measure(RankingMeasure):
             pairs = pairs + counts.tied[:, None]
         values = _ratio(errors, pairs)
         if self.average == "pair":
-            average = _ratio(errors.sum(axis=0), pairs.sum(axis=0))
+            average = _ratio(sum_in_any_order(errors), sum_in_any_order(pairs))
         else:
             average = mean_of_judged(values)
         return (1.0 - values, 1.0 - average) if self.name == "pair_accuracy" else (values, average)
@@ -316,12 +317,6 @@ class Measure(RankingMeasure):
                 places = np.minimum(places, layout.counts)
             values = hits / places[:, None]
         return _with_empty(values, found == 0, choices.empty)
-
-
-def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of each column over the entries that are not NaN; NaN where there are none."""
-    judged = ~np.isnan(values)
-    return _ratio(np.sum(values, axis=0, where=judged), judged.sum(axis=0).astype(np.float64))
 
 
 def _as_columns(y_score: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout
-from rankrls.metrics._measure import ALIASES, PAIRWISE, RANKED, Measure, RankingMeasure, mean_of_judged
+from rankrls.metrics._averages import mean_of_judged
+from rankrls.metrics._measure import ALIASES, PAIRWISE, RANKED, Measure, RankingMeasure
 
 __all__ = ["FunctionMeasure", "resolve_measure"]
 
