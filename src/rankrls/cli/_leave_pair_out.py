@@ -45,7 +45,7 @@ def run(learning: Learning, data: Data, report: Report) -> None:
         report.note("the basis was chosen with the labels of the held-out rows in view.")
     with report.working("judging", "leaving out pairs"):
         curve, result = _curve(learning, data)
-    best = max(range(len(curve)), key=lambda k: (curve[k]["c_index"], curve[k]["alpha"]))
+    best = _best(curve)
     how = f"leave-pair-out over {result.n_pairs} pairs"
     if report.as_json:
         report.print_json(
@@ -65,6 +65,16 @@ def run(learning: Learning, data: Data, report: Report) -> None:
         return
     print_data(report, data)
     _print(report, curve, best, how, result)
+
+
+def _best(curve: list[dict[str, Any]]) -> int:
+    """The largest C-index; of equal ones the largest alpha, then the earliest combination."""
+    import numpy as np
+
+    from rankrls.models._choice import best_within_rounding
+
+    equal = best_within_rounding(np.array([entry["c_index"] for entry in curve]), np.ones(len(curve)))
+    return int(max(np.flatnonzero(equal), key=lambda k: curve[k]["alpha"]))
 
 
 def _curve(learning: Learning, data: Data) -> tuple[list[dict[str, Any]], Any]:

@@ -14,7 +14,7 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 
-__all__ = ["CONVENTIONS", "Choice", "Choices", "Definition", "Discount", "Gain", "Task", "mean_of_judged", "ratio"]
+__all__ = ["CONVENTIONS", "Choice", "Choices", "Definition", "Discount", "Gain", "Task", "ratio"]
 
 Array = NDArray[np.float64]
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
@@ -187,12 +187,6 @@ class Definition(ABC):
     @abstractmethod
     def judge(self, task: Task) -> tuple[Array, Array]:
         """Each query's values, (q, columns), and their average, (columns,); NaN is a query that is not judged."""
-
-
-def mean_of_judged(values: Array) -> Array:
-    """Mean of each column over the entries that are not NaN; NaN if there are none."""
-    judged = ~np.isnan(values)
-    return ratio(np.sum(values, axis=0, where=judged), judged.sum(axis=0).astype(np.float64))
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:

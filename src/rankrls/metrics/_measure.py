@@ -13,7 +13,8 @@ import numpy as np
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
-from rankrls.metrics._definition import Array, Choices, Definition, Discount, Gain, Task, mean_of_judged
+from rankrls.metrics._averages import mean_of_judged
+from rankrls.metrics._definition import Array, Choices, Definition, Discount, Gain, Task
 from rankrls.metrics._pairs import OVER_PAIRS
 from rankrls.metrics._positions import OVER_POSITIONS
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task, mean_of_judged, ratio
+from rankrls.metrics._averages import mean_of_judged, sum_in_any_order
+from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task, ratio
 
 if TYPE_CHECKING:
     from rankrls._compiled.pair_counts import PairCounts
@@ -40,7 +41,7 @@ def _disagreement(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
         pairs = pairs + counts.tied[:, None]
     values = ratio(errors, pairs)
     by_pair = choices.average == "pair"
-    return values, ratio(errors.sum(axis=0), pairs.sum(axis=0)) if by_pair else mean_of_judged(values)
+    return values, ratio(sum_in_any_order(errors), sum_in_any_order(pairs)) if by_pair else mean_of_judged(values)
 
 
 def _accuracy(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:

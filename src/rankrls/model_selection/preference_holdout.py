@@ -76,10 +76,6 @@ def leave_preference_out(
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
     X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel=model.kernel, groups=groups)
     blocks, _ = pair_blocks(graph, None, groups is not None)
-    if sum(bool(graph.strength[block].any()) for block in blocks) < 2:
-        raise ValueError(
-            "Only one group of preferences has a strength other than 0: without it there is nothing to learn from."
-        )
     problem = model._preference_problem(X, graph)
     lead = problem.holdout(blocks, grid)[:, :, 0]
     if np.ndim(weight) == 1:

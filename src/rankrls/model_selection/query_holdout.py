@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import query_layout
-from rankrls.graph.scored import label_varies
 from rankrls.model_selection._estimators import checked_model, in_given_rows
 from rankrls.models._groups import group_blocks, group_codes
 from rankrls.models._selection import held_out_scores
-from rankrls.models._validation import TrainingData, check_comparable, training_data
+from rankrls.models._validation import check_comparable, check_folds_leave_something, training_data
 
 __all__ = ["leave_query_out"]
 
@@ -63,7 +62,8 @@ def leave_query_out(
     -----
     Primal: O(m n^2 + n^3) for everything that the alphas share; many small queries then cost about ten thin products
     a query for all alphas together. Dual: O(m^3), then O(u^2 m) a query of u items and alpha. Single-item queries are
-    scored like any other.
+    scored like any other. Scores of a query that differ by rounding only are equal: a weight that no other query
+    determines is 0 by cancellation, and what rounding leaves of it would order the items.
 
     The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
     ``basis="pursuit"`` their labels too, so that the result is a little too good then.
@@ -102,23 +102,15 @@ def leave_query_out(
         blocks = group_blocks(data, None)
     else:
         blocks = group_blocks(data, groups)
-    if beta == 0.0:
-        _check_something_is_left(data, blocks)
-    scores = in_given_rows(data, held_out_scores(model._holdout_candidate(data).problems(data), blocks, grid))
+    check_folds_leave_something(
+        data,
+        blocks,
+        beta,
+        remedy="Leave-query-out needs at least two such queries in different groups.",
+        parameter="qid" if groups is None else "groups",
+    )
+    problems = model._holdout_candidate(data).problems(data)
+    scores = in_given_rows(data, held_out_scores(problems, blocks, grid, data.layout))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
-
-
-def _check_something_is_left(data: TrainingData, blocks: list[Any]) -> None:
-    layout = data.layout
-    comparable = label_varies(data.Y, layout)
-    total = int(comparable.sum())
-    for block in blocks:
-        held = np.unique(layout.codes[block])
-        if int(comparable[held].sum()) == total:
-            ids = ", ".join(repr(i) for i in layout.ids[held][:3].tolist())
-            raise ValueError(
-                f"Without {ids} no query with two different labels is left to learn from; leave-query-out needs at "
-                "least two such queries in different groups."
-            )

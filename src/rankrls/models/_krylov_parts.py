@@ -23,7 +23,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure
 from rankrls.models._base import linear_scores
 from rankrls.models._krylov_selection import Judge, LabelJudge, PairJudge, Part
-from rankrls.models._pair_selection import pair_blocks
+from rankrls.models._pair_selection import check_something_is_left, pair_blocks
 from rankrls.models._problems import scored_graphs
 from rankrls.models._selection import ExactHoldout, Refits, judged_queries, plan_selection, validation_set
 from rankrls.models._validation import TrainingData, check_features
@@ -189,7 +189,7 @@ def label_plan(
         plan.parts = [(None, judged_on.X, LabelJudge(measure, judged_on.Y, judged_on.layout))]
         plan.description = judged_on.description
     elif select or cv is not None:
-        folds, plan.description = _folds(cv, data, measure, rng)
+        folds, plan.description = _folds(cv, data, measure, given.regression_weight, rng)
         for train, test in folds:
             held = given.part(test)
             plan.parts.append((train, test, LabelJudge(measure, held.Y, held.layout, held.weights)))
@@ -286,19 +286,21 @@ def _pair_folds(graph: PairGraph, cv: Any, rng: Any) -> tuple[list[NDArray[np.in
     what = "groups of preferences" if grouped else "preferences"
     if n < 2:
         raise ValueError(f"Holding out {what} needs at least two; there is {n}. Give validation data.")
-    count = max(1, n // _HELD_OUT)
-    held = rng.permutation(n)[:count]
+    check_something_is_left(graph, [graph.rows_of(b) for b in range(n)], "group")
+    orders = np.bincount(np.arange(n) if graph.groups is None else graph.groups, graph.strength != 0.0, n) > 0.0
+    count = max(1, int(orders.sum()) // _HELD_OUT)
+    held = rng.permutation(np.flatnonzero(orders))[:count]
     rows = held if graph.groups is None else np.flatnonzero(np.isin(graph.groups, held))
     return [np.sort(rows)], f"{count} of {n} {what} held out"
 
 
 def _folds(
-    cv: Any, data: TrainingData, measure: RankingMeasure, rng: Any
+    cv: Any, data: TrainingData, measure: RankingMeasure, regression_weight: float, rng: Any
 ) -> tuple[list[tuple[NDArray[np.intp], NDArray[np.intp]]], str]:
     """(training rows, held-out rows) of each part, and how to say it."""
     everything = np.arange(data.layout.n_rows)
     if cv is not None:
-        plan = plan_selection(cv, measure, data, [], balances=(), regression_weight=0.0)
+        plan = plan_selection(cv, measure, data, [], balances=(), regression_weight=regression_weight)
         if isinstance(plan, Refits):
             return plan.folds, plan.description
         assert isinstance(plan, ExactHoldout)

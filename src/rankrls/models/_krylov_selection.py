@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from rankrls._compiled.threads import map_threads
 from rankrls._queries import QueryLayout
 from rankrls.metrics import RankingMeasure
+from rankrls.metrics._averages import mean_and_error
 from rankrls.metrics._preferences import right_order
-from rankrls.models._selection import Curve, judged, mean_and_error
+from rankrls.models._choice import best_within_rounding, check_judged, is_better, reaches, scale_of
+from rankrls.models._selection import Curve, judged
 from rankrls.solvers.krylov import KrylovRun, MultiShiftCG, Status
 from rankrls.solvers.rows import row_slices
 
@@ -91,6 +93,8 @@ class PairJudge:
             difference = scores[self.winners[piece]]
             difference -= scores[self.losers[piece]]
             right, weight = right_order(difference, self.strength[piece], self.weight[piece])
+            if not self.greater_is_better:
+                right = 1.0 - right  # here, where it is exact
             squares = weight**2
             return weight.sum(), weight @ right, squares.sum(), squares @ right, squares @ right**2
 
@@ -101,8 +105,6 @@ class PairJudge:
         spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
         several = np.count_nonzero(self.weight * self.strength) > 1
         error = np.sqrt(spread) / total if several else np.full(len(mean), np.nan)
-        if not self.greater_is_better:
-            mean = 1.0 - mean
         return Curve(mean, error, mean[None, :])
 
 
@@ -228,8 +230,7 @@ class Surface:
         table, errors = self.table(), np.column_stack(self.errors)
         n_iter = self.iterations()
         if self.reading.every_iteration:
-            goodness = np.where(np.isnan(table), -np.inf, self.sign * table)
-            n_iter = np.argmax(goodness, axis=1).astype(np.intp) + 1
+            n_iter = np.maximum(self._improved, 1)
         place = np.minimum(np.maximum(n_iter, 1), table.shape[1]) - 1
         every = np.arange(count)
         return table[every, place], errors[every, place], n_iter
@@ -268,24 +269,32 @@ class Surface:
         if not self.parts:
             self._choose(0)
             return
+        values = np.vstack([part.values for part in self.parts if part.values is not None])
         if len(self.parts) == 1:
             mean, error = self.parts[0].mean, self.parts[0].error
         else:
-            mean, error = mean_and_error(np.vstack([part.values for part in self.parts if part.values is not None]))
+            mean, error = mean_and_error(values)
         self.columns.append(np.array(mean))
         self.errors.append(np.array(error))
-        goodness = np.where(np.isnan(mean), -np.inf, self.sign * mean)
-        better = goodness > self._own_best
+        check_judged(mean)
+        goodness, scale = self.sign * mean, scale_of(values)
+        better = is_better(goodness, self._own_best, scale)
         self._improved[better] = self.iteration
-        self._own_best = np.maximum(goodness, self._own_best)
-        top = float(goodness.max())
-        if top == -np.inf:
-            raise ValueError("Nothing could be judged: no held-out query has two different labels.")
-        first = max(np.flatnonzero(goodness == top), key=lambda k: self.alphas[k])
-        larger = top == self.best_goodness and self.alphas[first] > self.alphas[self.best[0]]
+        self._own_best[better] = goodness[better]
+        if self.reading.every_iteration:
+            if not better.any():
+                return
+            goodness[~better] = np.nan
+        equal = best_within_rounding(goodness, scale)
+        first = int(max(np.flatnonzero(equal), key=lambda k: self.alphas[k]))
+        top = float(goodness[first])
+        larger = self.alphas[first] > self.alphas[self.best[0]]
+        replaces = is_better(top, self.best_goodness, scale[first]) or (
+            larger and reaches(top, self.best_goodness, scale[first])
+        )
         # Without a look at every iteration the last column decides: where each alpha ended.
-        if not self.reading.every_iteration or top > self.best_goodness or larger:
-            self._choose(int(first), top)
+        if replaces or not self.reading.every_iteration:
+            self._choose(first, top)
 
     def _choose(self, k: int, goodness: float = np.nan) -> None:
         n_iter = int(max(run.iterations[k] for run in self.final))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.models._choice import best_within_rounding, check_judged, is_better, reaches
 from rankrls.models._selection import Curve
 
 __all__ = ["Results", "choices_at_edges"]
@@ -50,14 +51,14 @@ class Results:
         entries = zip(alphas.tolist(), curve.mean.tolist(), curve.error.tolist(), strict=True)
         self.rows.extend((params, alpha, mean, error) for alpha, mean, error in entries)
         goodness = curve.mean if self.greater_is_better else -curve.mean
-        if np.isnan(goodness).all():
-            raise ValueError("Nothing could be judged: no held-out query has two different labels.")
-        k = int(np.nanargmax(goodness))
-        if not goodness[k] > self._top:
+        check_judged(goodness)
+        scale = curve.size
+        k = int(np.argmax(best_within_rounding(goodness, scale)))
+        if not is_better(goodness[k], self._top, scale[k]):
             return
         self._top = float(goodness[k])
         if self.rule == "one_se" and not np.isnan(curve.error[k]):
-            k = int(np.argmax(goodness >= goodness[k] - curve.error[k]))
+            k = int(np.argmax(reaches(goodness, goodness[k] - curve.error[k], scale[k])))
         self.best_index = first + k
         self.best_alpha, self.best_score, self.best_error = (
             float(alphas[k]),

@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 from sklearn.model_selection import KFold
 
+from rankrls._compiled.near_ties import NEAR, merge_near_ties
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
+from rankrls.metrics._averages import mean_and_error
 from rankrls.models._base import expansion_scores, linear_scores
+from rankrls.models._choice import scale_of
 from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem, SelfScoring, feature_weights
 from rankrls.models._validation import (
     TrainingData,
     check_features,
+    check_folds_leave_something,
     check_labels,
     check_no_extra_qid,
     holds_objects,
@@ -40,7 +44,6 @@ __all__ = [
     "ValidationSet",
     "held_out_scores",
     "judged_queries",
-    "mean_and_error",
     "path_scores",
     "plan_selection",
     "query_blocks",
@@ -50,6 +53,10 @@ __all__ = [
 
 MAX_PAIR_HOLDOUT = 5000
 GLOBAL_FOLDS = 5
+_LEFT_OVER = 1e-15
+"""What rounding leaves of a weight that is 0 on paper, relative to the largest eigenvalue over alpha."""
+_MOST = 1e-5
+"""No larger share of the range of a query's scores is ever taken for rounding."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +68,21 @@ class Curve:
     mean, error : ndarray of shape (alphas,)
         Average over what was judged, and its standard error (NaN where fewer than two were judged).
     values : ndarray of shape (judged parts, alphas) or None
-        One row a query, NaN where it is not judged.
+        One row a query, NaN where it is not judged; None where pairs were judged, not queries.
     scores : ndarray of shape (m, alphas, targets) or None
         Held-out scores of the training rows.
+    size : ndarray of shape (alphas,)
+        Mean absolute value of what was averaged, 1 for shares of pairs: the rounding of ``mean`` is relative to it.
     """
 
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
     values: NDArray[np.float64] | None = None
     scores: NDArray[np.float64] | None = None
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
 
 
 class Plan(ABC):
@@ -99,15 +112,15 @@ class ExactHoldout(Plan):
     def curve(
         self, data: TrainingData, candidate: Candidate, problems: list[FittedProblem], alphas: NDArray[np.float64]
     ) -> Curve:
-        scores = held_out_scores(problems, self.blocks, alphas)
+        scores = held_out_scores(problems, self.blocks, alphas, data.layout)
         everything = np.arange(data.layout.n_rows)
         if sum(len(everything[block]) for block in self.blocks) == len(everything):
-            return judged(self.measure, data.Y, scores, data.layout, data.weights)
+            return judged(self.measure, data.Y, scores, data.layout, data.weights, merged=True)
         # Folds that leave some queries in every training part: what was never held out is not judged.
         rows = np.sort(np.concatenate([everything[block] for block in self.blocks]))
         held = query_layout(data.layout.codes[rows], len(rows))
         weights = None if data.weights is None else data.weights[rows]
-        curve = judged(self.measure, data.Y[rows], scores[rows], held, weights)
+        curve = judged(self.measure, data.Y[rows], scores[rows], held, weights, merged=True)
         assert curve.values is not None
         values = np.full((data.layout.n_queries, len(alphas)), np.nan)
         values[held.ids] = curve.values
@@ -189,11 +202,26 @@ class ValidationSet(Plan):
 
 
 def held_out_scores(
-    problems: list[FittedProblem], blocks: list[Any], alphas: NDArray[np.float64]
+    problems: list[FittedProblem], blocks: list[Any], alphas: NDArray[np.float64], layout: QueryLayout
 ) -> NDArray[np.float64]:
-    """Held-out scores of all targets, (m, alphas, targets)."""
-    parts = [p.problem.holdout(blocks, alphas) for p in problems]
+    """Held-out scores of all targets, (m, alphas, targets), in which those that differ by rounding only are equal.
+
+    A direction that only the held-out rows have gets a weight of 0 by cancellation. What rounding leaves of it is
+    divided by alpha, so that a smaller alpha leaves fewer digits.
+    """
+    parts = []
+    for fitted in problems:
+        scores = fitted.problem.holdout(blocks, alphas)
+        graded = getattr(fitted.problem, "graded", False)  # then small eigenvalues have digits of their own
+        top = 0.0 if graded else float(fitted.problem.values.max(initial=0.0))
+        near = np.clip(_LEFT_OVER * top / alphas, NEAR, _MOST)
+        parts.append(_merged(scores, layout, np.repeat(near, scores.shape[2])))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+
+
+def _merged(scores: NDArray[np.float64], layout: QueryLayout, near: Any = NEAR) -> NDArray[np.float64]:
+    flat = merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, near)
+    return flat.reshape(scores.shape)
 
 
 def path_scores(
@@ -226,8 +254,15 @@ def judged(
     scores: NDArray[np.float64],
     layout: QueryLayout,
     weights: NDArray[np.float64] | None,
+    *,
+    merged: bool = False,
 ) -> Curve:
-    """Judge scores (m, alphas, targets): several targets are averaged query by query."""
+    """Judge scores (m, alphas, targets): several targets are averaged query by query.
+
+    Scores that differ by rounding only are ties; ``merged`` says that they are equal already.
+    """
+    if not merged:
+        scores = _merged(scores, layout)
     used = weights if measure.uses_sample_weight else None
     per_target, averages = [], []
     for t in range(Y.shape[1]):
@@ -245,17 +280,6 @@ def _mean_ignoring_nan(stack: NDArray[np.float64]) -> NDArray[np.float64]:
     total = np.where(known, stack, 0.0).sum(axis=0)
     count = known.sum(axis=0)
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-
-
-def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean over the judged rows of each column, and its standard error."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    filled = np.where(known, values, 0.0)
-    mean = np.divide(filled.sum(axis=0), count, out=np.full(len(count), np.nan), where=count > 0)
-    squares = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
-    variance = np.divide(squares, count * (count - 1.0), out=np.full(len(count), np.nan), where=count > 1)
-    return mean, np.sqrt(variance)
 
 
 def query_blocks(layout: QueryLayout, groups: NDArray[np.intp] | None = None) -> list[Any]:
@@ -284,10 +308,10 @@ def plan_selection(
     decide whether leave-pair-out is exact for all of them.
     """
     q = data.layout.n_queries
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        return _folds(int(cv), measure, data)
     if cv is not None:
-        return _given_folds(cv, measure, data)
+        by_number = isinstance(cv, Integral) and not isinstance(cv, bool)
+        plan = _folds(int(cv), measure, data) if by_number else _given_folds(cv, measure, data)
+        return _with_something_left(plan, data, regression_weight)
     if q > 1:
         comparable = int(np.any([graph.has_ordered_pair for graph in graphs], axis=0).sum())
         if comparable < 2:
@@ -321,7 +345,22 @@ def plan_selection(
         )
     if reason is None:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {data.layout.n_rows} items")
-    return _folds(min(GLOBAL_FOLDS, data.layout.n_rows), measure, data)
+    plan = _folds(min(GLOBAL_FOLDS, data.layout.n_rows), measure, data)
+    return _with_something_left(plan, data, regression_weight)
+
+
+def _with_something_left(plan: ExactHoldout | Refits, data: TrainingData, regression_weight: float) -> Plan:
+    """The plan, if every training part of it compares something."""
+    rows = np.arange(data.layout.n_rows)
+    held_out = plan.blocks if isinstance(plan, ExactHoldout) else (np.delete(rows, train) for train, _ in plan.folds)
+    check_folds_leave_something(
+        data,
+        held_out,
+        regression_weight,
+        remedy="Give other folds ({cv}), or validation data (X_val, y_val, qid_val).",
+        parameter="cv",
+    )
+    return plan
 
 
 def refitted(plan: Plan, data: TrainingData) -> Plan:
@@ -341,7 +380,7 @@ def _is_concordance(measure: RankingMeasure) -> bool:
     )
 
 
-def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
+def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> ExactHoldout | Refits:
     if k < 2:
         raise ValueError(f"cv must be at least 2 folds; got {k}.")
     q, m = data.layout.n_queries, data.layout.n_rows
@@ -358,7 +397,7 @@ def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
     return ExactHoldout(measure, query_blocks(data.layout, groups), f"{k} folds of {q} queries")
 
 
-def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> Plan:
+def _given_folds(cv: Any, measure: RankingMeasure, data: TrainingData) -> ExactHoldout | Refits:
     m = data.layout.n_rows if data.kept is None else len(data.kept)
     if hasattr(cv, "split") and not isinstance(cv, str):
         splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.validation import validate_data
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import label_varies
 from rankrls.kernels import KERNELS
@@ -26,6 +27,7 @@ __all__ = [
     "check_count",
     "check_features",
     "check_finite_features",
+    "check_folds_leave_something",
     "check_fraction",
     "check_kernel",
     "check_labels",
@@ -355,6 +357,40 @@ def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
             f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
             f"compared. Pass qid to {what}, one id per row.{by_routing if what == 'score' else ''}"
         )
+
+
+def check_folds_leave_something(
+    data: TrainingData, held_out: Iterable[Any], regression_weight: float, *, remedy: str, parameter: str
+) -> None:
+    """Refuse held-out rows without which no two rows of a query have different labels, in any of the targets.
+
+    Of what would be learned from the rest only rounding noise is left, and nothing is left to judge in other folds.
+    """
+    if regression_weight > 0.0:
+        return
+    layout, targets = data.layout, data.Y.shape[1]
+    everything = np.arange(layout.n_rows)
+    varies = np.stack([label_varies(labels, layout) for labels in data.Y.T])
+    first = np.argmax(varies, axis=1)[varies.any(axis=1)]
+    for block in held_out:
+        rows = everything[block]
+        if not np.isin(first, layout.codes[rows]).any():
+            continue  # of each target, its first query with two labels is left
+        rest = np.delete(everything, rows)
+        left = query_layout(layout.codes[rest], len(rest))
+        for t in np.flatnonzero(varies.any(axis=1)):
+            if label_varies(data.Y[rest, t], left).any():
+                continue
+            held = layout.ids[np.unique(layout.codes[rows])][:3].tolist()
+            raise InputError(
+                "Without {0} {1} with two different labels{2} is left to learn from.",
+                f"{len(rows)} held-out rows" if layout.n_queries == 1 else ", ".join(repr(i) for i in held),
+                "no pair of rows" if layout.n_queries == 1 else "no query",
+                "" if targets == 1 else f" in target {t}",
+                remedy=remedy,
+                parameter=parameter,
+                column=None if targets == 1 else int(t),
+            )
 
 
 def check_comparable(data: TrainingData, regression_weight: float) -> None:

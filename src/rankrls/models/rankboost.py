@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import Ranker
+from rankrls.models._choice import is_better
 from rankrls.models._pairs import pair_graph
-from rankrls.models._selection import ValidationSet, judged, validation_set
+from rankrls.models._selection import Curve, ValidationSet, judged, validation_set
 from rankrls.models._validation import check_choice, check_comparable, check_matrix, training_data
 from rankrls.solvers.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
 from rankrls.solvers.stumps import StepFunctions, bin_features, by_columns, column_values
@@ -285,7 +286,7 @@ class RankBoost(Ranker):
             rounds = (boosting.round() for _ in range(min(_CHUNK, self.n_estimators - len(path.stumps))))
             chunk = [stump for stump in rounds if stump is not None]
             path.stumps += chunk
-            if judge is not None and chunk and path.judged(*judge(chunk), judge.sign, self.patience):
+            if judge is not None and chunk and path.judged(judge(chunk), judge.sign, self.patience):
                 path.stopped = "patience"
                 return path
         path.stopped = "n_estimators" if boosting.status == "running" else boosting.status
@@ -342,14 +343,13 @@ class _Path:
     best: int = 0
     stopped: str = ""
 
-    def judged(
-        self, means: NDArray[np.float64], errors: NDArray[np.float64], sign: float, patience: int | None
-    ) -> bool:
+    def judged(self, curve: Curve, sign: float, patience: int | None) -> bool:
         """Take the judgement of the next rounds, one after the other; True where patience has come to its end."""
-        for mean, error in zip(means.tolist(), errors.tolist(), strict=True):
+        entries = zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True)
+        for mean, error, size in entries:
             self.scores.append(mean)
             self.errors.append(error)
-            if sign * mean > sign * self.scores[self.best]:
+            if is_better(sign * mean, sign * self.scores[self.best], size):
                 self.best = len(self.scores) - 1
             if patience is not None and len(self.scores) - 1 - self.best >= patience:
                 return True
@@ -365,11 +365,10 @@ class _Judge:
         self._scores = np.zeros(self._X.shape[0])
         self.sign = 1.0 if validation.measure.greater_is_better else -1.0
 
-    def __call__(self, chunk: list[Stump]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, chunk: list[Stump]) -> Curve:
         columns = np.empty((len(self._scores), len(chunk)), order="F")
         for t, stump in enumerate(chunk):
             self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
             columns[:, t] = self._scores
         v = self._validation
-        curve = judged(v.measure, v.Y, columns[:, :, None], v.layout, None)
-        return curve.mean, curve.error
+        return judged(v.measure, v.Y, columns[:, :, None], v.layout, None)

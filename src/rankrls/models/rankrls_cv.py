@@ -33,7 +33,8 @@ class RankRLSCV(SelectingRanker):
         None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
         measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
         queries, exact too, drawn in the order of their ids whatever the order of the rows (of rows for one global
-        ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
+        ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each. Every
+        training part needs a query with two different labels.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -68,7 +69,7 @@ class RankRLSCV(SelectingRanker):
     Notes
     -----
     Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
-    O(m^3). Equal measures: the largest alpha, then the earliest combination.
+    O(m^3). Equal measures (within 1e-10 of their size): the largest alpha, then the earliest combination.
 
     An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
     Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal.

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import eigsh
 
 from rankrls._compiled.threads import map_threads
 from rankrls.graph import Graph, PairGraph, ScoredGraph
-from rankrls.solvers.dual_holdout import blind_items, dual_holdout_scores
+from rankrls.solvers.dual_holdout import dual_holdout_scores, faint_rows
 from rankrls.solvers.rows import factor_rows, row_slices
 from rankrls.solvers.spectrum import Spectrum, is_clear, solve_one, spectrum
 
@@ -63,9 +63,9 @@ class DualProblem:
     target : ndarray of shape (rows of F, targets)
     C : ndarray of shape (rows of F, rows of F)
         ``F K F'``.
-    unseen : ndarray of shape (q + blind items, rows of F) or None
-        Rows of ``K F'`` for what F does not see: the mean of each query, then each blind item (see
-        :func:`rankrls.solvers.dual_holdout.blind_items`); None for pairs, of which F sees all.
+    unseen : ndarray of shape (q + faint rows, rows of F)
+        Rows of ``K F'`` for what F does not see or hardly sees: the mean of each query, then each faint item less the
+        mean of its query (see :func:`rankrls.solvers.dual_holdout.faint_rows`). For pairs faint differences alone.
 
     Notes
     -----
@@ -78,7 +78,7 @@ class DualProblem:
         graph: ScoredGraph | PairGraph,
         target: NDArray[np.float64],
         C: NDArray[np.float64],
-        unseen: NDArray[np.float64] | None,
+        unseen: NDArray[np.float64],
     ) -> None:
         self.graph = graph
         self.target = target
@@ -93,11 +93,16 @@ class DualProblem:
         cls, K: NDArray[np.float64], graph: ScoredGraph | PairGraph, target: NDArray[np.float64]
     ) -> DualProblem:
         """From the kernel matrix, which is destroyed."""
-        unseen = None
+        faint = faint_rows(graph)
         if isinstance(graph, ScoredGraph):
-            means = map_threads(lambda c: graph.query_means(graph.group_means(K[:, c])), row_slices(0, len(K), _CACHED))
-            unseen = np.vstack((np.hstack(means), K[blind_items(graph)]))
-            unseen = (graph.F @ unseen.T).T
+            blocks = map_threads(
+                lambda c: graph.query_means(graph.group_means(K[:, c])), row_slices(0, len(K), _CACHED)
+            )
+            means = np.hstack(blocks)
+            unseen = np.vstack((means, K[faint] - means[graph.layout.codes[faint]]))
+        else:
+            unseen = graph.differences(K, faint)
+        unseen = (graph.F @ unseen.T).T
         return cls(graph, target, factored_kernel(K, graph), unseen)
 
     @classmethod
@@ -107,20 +112,19 @@ class DualProblem:
         Of dense X ``F X`` is held, so that no offset is squared; of CSR the Gram matrix of its rows.
         """
         rows = factor_rows(X, graph)
-        blind = None
-        if isinstance(graph, ScoredGraph):
-            blind = X[blind_items(graph)]
-            blind = blind.toarray() if sparse.issparse(blind) else blind
+        faint = faint_rows(graph)
+        unseen = [rows.centres] if isinstance(graph, ScoredGraph) else []
+        unseen += [rows.differences(faint[piece]) for piece in row_slices(0, len(faint), _CACHED)]
         if sparse.issparse(X):
             # F X' = F (X shifted)': the rows that F does not see keep their own offset, once.
             Z = rows.X.astype(np.float64)
             C = factored_kernel((Z @ Z.T).toarray(), graph)
-            unseen = None if blind is None else (graph.F @ (Z @ np.vstack((rows.centres, blind)).T)).T
+            images = [(graph.F @ (Z @ piece.T)).T for piece in unseen]
         else:
             FX = rows.factor(slice(0, rows.n_rows))
             C = FX @ FX.T
-            unseen = None if blind is None else np.vstack((rows.centres, blind)) @ FX.T
-        return cls(graph, target, C, unseen)
+            images = [piece @ FX.T for piece in unseen]
+        return cls(graph, target, C, np.vstack([np.empty((0, len(C))), *images]))
 
     @cached_property
     def spectrum(self) -> Spectrum:

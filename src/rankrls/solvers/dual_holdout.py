@@ -9,7 +9,9 @@ With ``C = F K F' + alpha I`` and ``c = C^-1 F y`` the model without the rows U 
 
 so its scores satisfy ``F_U f_U = F_U y_U - e`` at once (Pahikkala, Suominen, Boberg, Salakoski 2007, section 3).
 ``F_U`` is inverted level by level; what it does not see needs rows of ``K F'``: one for the mean score of each query,
-and those of the items that no pair compares (a query of one label, ties excluded), instead of all m.
+and those of the items that no pair compares (a query of one label, ties excluded), instead of all m. So do items of
+next to no weight: eigenvectors are exact to ``eps`` as a whole, not entry by entry, and the entries of a row of F of
+size s would be divided by s again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.rows import row_numbers
 from rankrls.solvers.spectrum import Spectrum
 
-__all__ = ["BlockScores", "blind_items", "dual_holdout_scores", "merge_rounding", "solve_positive"]
+__all__ = ["BlockScores", "dual_holdout_scores", "faint_rows", "merge_rounding", "solve_positive"]
+
+_FAINT = 1e-3
+"""Rows of F no larger than this share of the largest are faint: the others lose three digits at most."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class _Holder:
     graph: ScoredGraph | PairGraph
     vectors: NDArray[np.float64]  # of F K F', (rows, rows)
     target: NDArray[np.float64]  # (rows, targets)
-    unseen: NDArray[np.float64] | None  # in the eigenbasis
-    blind: NDArray[np.intp]
+    unseen: NDArray[np.float64]  # in the eigenbasis
+    faint: NDArray[np.intp]
     inverse: NDArray[np.float64]  # 1 / (values + alpha), (rows, alphas)
     slack: NDArray[
         np.float64
@@ -55,7 +60,7 @@ def dual_holdout_scores(
     graph: ScoredGraph | PairGraph,
     decomposition: Spectrum,
     target: NDArray[np.float64],
-    unseen: NDArray[np.float64] | None,
+    unseen: NDArray[np.float64],
     blocks: list[Any],
     alphas: NDArray[np.float64],
 ) -> NDArray[np.float64]:
@@ -67,7 +72,7 @@ def dual_holdout_scores(
     decomposition : Spectrum
         Of ``F K F'``.
     target : ndarray of shape (rows, targets)
-    unseen : ndarray of shape (q + blind items, rows) or None
+    unseen : ndarray of shape (q + faint rows, rows)
         As in :class:`rankrls.solvers.dual.DualProblem`.
     blocks : list of slices or row numbers
         Disjoint; whole queries of a scored graph, any rows of a pair graph.
@@ -91,8 +96,8 @@ def dual_holdout_scores(
         graph,
         s.vectors,
         target,
-        None if unseen is None else unseen @ s.vectors,
-        blind_items(graph),
+        unseen @ s.vectors,
+        faint_rows(graph),
         s.inverse(alphas),
         slack,
         right,
@@ -121,13 +126,22 @@ def _hold(h: _Holder, block: Any, out: NDArray[np.float64]) -> None:
             part = np.multiply(V, h.slack[:, k], out=scaled) @ V.T
         error[:, k] = solve_positive(part, residual[:, k])
     fitted = h.target[block][:, None, :] - error
+
+    def coefficients() -> NDArray[np.float64]:
+        moved = (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets)
+        return np.asarray((h.inverse[:, :, None] * (h.right[:, None, :] - moved)).reshape(len(h.vectors), -1))
+
     if isinstance(h.graph, PairGraph):
-        out[block] = fitted / np.sqrt(h.graph.weight[block])[:, None, None]
+        rows = row_numbers(block)
+        fitted /= np.sqrt(h.graph.weight[rows])[:, None, None]
+        faint = np.flatnonzero(np.isin(rows, h.faint))
+        if len(faint):
+            own = h.unseen[np.searchsorted(h.faint, rows[faint])]
+            fitted[faint] = (own @ coefficients()).reshape(-1, alphas, targets)
+        out[rows] = fitted
         return
-    assert h.unseen is not None
-    x = h.inverse[:, :, None] * (h.right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets))
-    inside = BlockScores(h.graph, block, h.unseen, h.blind)
-    scores = inside.scores(fitted.reshape(u, -1), x.reshape(len(h.vectors), -1), np.tile(h.target[block], alphas))
+    inside = BlockScores(h.graph, block, h.unseen, h.faint)
+    scores = inside.scores(fitted.reshape(u, -1), coefficients(), np.tile(h.target[block], alphas))
     out[block] = scores.reshape(u, alphas, targets)
 
 
@@ -144,27 +158,27 @@ class BlockScores:
     graph : ScoredGraph
     block : slice or row numbers
         Whole queries, rows in any order.
-    unseen : ndarray of shape (q + blind items, rows)
+    unseen : ndarray of shape (q + faint rows, rows)
         Rows of ``K F'``, in the basis of the coefficients that :meth:`scores` will be given.
-    blind : ndarray of intp
-        See :func:`blind_items`.
+    faint : ndarray of intp
+        See :func:`faint_rows`.
     """
 
-    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], blind: NDArray[np.intp]) -> None:
+    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], faint: NDArray[np.intp]) -> None:
         rows = row_numbers(block)
         queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
         self.graph = graph.select(queries)
         # ``select`` keeps its rows in row order; the block may name them in any.
         self.order = np.argsort(rows, kind="stable")
         self.means = unseen[queries]
-        self.blind = np.flatnonzero(np.isin(rows, blind))
-        self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
+        self.faint = np.flatnonzero(np.isin(rows, faint))
+        self.faint_kernel = unseen[graph.n_blocks + np.searchsorted(faint, rows[self.faint])]
 
     def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]) -> Any:
         """Scores of the block's rows from ``F_U f_U``, whose rounding is relative to ``target``."""
         means = (self.means @ x)[self.query]
         deviations = self._deviations(factored)
-        deviations[self.blind] = self.blind_kernel @ x - means[self.blind]
+        deviations[self.faint] = self.faint_kernel @ x
         noise = 1e-14 * np.abs(self._deviations(target)).max(axis=0, initial=0.0)
         return merge_rounding(deviations, self.query, noise) + means
 
@@ -196,11 +210,16 @@ def merge_rounding(
     return scores
 
 
-def blind_items(graph: ScoredGraph | PairGraph) -> NDArray[np.intp]:
-    """Items whose scores a scored graph never compares: F has no row for them. Ascending row numbers."""
+def faint_rows(graph: ScoredGraph | PairGraph) -> NDArray[np.intp]:
+    """Rows of F that are zero, or too small beside the largest for scores to be read from them. Ascending numbers.
+
+    Items that a scored graph never compares, and items or preferences of next to no weight.
+    """
     if isinstance(graph, PairGraph):
-        return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero(graph.eigenvalues[0][graph.row_group] == 0.0)
+        energy = graph.weight
+    else:
+        energy = graph.weights * graph.eigenvalues[0][graph.row_group]
+    return np.flatnonzero(energy <= _FAINT**2 * energy.max(initial=0.0))
 
 
 def solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:

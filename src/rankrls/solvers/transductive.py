@@ -33,7 +33,7 @@ from scipy.linalg.blas import dsyrk
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.graph import ScoredGraph
 from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.dual_holdout import BlockScores, blind_items, merge_rounding, solve_positive
+from rankrls.solvers.dual_holdout import BlockScores, faint_rows, merge_rounding, solve_positive
 from rankrls.solvers.holdout import holdout_alphas
 from rankrls.solvers.primal import PrimalProblem
 from rankrls.solvers.rows import row_numbers
@@ -109,7 +109,7 @@ def _dual(
     columns = inverse[:, hidden]
     # The model of S: hold out V.
     error = solve_positive(columns[hidden], c[hidden])
-    supervised = BlockScores(graph, hidden, problem.unseen, blind_items(graph)).scores(
+    supervised = BlockScores(graph, hidden, problem.unseen, faint_rows(graph)).scores(
         -error, c - columns @ error, np.zeros_like(error)
     )
     R = np.empty((len(target), len(hidden) + c.shape[1]))

@@ -1,0 +1,48 @@
+"""Averages over queries that do not depend on the order of the queries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["mean_and_error", "mean_of_judged", "sum_in_any_order"]
+
+
+def sum_in_any_order(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of each column of (rows, columns), the same to the last bit in whatever order the rows come.
+
+    Addition of floating-point numbers depends on their order, and queries come in the order of the rows. The values
+    of a column are therefore sorted before they are added: a few times the cost of the sum, and less than that of an
+    exact sum, which would not make equal averages of different values equal either.
+    """
+    return np.asarray(_sorted_columns(values).sum(axis=1))
+
+
+def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of each column over the entries that are not NaN; NaN where there are none."""
+    return _mean(_sorted_columns(values))
+
+
+def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of each column over the entries that are not NaN, and its standard error, NaN for fewer than two."""
+    columns = _sorted_columns(values)
+    mean = _mean(columns)
+    known = ~np.isnan(columns)
+    count = known.sum(axis=1)
+    squares = (np.where(known, columns - mean[:, None], 0.0) ** 2).sum(axis=1)
+    variance = np.divide(squares, count * (count - 1.0), out=np.full(len(count), np.nan), where=count > 1)
+    return mean, np.sqrt(variance)
+
+
+def _sorted_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each column as a row, ascending, NaN last."""
+    columns = np.array(values.T, order="C")
+    columns.sort(axis=1)
+    return columns
+
+
+def _mean(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = ~np.isnan(columns)
+    count = known.sum(axis=1)
+    total = np.where(known, columns, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)

@@ -1,0 +1,198 @@
+"""What is chosen must not depend on the order of rows, on the names of queries, or on the number of threads."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+from rankrls import (
+    CGRankRLS,
+    RankBoost,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVMCV,
+    SparseRankRLSCV,
+)
+from rankrls._compiled.near_ties import merge_near_ties
+from rankrls._queries import query_layout
+from rankrls.metrics._averages import mean_and_error
+from rankrls.model_selection import leave_query_out
+from rankrls.models._choice import best_within_rounding, is_better, reaches, scale_of
+from rankrls.models._results import Results
+from rankrls.models._selection import Curve
+from rankrls.models.rankboost import _Path
+
+
+def graded(seed, queries=30, items=8):
+    """Ordinary data with three grades, in which many alphas rank alike."""
+    rng = np.random.default_rng(seed)
+    m = queries * items
+    X = rng.normal(size=(m, 5))
+    y = np.digitize(X[:, 0] + rng.normal(size=m), np.linspace(-1, 1, 2))
+    return X, y, np.repeat(np.arange(queries), items)
+
+
+@pytest.mark.parametrize("seed", [15, 36, 99])
+def test_equal_measures_take_the_largest_alpha_in_any_order_of_rows(seed):
+    X, y, qid = graded(seed)
+    chosen = []
+    for shuffle in range(13):
+        p = np.random.default_rng(shuffle).permutation(len(y))
+        chosen.append(RankRLSCV().fit(X[p], y[p], qid=qid[p]).alpha_)
+    np.testing.assert_allclose(chosen, chosen[0], rtol=1e-9)
+
+
+SELECTING = {
+    "RankRLSCV": lambda: RankRLSCV(),
+    "RankRLSCV, dual": lambda: RankRLSCV(kernel="rbf", gamma=0.2, ties=("include", "exclude")),
+    "RankRLSCV, ndcg, one_se": lambda: RankRLSCV(scoring="ndcg@3", rule="one_se", balance=("examples", "queries")),
+    "RankRLSCV, folds": lambda: RankRLSCV(cv=3, scoring="tau"),
+    "RankRLSCV, signs": lambda: RankRLSCV(np.geomspace(1e-2, 1e2, 5), positive=True),
+    "SparseRankRLSCV": lambda: SparseRankRLSCV(n_basis=1000, kernel="rbf", gamma=0.2),
+    "CGRankRLS, folds": lambda: CGRankRLS(cv=3),
+    "CGRankRLS, fifth": lambda: CGRankRLS(random_state=0, selection="tikhonov"),
+    "RankSVMCV": lambda: RankSVMCV([0.01, 0.1, 1.0], cv=3),
+    "RankingPursuitCV": lambda: RankingPursuitCV(4, cv=3, dictionary="features"),
+    "RankBoost": lambda: RankBoost(15),
+}
+FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "RankingPursuitCV")
+"""Folds are drawn in the order of the queries' ids, so that new names must come in the same order."""
+
+
+def fit(name, X, y, qid, rows, names, w):
+    """The choice, and the measures of all candidates."""
+    model = SELECTING[name]()
+    given = {"qid": [names[k] for k in qid[rows]], "sample_weight": None if w is None else w[rows]}
+    if name == "RankBoost":
+        half, ids = qid[rows] % 2 == 0, np.array(given["qid"])
+        seen, held = rows[half], rows[~half]
+        model.fit(X[seen], y[seen], qid=ids[half], X_val=X[held], y_val=y[held], qid_val=ids[~half])
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X[rows], y[rows], **given)
+    results = {k: v for k, v in model.cv_results_.items() if k in ("mean_score", "standard_error")}
+    return model.best_params_, model.best_score_, results, model.predict(X)
+
+
+@pytest.mark.parametrize("name", SELECTING)
+@settings(max_examples=12)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.data())
+def test_the_choice_does_not_depend_on_rows_names_or_threads(name, seed, weighted, data):
+    rng = np.random.default_rng(seed)
+    X, y, qid = graded(seed, queries=12, items=5)
+    y[:2] = [0, 1]  # something to compare
+    X = np.round(X, 1)  # items with equal features, too
+    w = rng.uniform(0.5, 2.0, len(y)) if weighted and name != "RankBoost" else None
+    p = rng.permutation(len(y))
+    names = [f"q{k:02}" for k in range(12)]
+    if not any(word in name for word in FOLLOWS_NAMES):
+        names = data.draw(st.permutations(names))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKRLS_NUM_THREADS", "1")
+        params, score, results, scores = fit(name, X, y, qid, np.arange(len(y)), list(range(12)), w)
+        patch.setenv("RANKRLS_NUM_THREADS", "2")
+        again, score_again, results_again, scores_again = fit(name, X, y, qid, p, names, w)
+    assert {k: v for k, v in again.items() if k != "alpha"} == {k: v for k, v in params.items() if k != "alpha"}
+    assert again.get("alpha", 1.0) == pytest.approx(params.get("alpha", 1.0), rel=1e-6)
+    assert score_again == pytest.approx(score, abs=1e-9)
+    for column in results:
+        a, b = results[column], results_again[column]
+        shared = min(len(a), len(b))
+        np.testing.assert_allclose(a[:shared], b[:shared], atol=1e-9)
+    np.testing.assert_allclose(scores_again, scores, atol=1e-5 * (1.0 + np.abs(scores).max()))
+
+
+def test_equal_means_are_those_of_equal_values_in_any_order():
+    values = np.random.default_rng(0).random((999, 3))
+    values[::7, 1] = np.nan
+    mean, error = mean_and_error(values)
+    expected = [math.fsum(column[~np.isnan(column)]) / np.sum(~np.isnan(column)) for column in values.T]
+    np.testing.assert_allclose(mean, expected, rtol=1e-15)
+    np.testing.assert_allclose(error, stats.sem(values, axis=0, nan_policy="omit"), rtol=1e-12)
+    for shuffle in range(5):
+        p = np.random.default_rng(shuffle).permutation(len(values))
+        np.testing.assert_array_equal(mean_and_error(values[p]), (mean, error))
+
+
+def test_best_values_are_equal_within_rounding_of_their_own_size_only():
+    one = np.array([0.3, 0.1 + 0.2, 0.3 - 1e-6, np.nan])
+    np.testing.assert_array_equal(best_within_rounding(one, np.ones(4)), [True, True, False, False])
+    small = np.array([-1e-12, -2e-12, -1e-12 - 1e-25])  # an error in tiny units
+    np.testing.assert_array_equal(best_within_rounding(small, scale_of(small[None, :])), [True, False, True])
+    spread = np.array([-1.0, -1.001, -1e13])  # one candidate far off does not make the others equal
+    np.testing.assert_array_equal(best_within_rounding(spread, scale_of(spread[None, :])), [True, False, False])
+    assert not is_better(0.1 + 0.2, 0.3, 0.3)
+    assert is_better(0.3 + 1e-6, 0.3, 0.3)
+    assert reaches(0.3, 0.1 + 0.2, 0.3)
+    assert not reaches(np.nan, 0.3, 0.3)
+
+
+def test_rounding_does_not_extend_a_boosting_run():
+    sizes = np.full(3, 0.3)
+    path = _Path()
+    path.judged(Curve(np.array([0.3, 0.1 + 0.2, 0.31]), np.zeros(3), sizes[None, :]), 1.0, None)
+    assert path.best == 2
+    path = _Path()
+    path.judged(Curve(np.array([0.3, 0.1 + 0.2]), np.zeros(2), sizes[None, :2]), 1.0, None)
+    assert path.best == 0
+
+
+def test_one_standard_error_reaches_up_to_rounding():
+    results = Results(True, "one_se")
+    mean = np.array([0.1 + 0.2 - 0.1, 0.3])
+    results.add({}, np.array([10.0, 1.0]), Curve(mean - [1e-16, 0.0], np.full(2, 0.1), mean[None, :]), None)
+    assert results.best_alpha == 10.0
+
+
+def rare_features():
+    """Items that differ in features which no other query has: no held-out model can tell them apart."""
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(12), 5)
+    common = rng.integers(0, 2, (60, 3)).astype(float)
+    rare = np.zeros((60, 24))
+    rare[np.arange(60), 2 * qid + rng.integers(0, 2, 60)] = rng.integers(0, 2, 60)
+    return common, np.hstack((common, rare)), rng.integers(0, 3, 60), qid
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_items_that_nothing_tells_apart_tie_when_they_are_held_out(solver):
+    common, X, y, qid = rare_features()
+    scores = leave_query_out(RankRLS(solver=solver), X, y, qid=qid, alphas=[1e-8, 0.1, 1.0])
+    i, j = np.nonzero((qid[:, None] == qid) & (common[:, None] == common).all(axis=2))
+    assert np.count_nonzero(i < j) > 10
+    np.testing.assert_array_equal(scores[i], scores[j])
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "dual"}, {"cv": 3}], ids=str)
+def test_rare_features_do_not_make_the_choice_depend_on_rows(options):
+    _, X, y, qid = rare_features()
+    chosen = []
+    for shuffle in range(6):
+        p = np.random.default_rng(shuffle).permutation(60)
+        model = RankRLSCV(**options).fit(X[p], y[p], qid=qid[p])
+        chosen.append((model.alpha_, model.best_score_))
+    np.testing.assert_allclose(chosen, [chosen[0]] * 6, rtol=1e-9)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=40), st.integers(0, 2**32 - 1))
+def test_near_ties_become_ties_and_nothing_else_moves(grades, seed):
+    rng = np.random.default_rng(seed)
+    qid = rng.integers(0, 3, len(grades))
+    layout = query_layout(qid, len(grades))
+    exact = np.column_stack((grades, grades)) + 7.0
+    noisy = exact + 1e-15 * rng.normal(size=exact.shape)
+    merged = merge_near_ties(noisy, layout.order, layout.starts, [1e-10, 1e-6])
+    np.testing.assert_allclose(merged, exact, atol=1e-13)
+    same = (qid[:, None] == qid) & (exact[:, :1] == exact[:, 0])
+    i, j = np.nonzero(same)
+    np.testing.assert_array_equal(merged[i], merged[j])
+    np.testing.assert_array_equal(merge_near_ties(merged, layout.order, layout.starts), merged)

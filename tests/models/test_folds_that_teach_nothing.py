@@ -1,0 +1,109 @@
+"""Folds whose training part compares nothing are refused: what they would judge is rounding noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
+from rankrls._errors import InputError
+from rankrls.model_selection import leave_preference_out, leave_query_out
+
+LEARNERS = {
+    "RankRLSCV": RankRLSCV,
+    "RankRLSCV, dual": lambda cv: RankRLSCV(cv=cv, kernel="rbf", gamma=0.1),
+    "SparseRankRLSCV": lambda cv: SparseRankRLSCV(n_basis=5, cv=cv),
+    "CGRankRLS": CGRankRLS,
+    "RankSVMCV": lambda cv: RankSVMCV([1.0], cv=cv),
+    "RankingPursuitCV": lambda cv: RankingPursuitCV(3, cv=cv),
+}
+
+
+def made(name, cv):
+    return LEARNERS[name](cv=cv)
+
+
+def four_queries():
+    """Labels vary in queries 2 and 3 only, which two folds hold out together."""
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(4), 6)
+    y = np.where(qid < 2, 1, rng.integers(0, 3, 24))
+    return rng.normal(size=(24, 3)), y, qid
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_folds_of_queries(name):
+    X, y, qid = four_queries()
+    with pytest.raises(InputError, match="Without 2, 3") as caught:
+        made(name, 2).fit(X, y, qid=qid)
+    assert caught.value.parameter == "cv"
+    assert "folds" in caught.value.remedy
+    assert made(name, 4).fit(X, y, qid=qid).best_score_ >= 0.0  # each of the two is left in its turn
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_given_folds_of_queries(name):
+    X, y, qid = four_queries()
+    folds = [(np.flatnonzero(qid < 2), np.flatnonzero(qid >= 2)), (np.flatnonzero(qid >= 2), np.flatnonzero(qid < 2))]
+    with pytest.raises(InputError, match="Without 2, 3"):
+        made(name, folds).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_folds_of_rows(name):
+    X, y = np.random.default_rng(1).normal(size=(24, 3)), np.zeros(24)
+    y[3] = 1
+    with pytest.raises(InputError, match="held-out rows") as caught:
+        made(name, 3).fit(X, y)
+    assert caught.value.parameter == "cv"
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "RankRLSCV, dual"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_of_preferences(name, grouped):
+    rng = np.random.default_rng(2)
+    X, winners, losers = rng.normal(size=(24, 3)), rng.integers(12, size=20), rng.integers(12, 24, size=20)
+    strength = np.zeros(20)
+    strength[4] = 1.0
+    with pytest.raises(InputError, match="Only one fold") as caught:
+        made(name, 4).fit_pairs(
+            X, winners, losers, strength=strength, groups=np.repeat(np.arange(10), 2) if grouped else None
+        )
+    assert caught.value.parameter == "cv"
+
+
+def test_what_a_fifth_of_preferences_is_drawn_from_orders_something():
+    rng = np.random.default_rng(3)
+    X, winners, losers = rng.normal(size=(24, 3)), rng.integers(12, size=20), rng.integers(12, 24, size=20)
+    strength = np.zeros(20)
+    strength[[4, 11]] = 1.0
+    model = CGRankRLS(random_state=0).fit_pairs(X, winners, losers, strength=strength)
+    assert np.abs(model.coef_).max() > 0.0
+    strength[11] = 0.0
+    with pytest.raises(InputError, match="Only one group"):
+        CGRankRLS().fit_pairs(X, winners, losers, strength=strength)
+    for learner in (RankRLSCV(), SparseRankRLSCV(n_basis=5)):
+        with pytest.raises(InputError, match="Only one group"):
+            learner.fit_pairs(X, winners, losers, strength=strength)
+    with pytest.raises(InputError, match="Only one group"):
+        leave_preference_out(RankRLS(), X, winners, losers, strength=strength)
+
+
+def test_each_target_needs_a_training_part_that_teaches_it():
+    X, y, qid = four_queries()
+    other = np.where(qid == 0, np.arange(24) % 3, 5)  # varies in one query only
+    for fit in (
+        lambda Y: RankRLSCV(cv=4).fit(X, Y, qid=qid),
+        lambda Y: leave_query_out(RankRLS(), X, Y, qid=qid),
+    ):
+        with pytest.raises(InputError, match="in target 1") as caught:
+            fit(np.column_stack((y, other)))
+        assert caught.value.column == 1
+        fit(np.column_stack((y, np.full(24, 5.0))))  # a target that orders nothing anywhere is not judged
+
+
+def test_regression_learns_from_queries_of_one_label():
+    X, y, qid = four_queries()
+    model = RankRLSCV(cv=2, regression_weight=0.5).fit(X, y, qid=qid)
+    assert 0.0 <= model.best_score_ <= 1.0
+    assert CGRankRLS(cv=2, regression_weight=0.5).fit(X, y, qid=qid).n_iter_ > 0
