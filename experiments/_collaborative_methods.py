@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from rankrls import CoRankingPursuit, RankSVM
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.greedy.dictionaries import held_dictionary
+from rankrls.greedy.pursuit import pursue
 from rankrls.kernels import Kernel
-from rankrls.solvers.dictionaries import held_dictionary
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pursuit import pursue
-from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.subset import Basis, SubsetProblem
 
 __all__ = ["ALPHAS", "METHODS", "N_VIEWS", "LeastSquares", "Method", "Problem", "Setting"]
 

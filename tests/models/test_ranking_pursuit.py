@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from rankrls import RankingPursuit, RankRLS
-from rankrls.solvers.dictionaries import pays_to_reduce
+from rankrls.greedy.dictionaries import pays_to_reduce
+from tests.greedy.test_pursuit import greedy_by_refit, scored
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
-from tests.solvers.test_pursuit import greedy_by_refit, scored
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])

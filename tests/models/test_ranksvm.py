@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls import RankSVM
+from tests.hinge.pair_oracle import listed_pairs, objective, optimum
 from tests.models.oracles import centred, ranking_data
 from tests.oracles import gaussian
-from tests.solvers.pair_oracle import listed_pairs, objective, optimum
 
 LOSSES = ("squared_hinge", "hinge")
 BALANCES = ("pairs", "examples", "queries")

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, SparseRankRLS, load, save
-from rankrls.solvers import columns
+from rankrls.features import columns
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,

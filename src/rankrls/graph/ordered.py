@@ -2,7 +2,7 @@ r"""The ordered pairs of labelled items inside queries: what losses of ordered p
 
 Item i is to come before item j where both are of one query and ``y_i > y_j``; the pair weighs ``rho_q w_i w_j``. For
 squared errors these pairs are the graph :class:`~rankrls.graph.ScoredGraph` with ties excluded and need no order; a
-hinge does. Pairs are never listed: :mod:`rankrls.solvers.ordered_loss` sums over them in label order.
+hinge does. Pairs are never listed: :mod:`rankrls.hinge.ordered_loss` sums over them in label order.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ from scipy import sparse
 from scipy.special import ndtr
 
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.features.blocks import row_slices
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models._pairs import pair_graph
 from rankrls.models._validation import check_alpha, check_choice, check_comparable, check_features
-from rankrls.solvers.blocks import row_slices
-from rankrls.solvers.posterior import Fitted, ItemScores, evidence_of, item_scores
-from rankrls.solvers.subset import SubsetProblem
+from rankrls.problems.posterior import Fitted, ItemScores, evidence_of, item_scores
+from rankrls.problems.subset import SubsetProblem
 
 __all__ = ["Posterior", "pair_posterior", "posterior"]
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph.scored import label_varies
+from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
 from rankrls.models._problems import scored_graphs
 from rankrls.models._validation import TrainingData, check_comparable
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
-from rankrls.solvers.spectrum import auto_alphas
+from rankrls.problems.dual import DualProblem
 
 __all__ = ["PairHoldout", "leave_pair_out"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import auc, roc_curve
 
+from rankrls.holdout.pair_holdout import tournament_wins
 from rankrls.model_selection._estimators import checked_model, in_given_rows, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
 from rankrls.models._validation import check_comparable
-from rankrls.solvers.pair_holdout import tournament_wins
 
 __all__ = ["Tournament", "tournament_leave_pair_out"]
 

@@ -1,4 +1,4 @@
-"""The estimators: a thin scikit-learn skin over the solvers."""
+"""The estimators: a thin scikit-learn skin over the problems."""
 
 from rankrls.models._pipeline_pairs import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
+from rankrls.features.rows import row_products, row_slices
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel, KernelColumns
 from rankrls.metrics import disagreement_error
@@ -18,7 +19,6 @@ from rankrls.models._problems import FittedProblem, feature_weights, is_in_featu
 from rankrls.models._spreads import warn_of_lost_features
 from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
 from rankrls.ranking import rank_positions
-from rankrls.solvers.rows import row_products, row_slices
 
 __all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
 

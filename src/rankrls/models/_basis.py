@@ -16,7 +16,7 @@ from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker
 from rankrls.models._problems import FittedProblem, scored_graphs
 from rankrls.models._validation import TrainingData, check_choice, check_count, take_rows
-from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.problems.subset import Basis, SubsetProblem
 
 __all__ = ["BASES", "BasisRanker", "learn_pairs"]
 
@@ -189,8 +189,8 @@ def _pursued(X: Any, kernel: Kernel, size: int, rng: np.random.Generator, learn:
     O(size x candidates x rows). Candidates are a random sample of rows, and of very many rows it looks at as many whole
     queries as keep the candidates' columns within half a gigabyte.
     """
-    from rankrls.solvers.dictionaries import kernel_dictionary
-    from rankrls.solvers.pursuit import pursue
+    from rankrls.greedy.dictionaries import kernel_dictionary
+    from rankrls.greedy.pursuit import pursue
 
     m = len(X) if isinstance(X, list) else X.shape[0]
     candidates = np.arange(m, dtype=np.intp)

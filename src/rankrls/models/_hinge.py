@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
 from rankrls.graph import OrderedPairs, PairGraph
+from rankrls.hinge.newton import Solution
+from rankrls.hinge.ranksvm import LOSSES, HingeProblem
 from rankrls.kernels import Kernel
 from rankrls.models._basis import BASES, BasisRanker
 from rankrls.models._problems import FittedProblem
 from rankrls.models._validation import TrainingData, check_choice, check_comparable, training_data
-from rankrls.solvers.newton import Solution
-from rankrls.solvers.ranksvm import LOSSES, HingeProblem
-from rankrls.solvers.subset import Basis
+from rankrls.problems.subset import Basis
 
 __all__ = ["HingeRanker", "check_C"]
 

@@ -17,6 +17,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
+from rankrls.equations.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, System
+from rankrls.features.feature_rows import FeatureRows, feature_rows
+from rankrls.features.laplacian_product import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.graph.scored import label_varies
 from rankrls.kernels import Kernel
@@ -27,9 +30,6 @@ from rankrls.models._pair_selection import pair_blocks
 from rankrls.models._problems import scored_graphs
 from rankrls.models._selection import ExactHoldout, Refits, judged_queries, plan_selection, validation_set
 from rankrls.models._validation import TrainingData, check_features
-from rankrls.solvers.feature_rows import FeatureRows, feature_rows
-from rankrls.solvers.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, System
-from rankrls.solvers.laplacian_product import laplacian_product
 
 __all__ = ["KrylovData", "KrylovPlan", "label_plan", "pair_plan"]
 

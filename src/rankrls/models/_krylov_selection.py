@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads
 from rankrls._queries import QueryLayout
+from rankrls.equations.krylov import KrylovRun, MultiShiftCG, Status
+from rankrls.features.rows import row_slices
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._preferences import right_order
 from rankrls.models._selection import Curve, judged, mean_and_error
-from rankrls.solvers.krylov import KrylovRun, MultiShiftCG, Status
-from rankrls.solvers.rows import row_slices
 
 __all__ = ["Judge", "LabelJudge", "PairJudge", "Part", "Progress", "Reading", "Surface", "progress_lines"]
 

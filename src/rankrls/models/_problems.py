@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.features.rows import factor_rows
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.hinge.ranksvm import HingeProblem
+from rankrls.holdout.pair_holdout import pair_setting
 from rankrls.kernels import Kernel
 from rankrls.models._validation import TrainingData
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.krylov_problem import KrylovProblem
-from rankrls.solvers.pair_holdout import pair_setting
-from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.ranksvm import HingeProblem
-from rankrls.solvers.reduced import ReducedProblem
-from rankrls.solvers.rows import factor_rows
-from rankrls.solvers.signed import SignedProblem
-from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.krylov_problem import KrylovProblem
+from rankrls.problems.primal import PrimalProblem
+from rankrls.problems.reduced import ReducedProblem
+from rankrls.problems.signed import SignedProblem
+from rankrls.problems.subset import Basis, SubsetProblem
 
 __all__ = [
     "BasisCandidate",

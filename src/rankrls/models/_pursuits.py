@@ -15,6 +15,14 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.greedy.dictionaries import (
+    Dictionary,
+    feature_dictionary,
+    kernel_dictionary,
+    pays_to_reduce,
+    reduced_features,
+)
+from rankrls.greedy.pursuit import PursuitPath, pursue
 from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker, expansion_scores, linear_scores
 from rankrls.models._validation import (
@@ -24,14 +32,6 @@ from rankrls.models._validation import (
     check_finite_features,
     take_rows,
 )
-from rankrls.solvers.dictionaries import (
-    Dictionary,
-    feature_dictionary,
-    kernel_dictionary,
-    pays_to_reduce,
-    reduced_features,
-)
-from rankrls.solvers.pursuit import PursuitPath, pursue
 
 __all__ = ["DICTIONARIES", "PathRanker", "Pursuit", "check_one_target"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import blas_threads_for
+from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
@@ -28,7 +29,6 @@ from rankrls.models._validation import (
     check_kernel,
     training_data,
 )
-from rankrls.solvers.spectrum import auto_alphas
 
 __all__ = ["SelectingRanker", "options"]
 

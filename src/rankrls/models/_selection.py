@@ -15,6 +15,8 @@ from sklearn.model_selection import KFold
 
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.hinge.ranksvm import HingeProblem
+from rankrls.holdout.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.models._base import expansion_scores, linear_scores
@@ -26,10 +28,8 @@ from rankrls.models._validation import (
     check_no_extra_qid,
     holds_objects,
 )
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pair_holdout import leave_pair_out_concordance, refuses_pair_holdout
-from rankrls.solvers.ranksvm import HingeProblem
-from rankrls.solvers.subset import SubsetProblem
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.subset import SubsetProblem
 
 __all__ = [
     "Curve",

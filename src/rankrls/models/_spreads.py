@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls.equations.graded import MOST_GRADED
+from rankrls.equations.holdout import holdout_alphas
+from rankrls.features.rows import ScoredRows, factor_rows
 from rankrls.graph import ScoredGraph
+from rankrls.holdout.pair_holdout import LEVERAGE
 from rankrls.models._problems import Problem
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.graded import MOST_GRADED
-from rankrls.solvers.holdout import holdout_alphas
-from rankrls.solvers.pair_holdout import LEVERAGE
-from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.rows import ScoredRows, factor_rows
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.primal import PrimalProblem
 
 __all__ = ["warn_of_lost_features"]
 

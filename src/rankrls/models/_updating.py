@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls.equations.normal_equations import NormalEquations, normal_equations
+from rankrls.features.rows import factor_rows
 from rankrls.graph import ScoredGraph
 from rankrls.models._base import KernelRanker
 from rankrls.models._problems import FittedProblem, scored_graphs
 from rankrls.models._updates import SeenQueries, query_energies
 from rankrls.models._validation import TrainingData, check_no_extra_qid, training_data
-from rankrls.solvers.normal_equations import NormalEquations, normal_equations
-from rankrls.solvers.primal import PrimalProblem, solve_equations
-from rankrls.solvers.rows import factor_rows
+from rankrls.problems.primal import PrimalProblem, solve_equations
 
 __all__ = ["UpdatingRanker"]
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls.equations.krylov import MultiShiftCG, Status
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import KernelRanker, resolve_kernel
 from rankrls.models._krylov_parts import KrylovData, KrylovPlan, label_plan, pair_plan
@@ -27,7 +28,6 @@ from rankrls.models._validation import (
     check_operator,
     training_data,
 )
-from rankrls.solvers.krylov import MultiShiftCG, Status
 
 __all__ = ["CGRankRLS"]
 

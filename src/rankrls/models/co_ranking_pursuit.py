@@ -14,6 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
+from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
+from rankrls.greedy.pursuit import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.models._base import Ranker
 from rankrls.models._problems import scored_graphs
@@ -32,9 +35,6 @@ from rankrls.models._validation import (
     training_data,
 )
 from rankrls.models._views import ViewPlan, select_features, view_plans
-from rankrls.solvers.copursuit import CoPursuitPath, View, co_pursue
-from rankrls.solvers.dictionaries import held_dictionary, kernel_columns
-from rankrls.solvers.pursuit import PursuitPath
 
 __all__ = ["CoRankingPursuit", "ViewFunction"]
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
+from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import Ranker
 from rankrls.models._pairs import pair_graph
 from rankrls.models._selection import ValidationSet, judged, validation_set
 from rankrls.models._validation import check_choice, check_comparable, check_matrix, training_data
-from rankrls.solvers.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
-from rankrls.solvers.stumps import StepFunctions, bin_features, by_columns, column_values
 
 __all__ = ["RankBoost"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.greedy.pursuit import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.models._problems import Candidate, FittedProblem, SelfScoring
 from rankrls.models._pursuits import PathRanker, Pursuit, check_one_target
@@ -17,7 +18,6 @@ from rankrls.models._results import Results
 from rankrls.models._selecting import SelectingRanker, options
 from rankrls.models._selection import Plan, plan_selection, refitted
 from rankrls.models._validation import TrainingData, check_count
-from rankrls.solvers.pursuit import PursuitPath
 
 __all__ = ["RankingPursuitCV"]
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from rankrls.equations.krylov import Status
+from rankrls.equations.normal_equations import NormalEquations
 from rankrls.graph import PairGraph
 from rankrls.models._base import SOLVERS
 from rankrls.models._pairs import pair_graph
@@ -24,11 +26,9 @@ from rankrls.models._validation import (
     check_kernel,
     training_data,
 )
-from rankrls.solvers.krylov import Status
-from rankrls.solvers.krylov_problem import KrylovProblem
-from rankrls.solvers.normal_equations import NormalEquations
-from rankrls.solvers.primal import solve_equations
-from rankrls.solvers.signed import solve_signed
+from rankrls.problems.krylov_problem import KrylovProblem
+from rankrls.problems.primal import solve_equations
+from rankrls.problems.signed import solve_signed
 
 __all__ = ["RankRLS"]
 

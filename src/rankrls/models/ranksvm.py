@@ -79,7 +79,7 @@ class RankSVM(HingeRanker):
     -----
     Truncated Newton with an exact line search; a value, a gradient or a product with the Hessian costs two products
     with X and O(m log m), whatever the number of pairs and of distinct labels. See
-    :mod:`rankrls.solvers.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
+    :mod:`rankrls.hinge.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
 
     Items with equal labels (``==`` in float64) are no pair. A query of one item or one label contributes nothing. Rows
     of weight zero are dropped first; integer weights equal repetition of rows.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.graph import OrderedPairs, PairGraph
+from rankrls.hinge.ranksvm import HingeProblem
 from rankrls.kernels import Kernel
 from rankrls.models._hinge import HingeRanker, check_C
 from rankrls.models._problems import BasisCandidate, FittedProblem
@@ -16,8 +17,7 @@ from rankrls.models._results import Results
 from rankrls.models._selecting import SelectingRanker, options
 from rankrls.models._selection import Plan, plan_selection
 from rankrls.models._validation import TrainingData, check_choice
-from rankrls.solvers.ranksvm import HingeProblem
-from rankrls.solvers.subset import Basis
+from rankrls.problems.subset import Basis
 
 __all__ = ["RankSVMCV"]
 

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from rankrls.equations.krylov import Status
+from rankrls.equations.normal_equations import NormalEquations, normal_equations
+from rankrls.features.rows import rows_for
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._pairs import pair_graph
@@ -25,11 +28,8 @@ from rankrls.models._validation import (
     check_kernel,
     training_data,
 )
-from rankrls.solvers.krylov import Status
-from rankrls.solvers.normal_equations import NormalEquations, normal_equations
-from rankrls.solvers.rows import rows_for
-from rankrls.solvers.subset import Basis, SubsetProblem
-from rankrls.solvers.subset_cg import SubsetCG, solve_subset_by_cg
+from rankrls.problems.subset import Basis, SubsetProblem
+from rankrls.problems.subset_cg import SubsetCG, solve_subset_by_cg
 
 __all__ = ["SparseRankRLS"]
 

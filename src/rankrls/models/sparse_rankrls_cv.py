@@ -13,7 +13,7 @@ from rankrls.models._basis import BasisRanker, learn_pairs
 from rankrls.models._problems import BasisCandidate
 from rankrls.models._selecting import SelectingRanker, options
 from rankrls.models._validation import TrainingData
-from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.problems.subset import Basis, SubsetProblem
 
 __all__ = ["SparseRankRLSCV"]
 

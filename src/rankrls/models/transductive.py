@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.holdout.transductive import transduce
 from rankrls.kernels import Kernel
 from rankrls.models._base import KernelRanker
 from rankrls.models._basis import BASES, BasisRanker
@@ -23,9 +24,8 @@ from rankrls.models._validation import (
     split_labels,
     training_data,
 )
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.transductive import transduce
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.primal import PrimalProblem
 
 __all__ = ["TransductiveRankRLS"]
 

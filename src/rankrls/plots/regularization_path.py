@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls.equations.spectrum import auto_alphas
 from rankrls.model_selection._estimators import checked_model
 from rankrls.models import RankRLS
 from rankrls.models._pairs import pair_graph
@@ -15,7 +16,6 @@ from rankrls.models._pipelines import check_target
 from rankrls.models._problems import feature_weights
 from rankrls.models._validation import check_comparable, training_data
 from rankrls.plots._matplotlib import COLOURS, REST, axes_to_draw_on, label_line_ends, one_name_each
-from rankrls.solvers.spectrum import auto_alphas
 
 __all__ = ["RegularizationPathDisplay"]
 
