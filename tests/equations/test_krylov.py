@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from rankrls._queries import query_layout
 from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status
-from rankrls.features.laplacian_product import laplacian_product
+from rankrls.features.feature_products import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 from tests.oracles import dual_coefficients, explicit_laplacian, ridge
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls._queries import query_layout
-from rankrls.features import laplacian_product as module
+from rankrls.features.feature_products import laplacian_product
 from rankrls.features.feature_rows import feature_rows
-from rankrls.features.laplacian_product import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.graph import scored_product as module
 from tests.oracles import explicit_laplacian
 
 GRAPHS = list(product(("include", "exclude"), ("pairs", "examples", "queries"), (0.0, 0.3, 1.0)))

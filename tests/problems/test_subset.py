@@ -9,8 +9,9 @@ from scipy import linalg, sparse
 from rankrls._queries import query_layout
 from rankrls.equations import normal_equations
 from rankrls.features import columns
-from rankrls.features.columns import BasisColumns, ColumnRows
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.features.columns import BasisColumns
+from rankrls.graph import PairGraph, ScoredGraph, scored_columns
+from rankrls.graph.scored_columns import ColumnRows
 from rankrls.kernels import Kernel
 from rankrls.problems.subset import Basis, SubsetProblem
 from tests.oracles import explicit_laplacian
@@ -40,7 +41,7 @@ GRAPHS = [
 def small_blocks(request, monkeypatch):
     monkeypatch.setattr(columns, "_BLOCK_ROWS", request.param)
     monkeypatch.setattr(columns, "_MIN_ROWS", 1)
-    monkeypatch.setattr(columns, "_SAMPLE", 7)
+    monkeypatch.setattr(scored_columns, "_SAMPLE", 7)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "2")
 
 
@@ -190,7 +191,7 @@ def test_indefinite_kernels_are_refused():
 def test_a_block_at_a_time_and_each_row_once(queries, monkeypatch):
     monkeypatch.setattr(columns, "_BLOCK_ROWS", 16)
     monkeypatch.setattr(columns, "_MIN_ROWS", 1)
-    monkeypatch.setattr(columns, "_SAMPLE", 9)
+    monkeypatch.setattr(scored_columns, "_SAMPLE", 9)
     kernel = Kernel("rbf", gamma=0.3)
     asked = []
 

@@ -188,8 +188,7 @@ class EdgeWeights(PairWeights):
         if not np.isfinite(total):
             return np.zeros(len(f)), 0.0
         D *= sign
-        won, lost = (np.bincount(rows, weights=D, minlength=graph.n_items) for rows in (graph.winners, graph.losers))
-        return np.asarray(won - lost, dtype=np.float64), total
+        return graph.scattered(D, -D), total
 
 
 @dataclass(frozen=True)

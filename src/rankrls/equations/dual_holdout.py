@@ -24,21 +24,19 @@ from scipy import linalg
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.spectrum import Spectrum
-from rankrls.features.rows import row_numbers
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.graph import Graph
 
-__all__ = ["BlockScores", "blind_items", "dual_holdout_scores", "merge_rounding", "solve_positive"]
+__all__ = ["blind_items", "dual_holdout_scores", "solve_positive"]
 
 
 @dataclass(frozen=True)
 class _Holder:
     """Everything that all blocks share."""
 
-    graph: ScoredGraph | PairGraph
+    graph: Graph
     vectors: NDArray[np.float64]  # of F K F', (rows, rows)
     target: NDArray[np.float64]  # (rows, targets)
-    unseen: NDArray[np.float64] | None  # in the eigenbasis
-    blind: NDArray[np.intp]
+    unseen: NDArray[np.float64]  # in the eigenbasis
     inverse: NDArray[np.float64]  # 1 / (values + alpha), (rows, alphas)
     slack: NDArray[
         np.float64
@@ -52,7 +50,7 @@ class _Holder:
 
 
 def dual_holdout_scores(
-    graph: ScoredGraph | PairGraph,
+    graph: Graph,
     decomposition: Spectrum,
     target: NDArray[np.float64],
     unseen: NDArray[np.float64] | None,
@@ -63,12 +61,12 @@ def dual_holdout_scores(
 
     Parameters
     ----------
-    graph : ScoredGraph or PairGraph
+    graph : Graph
     decomposition : Spectrum
         Of ``F K F'``.
     target : ndarray of shape (rows, targets)
-    unseen : ndarray of shape (q + blind items, rows) or None
-        As in :class:`rankrls.problems.dual.DualProblem`.
+    unseen : ndarray of shape (any, rows) or None
+        ``graph.unseen`` of the columns of ``K F'``; None stands for no rows.
     blocks : list of slices or row numbers
         Disjoint; whole queries of a scored graph, any rows of a pair graph.
     alphas : ndarray
@@ -91,8 +89,7 @@ def dual_holdout_scores(
         graph,
         s.vectors,
         target,
-        None if unseen is None else unseen @ s.vectors,
-        blind_items(graph),
+        np.zeros((0, size)) if unseen is None else unseen @ s.vectors,
         s.inverse(alphas),
         slack,
         right,
@@ -121,13 +118,12 @@ def _hold(h: _Holder, block: Any, out: NDArray[np.float64]) -> None:
             part = np.multiply(V, h.slack[:, k], out=scaled) @ V.T
         error[:, k] = solve_positive(part, residual[:, k])
     fitted = h.target[block][:, None, :] - error
-    if isinstance(h.graph, PairGraph):
-        out[block] = fitted / np.sqrt(h.graph.weight[block])[:, None, None]
-        return
-    assert h.unseen is not None
-    x = h.inverse[:, :, None] * (h.right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets))
-    inside = BlockScores(h.graph, block, h.unseen, h.blind)
-    scores = inside.scores(fitted.reshape(u, -1), x.reshape(len(h.vectors), -1), np.tile(h.target[block], alphas))
+    x = np.zeros((len(h.vectors), 0))
+    if len(h.unseen):
+        x = h.inverse[:, :, None] * (h.right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets))
+        x = x.reshape(len(x), -1)
+    inside = h.graph.block_scores(block, h.unseen)
+    scores = inside.scores(fitted.reshape(u, -1), x, np.tile(h.target[block], alphas))
     out[block] = scores.reshape(u, alphas, targets)
 
 
@@ -136,71 +132,9 @@ def _symmetric_product(A: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(A @ A.T)
 
 
-class BlockScores:
-    """Scores of a block of whole queries from ``F_U f_U`` and the model's coefficients.
-
-    Parameters
-    ----------
-    graph : ScoredGraph
-    block : slice or row numbers
-        Whole queries, rows in any order.
-    unseen : ndarray of shape (q + blind items, rows)
-        Rows of ``K F'``, in the basis of the coefficients that :meth:`scores` will be given.
-    blind : ndarray of intp
-        See :func:`blind_items`.
-    """
-
-    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64], blind: NDArray[np.intp]) -> None:
-        rows = row_numbers(block)
-        queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
-        self.graph = graph.select(queries)
-        # ``select`` keeps its rows in row order; the block may name them in any.
-        self.order = np.argsort(rows, kind="stable")
-        self.means = unseen[queries]
-        self.blind = np.flatnonzero(np.isin(rows, blind))
-        self.blind_kernel = unseen[graph.n_blocks + np.searchsorted(blind, rows[self.blind])]
-
-    def scores(self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]) -> Any:
-        """Scores of the block's rows from ``F_U f_U``, whose rounding is relative to ``target``."""
-        means = (self.means @ x)[self.query]
-        deviations = self._deviations(factored)
-        deviations[self.blind] = self.blind_kernel @ x - means[self.blind]
-        noise = 1e-14 * np.abs(self._deviations(target)).max(axis=0, initial=0.0)
-        return merge_rounding(deviations, self.query, noise) + means
-
-    def _deviations(self, factored: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Deviations from the query means of z, given ``F z``."""
-        graph, (k1, k2, _) = self.graph, self.graph.inverse_roots
-        out = np.empty_like(factored)
-        scaled = factored[self.order] / np.sqrt(graph.weights)[:, None]
-        out[self.order] = graph.apply_levels(scaled, (k1, k2, np.zeros(graph.n_blocks)))
-        return out
-
-
-def merge_rounding(
-    scores: NDArray[np.float64], query: NDArray[np.intp], noise: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Make scores of a query equal where they differ by rounding only; in place.
-
-    Items with equal features have equal scores, and real data are full of them. The dual gets each score on a way of
-    its own, so that rounding would order them; a tie has to stay one to be judged as one.
-    """
-    for t in range(scores.shape[1]):
-        column = scores[:, t]
-        by_score = np.lexsort((column, query))
-        values = column[by_score]
-        near = 1e-10 * np.abs(values).max(initial=0.0) + noise[t]
-        starts = np.ones(len(values), dtype=bool)
-        starts[1:] = (np.diff(values) > near) | (np.diff(query[by_score]) != 0)
-        column[by_score] = values[starts][np.cumsum(starts) - 1]
-    return scores
-
-
-def blind_items(graph: ScoredGraph | PairGraph) -> NDArray[np.intp]:
-    """Items whose scores a scored graph never compares: F has no row for them. Ascending row numbers."""
-    if isinstance(graph, PairGraph):
-        return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero(graph.eigenvalues[0][graph.row_group] == 0.0)
+def blind_items(graph: Any) -> NDArray[np.intp]:
+    """Items whose scores a graph never compares; see ``ScoredGraph.blind_items``."""
+    return np.asarray(getattr(graph, "blind_items", np.zeros(0, dtype=np.intp)))
 
 
 def solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:

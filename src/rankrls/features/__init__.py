@@ -1,9 +1,10 @@
-"""Rows of the features as the solvers read them: blocks of ``F X``, and products with X.
+"""Feature matrices as the solvers read them, whatever they are stored in.
 
-======================  =============================================================================
-``rows``                blocks of ``F X`` of features that are held, dense or sparse
-``columns``             the same for features that are evaluated block by block
-``feature_rows``        ``X[rows] p`` and ``X[rows]' a``; ``feature_products`` the same for all rows
-``laplacian_product``   ``X'L(Xp)`` in one pass over the rows of X
-======================  =============================================================================
+====================  ===============================================================================
+``feature_rows``      rows of a dense or sparse matrix, and products with them
+``columns``           features that are evaluated block by block
+``feature_products``  products of a whole matrix with vectors
+``rows``              what rows of ``F X`` offer to a solver; a graph makes them of features
+``blocks``            how blocks of rows are named and cut
+====================  ===============================================================================
 """

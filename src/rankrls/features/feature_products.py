@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.features.feature_rows import DenseRows, dense_block, feature_rows
+from rankrls.features.feature_rows import feature_rows
 
-__all__ = ["FeatureProducts"]
+__all__ = ["FeatureProducts", "laplacian_product"]
 
 _SMALL = 1 << 16
 """Entries of a dense matrix that is multiplied at once: threads would cost more than the product."""
@@ -24,9 +24,9 @@ class FeatureProducts:
     def __init__(self, X: Any) -> None:
         self._rows = feature_rows(X, centred=True)
         self._all = np.arange(self._rows.n_items, dtype=np.intp)
-        self.n_rows, self.n_features = self._rows.n_items, self._rows.n_features
-        small = isinstance(self._rows, DenseRows) and 0 < self.n_rows * self.n_features <= _SMALL
-        self._whole = dense_block(self._rows, self._all) if small else None  # type: ignore[arg-type]
+        self.n_rows, self.n_features = self._rows.shape
+        small = not self._rows.sparse and 0 < self.n_rows * self.n_features <= _SMALL
+        self._whole = self._rows.block(slice(None)) if small else None
 
     @property
     def X(self) -> Any:
@@ -40,3 +40,8 @@ class FeatureProducts:
     def combine(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """``X'g`` of item values that sum to zero."""
         return self._rows.combine(self._all, g) if self._whole is None else np.asarray(g @ self._whole)
+
+
+def laplacian_product(X: Any, graph: Any, rows: NDArray[np.intp] | None = None) -> Any:
+    """``X'LX``, known by its products; see ``graph.laplacian_product``."""
+    return graph.laplacian_product(X, rows)

@@ -20,7 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls.graph._base import Graph, GraphOperator, Matrix
+from rankrls.features.blocks import Rows
+from rankrls.features.feature_rows import FeatureRows
+from rankrls.graph._base import BlockScores, Graph, GraphOperator, Matrix
+from rankrls.graph.pair_rows import PairProduct, PairRows
 
 __all__ = ["PairGraph"]
 
@@ -98,9 +101,27 @@ class PairGraph(Graph):
     def F(self) -> GraphOperator:
         return GraphOperator((self.n_rows, self.n_items), self._factor, self._factor_transposed)
 
-    def differences(self, V: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:
+    def differences(self, V: NDArray[Any], rows: Rows = slice(None)) -> NDArray[Any]:
         """Winner minus loser of some preferences, unweighted. Exact where an offset is common to both."""
         return np.asarray(V[self.winners[rows]] - V[self.losers[rows]])
+
+    def scattered(self, on_winners: NDArray[np.float64], on_losers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum for each item of values of the preferences that it won and of those that it lost."""
+        won = np.bincount(self.winners, on_winners, self.n_items)
+        return np.asarray(won + np.bincount(self.losers, on_losers, self.n_items), dtype=np.float64)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        return self.scattered(self.weight, self.weight)
+
+    def factor_rows(self, X: Any) -> PairRows:
+        return PairRows(X, self)
+
+    def _product(self, source: FeatureRows, rows: NDArray[np.intp]) -> PairProduct:
+        return PairProduct(source, self, rows)
+
+    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> PairScores:
+        return PairScores(np.sqrt(self.weight[block]))
 
     def block(self, group: int) -> PairGraph:
         """The graph of one group's preferences alone, over the same items."""
@@ -128,3 +149,15 @@ class PairGraph(Graph):
 
     def _factor_transposed(self, U: Matrix) -> Matrix:
         return self.matrix.T @ (sparse.csr_array(U) if sparse.issparse(U) else U)
+
+
+@dataclass(frozen=True)
+class PairScores(BlockScores):
+    """Leads of held-out preferences."""
+
+    root_weight: NDArray[np.float64]
+
+    def scores(
+        self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return factored / self.root_weight[:, None]

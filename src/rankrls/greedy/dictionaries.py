@@ -17,8 +17,8 @@ from scipy.linalg import lapack
 
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.normal_equations import normal_equations
-from rankrls.features.rows import FactorRows, PairRows, ScoredRows, factor_rows, row_slices
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.features.rows import FactorRows, row_slices, visible_energies
+from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 
 __all__ = [
@@ -43,7 +43,6 @@ _STRIP = 1 << 17
 """Entries of some columns that stay in the second-level cache while they are worked on."""
 _PASSES = 16
 """A Gram matrix of n columns takes about as long as n / 16 passes over the features."""
-AnyGraph = ScoredGraph | PairGraph
 
 
 class Dictionary(Protocol):
@@ -106,22 +105,20 @@ class BlockDictionary:
     block : callable
         ``block(slice)`` are some columns as rows, (columns, items).
     n_columns : int
-    graph : ScoredGraph or PairGraph
+    graph : Graph
     """
 
-    def __init__(
-        self, block: Callable[[slice], NDArray[np.float64]], n_columns: int, graph: ScoredGraph | PairGraph
-    ) -> None:
+    def __init__(self, block: Callable[[slice], NDArray[np.float64]], n_columns: int, graph: Graph) -> None:
         self._block = block
         self._graph = graph
         self.n_columns = n_columns
         self.n_rows = graph.n_rows
         self._step = max(1, _BLOCK_BYTES // (8 * max(graph.n_items, graph.n_rows)))
-        degrees = _degrees(graph)
         self.energies = np.empty(n_columns)
         for part in row_slices(0, n_columns, self._step):
             columns = block(part)
-            self.energies[part] = _visible(np.asarray(graph.quadratic(columns.T)), columns**2 @ degrees, graph)
+            energies = np.asarray(graph.quadratic(columns.T))
+            self.energies[part] = visible_energies(energies, columns**2 @ graph.degrees, graph.n_items)
 
     def column(self, number: int) -> NDArray[np.float64]:
         return np.asarray(self._graph.F @ self._block(slice(number, number + 1))[0])
@@ -140,11 +137,11 @@ class FeatureDictionary:
     Dense features are centred block by block at every stage; sparse ones are never filled.
     """
 
-    def __init__(self, rows: ScoredRows | PairRows) -> None:
+    def __init__(self, rows: FactorRows) -> None:
         self._rows = rows
         self._graph = rows.graph
         self.n_columns, self.n_rows = rows.n_features, rows.n_rows
-        self.energies = _sparse_energies(rows) if sparse.issparse(rows.X) else _dense_energies(rows)
+        self.energies = rows.energies()
 
     def column(self, number: int) -> NDArray[np.float64]:
         X = self._rows.X
@@ -161,7 +158,7 @@ class FeatureDictionary:
 
 
 def kernel_dictionary(
-    kernel: Kernel, X: Any, centres: Any | None, graph: ScoredGraph | PairGraph, *, cache_bytes: float = CACHE_BYTES
+    kernel: Kernel, X: Any, centres: Any | None, graph: Graph, *, cache_bytes: float = CACHE_BYTES
 ) -> Dictionary:
     """The functions ``k(., centre)`` on the items X.
 
@@ -170,7 +167,7 @@ def kernel_dictionary(
     kernel : Kernel
     X : dense, CSR or list, m items; with a precomputed kernel the matrix (m, N) itself
     centres : the same kind of N items, or None for X
-    graph : ScoredGraph or PairGraph
+    graph : Graph
     cache_bytes : float
         ``F K`` is held up to here, or K where preferences outnumber items; beyond, K is computed at each stage.
 
@@ -202,12 +199,11 @@ def kernel_columns(kernel: Kernel, X: Any, centres: Any | None) -> NDArray[np.fl
     return kernel(centres, X)
 
 
-def held_dictionary(K: NDArray[np.float64], graph: ScoredGraph | PairGraph) -> HeldDictionary:
+def held_dictionary(K: NDArray[np.float64], graph: Graph) -> HeldDictionary:
     """From columns as rows, (N, items), which are destroyed."""
-    degrees = _degrees(graph)
-    N = K.shape[0]
+    N, degrees = K.shape[0], graph.degrees
     raw = np.empty(N)
-    Z = K if isinstance(graph, ScoredGraph) else np.empty((N, graph.n_rows))
+    Z = K if graph.n_rows == graph.n_items else np.empty((N, graph.n_rows))
 
     def fill(part: slice) -> None:
         columns = np.ascontiguousarray(K[part].T)
@@ -218,15 +214,15 @@ def held_dictionary(K: NDArray[np.float64], graph: ScoredGraph | PairGraph) -> H
     return _held(Z, raw, graph)
 
 
-def _held(Z: NDArray[np.float64], raw: NDArray[np.float64], graph: AnyGraph) -> HeldDictionary:
-    energies = _visible(np.einsum("ij,ij->i", Z, Z), raw, graph)
+def _held(Z: NDArray[np.float64], raw: NDArray[np.float64], graph: Graph) -> HeldDictionary:
+    energies = visible_energies(np.einsum("ij,ij->i", Z, Z), raw, graph.n_items)
     Z[energies == 0.0] = 0.0
     return HeldDictionary(Z, energies)
 
 
-def feature_dictionary(X: Any, graph: ScoredGraph | PairGraph, *, cache_bytes: float = CACHE_BYTES) -> Dictionary:
+def feature_dictionary(X: Any, graph: Graph, *, cache_bytes: float = CACHE_BYTES) -> Dictionary:
     """The columns of X. Dense X is copied once as ``F X`` where that takes no more than ``cache_bytes``."""
-    rows = factor_rows(X, graph)
+    rows = graph.factor_rows(X)
     if sparse.issparse(X) or 8.0 * rows.n_rows * rows.n_features > cache_bytes:
         return FeatureDictionary(rows)
     Z = np.empty((rows.n_features, rows.n_rows))
@@ -235,17 +231,17 @@ def feature_dictionary(X: Any, graph: ScoredGraph | PairGraph, *, cache_bytes: f
         Z[:, piece] = rows.factor(piece).T
 
     map_threads(fill, row_slices(0, rows.n_rows))
-    return _held(Z, _raw_energies(rows), graph)
+    return _held(Z, rows.raw_energies(), graph)
 
 
-def pays_to_reduce(X: Any, graph: AnyGraph, stages: int) -> bool:
+def pays_to_reduce(X: Any, graph: Graph, stages: int) -> bool:
     """Whether the Gram matrix of dense features costs less than that many passes over them."""
     n = X.shape[1]
     return not sparse.issparse(X) and graph.n_rows > 4 * n and _PASSES * min(stages, n) > n
 
 
 def reduced_features(
-    X: Any, graph: ScoredGraph | PairGraph, target: NDArray[np.float64]
+    X: Any, graph: Graph, target: NDArray[np.float64]
 ) -> tuple[HeldDictionary, NDArray[np.float64], float]:
     """The same pursuit in at most n coordinates instead of m: through the triangle of ``X'LX``.
 
@@ -255,7 +251,7 @@ def reduced_features(
     Parameters
     ----------
     X : dense, (m, n)
-    graph : ScoredGraph or PairGraph
+    graph : Graph
     target : ndarray of shape (rows of F,)
 
     Returns
@@ -271,10 +267,10 @@ def reduced_features(
     The columns are brought to length 1 first, so that a short one loses no digit to a long one; what is left of a
     column beside the others is then known to half the digits, which is where a pursuit counts it as dependent.
     """
-    rows = factor_rows(X, graph)
+    rows = graph.factor_rows(X)
     equations = normal_equations(rows, target[:, None])
     n = X.shape[1]
-    energies = _visible(np.diag(equations.gram).copy(), _raw_energies(rows), graph)
+    energies = visible_energies(np.diag(equations.gram).copy(), rows.raw_energies(), graph.n_items)
     lengths = np.sqrt(energies)
     scale = np.divide(1.0, lengths, out=np.zeros(n), where=lengths > 0.0)
     gram = equations.gram * scale
@@ -292,61 +288,3 @@ def reduced_features(
 
 def _length(items: Any) -> int:
     return len(items) if isinstance(items, list) else int(items.shape[0])
-
-
-def _degrees(graph: AnyGraph) -> NDArray[np.float64]:
-    """What an item's square can weigh in ``k'Lk`` at most, up to a small factor."""
-    if isinstance(graph, PairGraph):
-        return np.asarray(
-            np.bincount(graph.winners, graph.weight, graph.n_items)
-            + np.bincount(graph.losers, graph.weight, graph.n_items)
-        )
-    e1, e2, e3 = graph.eigenvalues
-    top = np.maximum(e2, e3)[graph.layout.codes]
-    return np.asarray(graph.weights * np.maximum(e1[graph.row_group], top))
-
-
-def _visible(
-    energies: NDArray[np.float64], raw: NDArray[np.float64], graph: AnyGraph, *, squared: bool = False
-) -> NDArray[np.float64]:
-    """Energies with what is mere rounding of the columns' own size set to 0.
-
-    Means are taken before squares, so that a column's rounding enters squared, except where ``squared``.
-    """
-    relative = max(graph.n_items, 10) * np.finfo(np.float64).eps
-    seen = energies > (relative if squared else relative**2) * raw
-    return np.where(seen, energies, 0.0)
-
-
-def _raw_energies(rows: FactorRows) -> NDArray[np.float64]:
-    degrees = _degrees(rows.graph)  # type: ignore[attr-defined]
-    X = rows.X  # type: ignore[attr-defined]
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).T @ degrees)
-    out = np.zeros(X.shape[1])
-    for piece in row_slices(0, X.shape[0]):
-        out += degrees[piece] @ X[piece].astype(np.float64) ** 2
-    return out
-
-
-def _dense_energies(rows: ScoredRows | PairRows) -> NDArray[np.float64]:
-    out = np.zeros(rows.n_features)
-    for piece in row_slices(0, rows.n_rows):
-        block = rows.factor(piece)
-        out += np.einsum("ij,ij->j", block, block)
-    return _visible(out, _raw_energies(rows), rows.graph)
-
-
-def _sparse_energies(rows: ScoredRows | PairRows) -> NDArray[np.float64]:
-    """Level by level: centring would fill the columns."""
-    graph, X = rows.graph, rows.X
-    if isinstance(graph, PairGraph):
-        return _visible(np.asarray(graph.quadratic(X)), _raw_energies(rows), graph)
-    assert isinstance(rows, ScoredRows)
-    e1, e2, e3 = graph.eigenvalues
-    q = graph.group_query
-    out = np.asarray(X.multiply(X).T @ (graph.weights * e1[graph.row_group]))
-    out += (((e2 if graph.ties == "exclude" else e3)[q] - e1) * graph.group_weight) @ rows.group_means**2
-    if graph.ties == "exclude":
-        out += ((e3 - e2) * graph.query_weight) @ rows.query_means**2
-    return _visible(out, _raw_energies(rows), graph, squared=True)

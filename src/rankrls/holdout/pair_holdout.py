@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._errors import InputError
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.features.rows import row_slices
 from rankrls.graph import ScoredGraph
@@ -171,7 +173,7 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
     seen = plan.comparable_weight()
     total = seen.sum()
     if not total > 0.0:
-        raise ValueError("All labels are equal: no pair of items can be judged.")
+        raise InputError("All labels are equal: no pair of items can be judged.", parameter="y")
     w = plan.weights
 
     def judge(left: _Left) -> tuple[float, float]:
@@ -231,6 +233,7 @@ class _Plan:
     """What all alphas share. Items are sorted by query, then label: every pair's first item has the larger label."""
 
     problem: Problem
+    graph: ScoredGraph
     order: NDArray[np.intp]
     starts: NDArray[np.intp]  # of the queries
     weights: NDArray[np.float64]
@@ -241,8 +244,7 @@ class _Plan:
 
     @classmethod
     def of(cls, problem: Problem, y: NDArray[np.float64]) -> _Plan:
-        graph = problem.graph
-        assert isinstance(graph, ScoredGraph)
+        graph = ScoredGraph.of(problem.graph)
         layout = graph.layout
         order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
         codes, z, w = layout.codes[order], y[order], graph.weights[order]
@@ -251,13 +253,13 @@ class _Plan:
         new[1:] = (np.diff(codes) != 0) | (np.diff(z) != 0)
         first_equal = np.maximum.accumulate(np.where(new, position, 0)) - layout.starts[codes]
         share = 1.0 - graph.eigenvalues[2] / graph.eigenvalues[0]
-        if not graph.eigenvalues[2].any():
+        if not graph.regresses:
             z = z - (np.add.reduceat(w * z, layout.starts[:-1]) / graph.query_weight)[codes]
             if graph.n_blocks > 1:
                 share = np.where(layout.counts == 2, 0.0, share)
         intercept = np.sqrt(w * (share / graph.query_weight)[codes])
-        same = _equal_items(problem)[order]
-        return cls(problem, order, layout.starts, w, z, first_equal, intercept, same)
+        same = _equal_items(problem, graph)[order]
+        return cls(problem, graph, order, layout.starts, w, z, first_equal, intercept, same)
 
     @property
     def m(self) -> int:
@@ -303,27 +305,7 @@ class _Plan:
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
         resolved = holdout_alphas(ridge, self.problem.spectrum_bound())
-        if isinstance(self.problem, DualProblem):
-            out = []
-            for smoother in _inverse_smoothers(self.problem, resolved, self):  # an inverse has the threads to itself
-                with one_blas_thread():
-                    out.append(function(_Left.of(self, smoother)))
-            return out
-        spectral = _spectral_smoother(self.problem, self)
-
-        def make(given: float, raised: float) -> _Smoother:
-            smoother = spectral(given if self.problem.graded else raised)  # type: ignore[union-attr]
-            if given < raised and np.sort(smoother.diagonal + self.intercept**2)[-2:].sum() > LEVERAGE:
-                return spectral(raised)
-            return smoother
-
-        with one_blas_thread():
-            threads = None if self.m < _ALONE else 1
-            return map_threads(
-                lambda k: function(_Left.of(self, make(float(ridge[k]), float(resolved[k])))),
-                range(len(ridge)),
-                threads=threads,
-            )
+        return _over_smoothers(self.problem, self, lambda smoother: function(_Left.of(self, smoother)), ridge, resolved)
 
 
 @dataclass(frozen=True)
@@ -378,15 +360,63 @@ class _Left:
         return out
 
 
+@singledispatch
+def _over_smoothers(
+    problem: Any,
+    plan: _Plan,
+    function: Callable[[_Smoother], Any],
+    ridge: NDArray[np.float64],
+    resolved: NDArray[np.float64],
+) -> list[Any]:
+    """One result for the smoother of each alpha; ``resolved`` are the alphas where rounding could decide."""
+    raise NotImplementedError(f"Pairs cannot be held out of a {type(problem).__name__}.")
+
+
+@_over_smoothers.register
+def _(
+    problem: PrimalProblem,
+    plan: _Plan,
+    function: Callable[[_Smoother], Any],
+    ridge: NDArray[np.float64],
+    resolved: NDArray[np.float64],
+) -> list[Any]:
+    spectral = _spectral_smoother(problem, plan)
+
+    def result(k: int) -> Any:
+        given, raised = float(ridge[k]), float(resolved[k])
+        smoother = spectral(given if problem.graded else raised)
+        if given < raised and np.sort(smoother.diagonal + plan.intercept**2)[-2:].sum() > LEVERAGE:
+            smoother = spectral(raised)
+        return function(smoother)
+
+    with one_blas_thread():
+        return map_threads(result, range(len(ridge)), threads=None if plan.m < _ALONE else 1)
+
+
+@_over_smoothers.register
+def _(
+    problem: DualProblem,
+    plan: _Plan,
+    function: Callable[[_Smoother], Any],
+    ridge: NDArray[np.float64],
+    resolved: NDArray[np.float64],
+) -> list[Any]:
+    out = []
+    for smoother in _inverse_smoothers(problem, resolved, plan):  # an inverse has the threads to itself
+        with one_blas_thread():
+            out.append(function(smoother))
+    return out
+
+
 def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float], _Smoother]:
     """``B diag(shrink) B'`` of any alpha, of low rank."""
-    s, graph = problem.spectrum, problem.graph
+    s, graph = problem.spectrum, plan.graph
     alive = s.values > 0.0
     V = problem.directions[:, alive]
     B = np.empty((plan.m, V.shape[1]))
     for piece in problem.rows.pieces(slice(0, plan.m)):
         B[piece] = problem.rows.factor(piece) @ V
-    if graph.eigenvalues[2].any():  # type: ignore[union-attr]
+    if graph.regresses:
         B = graph.F.T @ B  # centring is its own square; a mixture is not
     # The intercept as one more column: the other queries' never meet.
     B = np.column_stack((B[plan.order], plan.intercept))
@@ -408,9 +438,7 @@ def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float],
 
 def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64], plan: _Plan) -> Iterator[_Smoother]:
     """``I - u u' - alpha F' C^-1 F`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
-    graph, u = problem.graph, plan.intercept
-    assert isinstance(graph, ScoredGraph)
-    mixed = bool(graph.eigenvalues[2].any())
+    graph, u, mixed = plan.graph, plan.intercept, plan.graph.regresses
     # The direction that centring does not see, lifted, does not make the condition 1 / alpha.
     lift = 0.0 if mixed or graph.n_blocks > 1 else problem.spectrum_bound() / problem.size
     for alpha in ridge:
@@ -439,16 +467,25 @@ def _inverse_smoother(inverse: NDArray[np.float64], plan: _Plan, alpha: float, s
     return _Smoother(fit, 1.0 - alpha * inverse.diagonal()[order] - seen * u * u, block, entries)
 
 
-def _equal_items(problem: Problem) -> NDArray[np.intp]:
+@singledispatch
+def _equal_items(problem: Any, graph: ScoredGraph) -> NDArray[np.intp]:
     """A number for each item, the same for items of equal features: their scores are equal whatever rounding says."""
-    if isinstance(problem, PrimalProblem):
-        rows, first = problem.rows, dict[Any, int]()
-        keys = (key for piece in row_slices(0, rows.n_rows) for key in rows.keys(piece))
-        return np.fromiter((first.setdefault(key, len(first)) for key in keys), dtype=np.intp, count=rows.n_rows)
+    raise NotImplementedError(f"Pairs cannot be held out of a {type(problem).__name__}.")
+
+
+@_equal_items.register
+def _(problem: PrimalProblem, graph: ScoredGraph) -> NDArray[np.intp]:
+    rows, first = problem.rows, dict[Any, int]()
+    keys = (key for piece in row_slices(0, rows.n_rows) for key in rows.keys(piece))
+    return np.fromiter((first.setdefault(key, len(first)) for key in keys), dtype=np.intp, count=rows.n_rows)
+
+
+@_equal_items.register
+def _(problem: DualProblem, graph: ScoredGraph) -> NDArray[np.intp]:
     s = problem.spectrum if problem.C is None else None
     C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
     assert C is not None
-    root = np.sqrt(problem.graph.weights)  # type: ignore[union-attr]  # rows of F X are scaled by it, features are not
+    root = np.sqrt(graph.weights)  # rows of F X are scaled by it, features are not
     norms = C.diagonal() / root**2
     same = np.arange(len(C), dtype=np.intp)
     for piece in row_slices(0, len(C), _ROWS):

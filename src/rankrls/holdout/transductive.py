@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,11 @@ from scipy import linalg
 from scipy.linalg.blas import dsyrk
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
-from rankrls.equations.dual_holdout import BlockScores, blind_items, merge_rounding, solve_positive
+from rankrls.equations.dual_holdout import solve_positive
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.features.rows import row_numbers
 from rankrls.graph import ScoredGraph
+from rankrls.graph.block_scores import merge_rounding
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
@@ -86,32 +88,31 @@ def transduce(
     """
     alpha = float(holdout_alphas(np.array([alpha]), problem.spectrum_bound())[0])
     parts = [np.sort(row_numbers(fold)) for fold in folds]
-    if isinstance(problem, PrimalProblem):
-        return _primal(problem, hidden, parts, alpha, penalty)
-    return _dual(problem, hidden, parts, alpha, penalty)
+    return _transduced(problem, hidden, parts, alpha, penalty)
 
 
-def _hidden_graph(problem: PrimalProblem | DualProblem, hidden: NDArray[np.intp]) -> ScoredGraph:
-    assert isinstance(problem.graph, ScoredGraph)
-    return problem.graph.select(np.unique(problem.graph.layout.codes[hidden]))
+@singledispatch
+def _transduced(
+    problem: Any, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
+) -> Transduction:
+    raise NotImplementedError(f"Labels cannot be found for a {type(problem).__name__}.")
 
 
+@_transduced.register
 def _dual(
     problem: DualProblem, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
 ) -> Transduction:
     """``I - H = alpha C^-1``: everything from the inverse of ``C = F K F' + alpha I``."""
-    graph, target = problem.graph, problem.target
-    assert isinstance(graph, ScoredGraph)
+    graph, target = ScoredGraph.of(problem.graph), problem.target
     assert problem.unseen is not None
-    inside = _hidden_graph(problem, hidden)
+    inside = graph.select(np.unique(graph.layout.codes[hidden]))
     inverse = problem.inverse(alpha)
     c = inverse @ target
     columns = inverse[:, hidden]
     # The model of S: hold out V.
     error = solve_positive(columns[hidden], c[hidden])
-    supervised = BlockScores(graph, hidden, problem.unseen, blind_items(graph)).scores(
-        -error, c - columns @ error, np.zeros_like(error)
-    )
+    inner = graph.block_scores(hidden, problem.unseen)
+    supervised = inner.scores(-error, c - columns @ error, np.zeros_like(error))
     R = np.empty((len(target), len(hidden) + c.shape[1]))
     R[:, : len(hidden)] = (inside.F.T @ columns.T).T
     R[:, len(hidden) :] = c
@@ -133,6 +134,7 @@ def _dual(
     return Transduction(labels, supervised, np.asarray(graph.F.T @ c))
 
 
+@_transduced.register
 def _primal(
     problem: PrimalProblem, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
 ) -> Transduction:
@@ -147,8 +149,8 @@ def _primal(
 
     D block diagonal with a block for each fold: 2n more unknowns instead of a dense matrix of all rows.
     """
-    s, target = problem.spectrum, problem.target
-    inside = _hidden_graph(problem, hidden)
+    s, graph, target = problem.spectrum, ScoredGraph.of(problem.graph), problem.target
+    inside = graph.select(np.unique(graph.layout.codes[hidden]))
     scale = 1.0 / np.sqrt(np.maximum(s.values, 0.0) + alpha)
     known = scale[:, None] * (s.vectors.T @ problem.equations.rhs)  # Z'F y
     supervised = problem.holdout([hidden], np.array([alpha]))[hidden, 0]

@@ -18,8 +18,8 @@ from scipy.sparse.linalg import LinearOperator
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.equations.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, System
+from rankrls.features.feature_products import laplacian_product
 from rankrls.features.feature_rows import FeatureRows, feature_rows
-from rankrls.features.laplacian_product import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.graph.scored import label_varies
 from rankrls.kernels import Kernel

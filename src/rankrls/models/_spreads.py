@@ -11,8 +11,9 @@ from scipy import sparse
 
 from rankrls.equations.graded import MOST_GRADED
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.features.rows import ScoredRows, factor_rows
+from rankrls.features.rows import factor_rows
 from rankrls.graph import ScoredGraph
+from rankrls.graph.scored_rows import ScoredRows
 from rankrls.holdout.pair_holdout import LEVERAGE
 from rankrls.models._problems import Problem
 from rankrls.problems.dual import DualProblem

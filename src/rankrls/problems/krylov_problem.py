@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, System
-from rankrls.features.laplacian_product import laplacian_product
+from rankrls.features.feature_products import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 
 __all__ = ["KrylovProblem"]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from scipy.optimize import minimize_scalar
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_slices
 from rankrls.features.columns import take_items
-from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
@@ -46,7 +45,6 @@ __all__ = [
     "evidence_of",
     "inverse_root",
     "item_scores",
-    "n_observations",
 ]
 
 Array = NDArray[np.float64]
@@ -117,16 +115,6 @@ def _twice(root: Array, B: Array) -> Array:
     return np.asarray(root.T @ (root @ B))
 
 
-def n_observations(graph: ScoredGraph | PairGraph) -> int:
-    """Independent observations: preferences; or contrasts of labels that the graph sees, the rank of L."""
-    if isinstance(graph, PairGraph):
-        return graph.n_rows
-    e1, e2, e3 = graph.eigenvalues
-    inside = np.diff(graph.group_starts) - 1
-    between = np.diff(graph.query_groups) - 1
-    return int(inside[e1 > 0.0].sum() + between[e2 > 0.0].sum() + np.count_nonzero(e3 > 0.0))
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What the data say about the noise and about alpha.
@@ -170,18 +158,36 @@ class Evidence:
         return float(np.exp(best))
 
 
-def evidence_of(problem: PrimalProblem | DualProblem | ReducedProblem) -> Evidence:
-    """From the problem's spectrum; one target."""
-    if isinstance(problem, ReducedProblem):
-        problem = problem._primal
-    observations, s = n_observations(problem.graph), problem.spectrum
-    if isinstance(problem, DualProblem):
-        shares = (s.vectors.T @ problem.target[:, 0]) ** 2
-        return Evidence(np.maximum(s.values, 0.0), shares, 0.0, observations)
+@singledispatch
+def evidence_of(problem: Any) -> Evidence:
+    """From the spectrum of a problem with one target."""
+    raise _no_posterior(problem)
+
+
+def _no_posterior(problem: Any) -> NotImplementedError:
+    return NotImplementedError(f"The posterior of a {type(problem).__name__} is not known.")
+
+
+@evidence_of.register
+def _(problem: ReducedProblem) -> Evidence:
+    return evidence_of(problem._primal)
+
+
+@evidence_of.register
+def _(problem: DualProblem) -> Evidence:
+    s = problem.spectrum
+    shares = (s.vectors.T @ problem.target[:, 0]) ** 2
+    return Evidence(np.maximum(s.values, 0.0), shares, 0.0, problem.graph.n_observations)
+
+
+@evidence_of.register
+def _(problem: PrimalProblem) -> Evidence:
+    s = problem.spectrum
     alive = s.values > 0.0
     values = s.values[alive]
     shares = (s.vectors[:, alive].T @ problem.equations.rhs[:, 0]) ** 2 / values
-    return Evidence(values, shares, max(float(problem.equations.energy[0] - shares.sum()), 0.0), observations)
+    rest = max(float(problem.equations.energy[0] - shares.sum()), 0.0)
+    return Evidence(values, shares, rest, problem.graph.n_observations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,31 +298,43 @@ class Fitted:
     alpha: float
 
     @classmethod
-    def solve(cls, problem: PrimalProblem | DualProblem | ReducedProblem, alpha: float) -> Fitted:
+    def solve(cls, problem: Any, alpha: float) -> Fitted:
         """Of a problem with one target."""
-        if isinstance(problem, ReducedProblem):
-            problem = problem._primal
-        known = "spectrum" in problem.__dict__
-        if isinstance(problem, DualProblem):
-            S = problem.spectrum if known or problem.C is None else problem.C
-            root = inverse_root(S, alpha, problem.size)
-            target = problem.target
-        else:
-            root = inverse_root(problem.spectrum if known else problem.equations.gram, alpha, problem.size)
-            target = problem.equations.rhs
-        x = root.solve(target)[:, 0]
-        if isinstance(problem, DualProblem):
-            residual = alpha**2 * float(x @ x)
-            penalty = alpha * float(x @ target[:, 0]) - residual
-        else:
-            residual, penalty = _residual(problem, x), alpha * float(x @ x)
-        freedom = len(target) - alpha * root.trace
-        return cls(x, residual, max(penalty, 0.0), freedom, n_observations(problem.graph), root, alpha)
+        root, x, residual, penalty = _solved(problem, alpha)
+        freedom = len(x) - alpha * root.trace
+        return cls(x, residual, max(penalty, 0.0), freedom, problem.graph.n_observations, root, alpha)
 
 
-def item_scores(
-    problem: PrimalProblem | DualProblem | ReducedProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any
-) -> ItemScores:
+@singledispatch
+def _solved(problem: Any, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+    """The inverse root, the coefficients, the residual and the penalty."""
+    raise _no_posterior(problem)
+
+
+@_solved.register
+def _(problem: ReducedProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+    return _solved(problem._primal, alpha)
+
+
+@_solved.register
+def _(problem: DualProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+    root = inverse_root(problem.spectrum if problem.C is None else problem.C, alpha, problem.size)
+    target = problem.target[:, 0]
+    x = root.solve(target)
+    residual = alpha**2 * float(x @ x)
+    return root, x, residual, alpha * float(x @ target) - residual
+
+
+@_solved.register
+def _(problem: PrimalProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+    known = "spectrum" in problem.__dict__
+    root = inverse_root(problem.spectrum if known else problem.equations.gram, alpha, problem.size)
+    x = root.solve(problem.equations.rhs[:, 0])
+    return root, x, _residual(problem, x), alpha * float(x @ x)
+
+
+@singledispatch
+def item_scores(problem: Any, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
     """Means and covariances of new items' scores.
 
     Parameters
@@ -334,37 +352,55 @@ def item_scores(
     kernel are held. A basis explains nothing outside of its functions: far from all its items a sparse model is as
     sure of 0 as the papers' subset of regressors is, that is too sure.
     """
-    root, alpha = fitted.root, fitted.alpha
-    m = len(X) if isinstance(X, list) else X.shape[0]
-    if isinstance(problem, PrimalProblem):
-        features = _features(problem, X)
-        nothing = np.empty((m, 0))
-        return ItemScores(features @ fitted.coefficients, root.product(features.T).T, nothing, None, np.zeros(m))
+    raise _no_posterior(problem)
+
+
+@item_scores.register
+def _(problem: PrimalProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
+    features = _features(problem, X)
+    m = len(features)
+    across = fitted.root.product(features.T).T
+    return ItemScores(features @ fitted.coefficients, across, np.empty((m, 0)), None, np.zeros(m))
+
+
+@item_scores.register
+def _(problem: ReducedProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
+    # K = Phi Phi' for the training items; of a new item Phi holds the part that lies in their span.
+    features = (problem._vectors / problem._root).T @ kernel(train, X)
+    plus, minus = fitted.root.product(features).T, features.T / np.sqrt(fitted.alpha)
+    return ItemScores(fitted.coefficients @ features, plus, minus, *_prior(kernel, X, fitted.alpha))
+
+
+@item_scores.register
+def _(problem: DualProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
+    seen = problem.graph.F @ kernel(train, X)
+    minus = fitted.root.product(seen).T / np.sqrt(fitted.alpha)
+    return ItemScores(fitted.coefficients @ seen, np.empty((len(minus), 0)), minus, *_prior(kernel, X, fitted.alpha))
+
+
+def _prior(kernel: Kernel, X: Any, alpha: float) -> tuple[Block, Array]:
+    """The prior covariance of items X, and its diagonal."""
 
     def prior(a: Any, b: Any) -> Array:
         return kernel(take_items(X, a), take_items(X, b)) / alpha
 
-    diagonal = np.concatenate([np.diagonal(prior(rows, rows)) for rows in row_slices(0, m, _DIAGONAL)] or [np.zeros(0)])
-    between = kernel(train, X)
-    if isinstance(problem, ReducedProblem):
-        # K = Phi Phi' for the training items; of a new item Phi holds the part that lies in their span.
-        features = (problem._vectors / problem._root).T @ between
-        mean = fitted.coefficients @ features
-        return ItemScores(mean, root.product(features).T, features.T / np.sqrt(alpha), prior, diagonal)
-    seen = problem.graph.F @ between
-    return ItemScores(
-        fitted.coefficients @ seen, np.empty((m, 0)), root.product(seen).T / np.sqrt(alpha), prior, diagonal
-    )
+    m = len(X) if isinstance(X, list) else X.shape[0]
+    diagonal = [np.diagonal(prior(rows, rows)) for rows in row_slices(0, m, _DIAGONAL)]
+    return prior, np.concatenate(diagonal or [np.zeros(0)])
 
 
+@singledispatch
 def _features(problem: PrimalProblem, X: Any) -> Array:
     """The features that the problem's coefficients weigh, (m, coefficients), dense."""
-    if isinstance(problem, SubsetProblem):
-        columns = problem.basis.columns(X)
-        blocks = [columns.block(rows) for rows in row_slices(0, columns.shape[0], columns.block_rows)]
-        features = np.concatenate(blocks) if blocks else np.empty(columns.shape)
-    else:
-        features = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    features = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return features if problem.whitening is None else np.asarray(features @ problem.whitening)
+
+
+@_features.register
+def _(problem: SubsetProblem, X: Any) -> Array:
+    columns = problem.basis.columns(X)
+    blocks = [columns.block(rows) for rows in row_slices(0, columns.shape[0], columns.block_rows)]
+    features = np.concatenate(blocks) if blocks else np.empty(columns.shape)
     return features if problem.whitening is None else np.asarray(features @ problem.whitening)
 
 

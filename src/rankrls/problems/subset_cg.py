@@ -27,9 +27,8 @@ from scipy import linalg
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.equations.krylov import MultiShiftCG, Status
 from rankrls.equations.normal_equations import rows_gram
-from rankrls.features.columns import ColumnRows
-from rankrls.features.rows import FactorRows, rows_for
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.features.rows import FactorRows
+from rankrls.graph import Graph
 from rankrls.problems.subset import Basis
 
 __all__ = ["SubsetCG", "solve_subset_by_cg"]
@@ -108,7 +107,7 @@ class _Preconditioned:
 def solve_subset_by_cg(
     X: Any,
     basis: Basis,
-    graph: ScoredGraph | PairGraph,
+    graph: Graph,
     target: NDArray[np.float64],
     alpha: float,
     *,
@@ -132,7 +131,7 @@ def solve_subset_by_cg(
     The preconditioner takes O(r^3) time and O(r^2) memory, an iteration O(m r) and an evaluation of the m x r kernel
     values, for each target anew.
     """
-    rows = rows_for(basis.columns(X), graph)
+    rows = graph.factor_rows(basis.columns(X))
     sampled = _sampled(rows, _SAMPLE * max(basis.size, 1))
     gram, _ = rows_gram(rows, sampled, np.zeros((rows.n_rows, 0)))
     T = basis.whitening
@@ -159,6 +158,4 @@ def _sampled(rows: FactorRows, wanted: int) -> NDArray[np.intp]:
     rng = np.random.default_rng(0)  # fixed: the same data give the same iterates
     if wanted >= rows.n_rows:
         return np.arange(rows.n_rows, dtype=np.intp)
-    if isinstance(rows, ColumnRows):
-        return rows.sample(wanted, rng)
-    return np.sort(rng.choice(rows.n_rows, wanted, replace=False)).astype(np.intp)
+    return rows.sample(wanted, rng)

@@ -1,4 +1,4 @@
-r"""``X'L(Xp)`` in one pass over the rows of X (Airola et al. 2010, equation 8, for every graph of this package).
+r"""``X'L(Xp)`` in one pass over the rows of X of a scored graph (Airola et al. 2010, equation 8).
 
 For scored data ``(Lz)_i = w_i [e_1 (z_i - z_c) + e_2 (z_c - z_q) + e_3 z_q]`` with the means of the item's class and of
 its query (see :mod:`rankrls.graph.scored`). The rows of a query that fits into the cache are read twice, once for its
@@ -7,35 +7,26 @@ known beforehand: they are linear, ``z_q = xbar_q'p`` with the mean row ``xbar_q
 There are few such queries. Each of their rows is added as soon as its score is known. What rounding leaves between
 those means and the means of the scores is added afterwards as a multiple of the mean row; an offset of the columns
 would square it otherwise.
-
-For pairs ``(Lz)_i = sum_j c_ij (z_i - z_j)`` needs all scores first: two passes over the rows and one over the pairs.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
-from rankrls.features.feature_rows import (
-    DenseRows,
-    FeatureRows,
-    SparseRows,
-    dense_block,
-    even_parts,
-    feature_rows,
-    sparse_add,
-    sparse_dot,
-)
-from rankrls.graph import PairGraph, ScoredGraph
+from rankrls.features.feature_rows import FeatureRows, SparseRows, even_parts, sparse_add, sparse_dot
+from rankrls.graph._base import LaplacianProduct
 
-__all__ = ["LaplacianProduct", "PairProduct", "ScoredProduct", "laplacian_product"]
+if TYPE_CHECKING:
+    from rankrls.graph.scored import ScoredGraph
+
+__all__ = ["ScoredProduct"]
 
 _CACHE_ENTRIES = 1 << 15
 """Stored entries of a query that is surely in the second-level cache when it is read again."""
@@ -44,49 +35,6 @@ _CHUNK_ENTRIES = 1 << 12
 _SCATTERED_ENTRIES = 1 << 20
 """Stored entries of X that are in no cache when they are read again in another order."""
 _QUERY, _CLASS, _PIECE = 0, 1, 2
-
-
-class LaplacianProduct(Protocol):
-    """The n x n matrix ``X'LX``, known by its products."""
-
-    n_features: int
-
-    def __matmul__(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``X'L(Xp)`` for p of shape (n,)."""
-        ...
-
-    def right_side(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``X'F't`` for the target t of ``||F f - t||^2``, shape (rows of F,)."""
-        ...
-
-
-def laplacian_product(
-    X: Any, graph: ScoredGraph | PairGraph, rows: NDArray[np.intp] | None = None
-) -> ScoredProduct | PairProduct:
-    """``X'LX`` of a graph over the rows of X, or over some of them.
-
-    Parameters
-    ----------
-    X : ndarray (float32 or float64), csr_array, or what :func:`feature_rows` made of one
-    graph : ScoredGraph or PairGraph
-    rows : ndarray of intp, optional
-        Row of X of each of the graph's items; all rows in their order by default.
-
-    Notes
-    -----
-    Construction O(m), and one pass over X where queries are too large for the cache or dense columns are looked at for
-    offsets. A product is O(stored entries) and O(pairs), threaded over whole queries (or pieces of large ones) with one
-    accumulator of n numbers a thread.
-    """
-    if isinstance(X, (SparseRows, DenseRows)):
-        source = X
-    else:
-        regresses = isinstance(graph, ScoredGraph) and bool(graph.eigenvalues[2].any())
-        source = feature_rows(X, centred=not regresses)
-    numbers = np.arange(source.n_items, dtype=np.intp) if rows is None else np.asarray(rows, dtype=np.intp)
-    return (
-        PairProduct(source, graph, numbers) if isinstance(graph, PairGraph) else ScoredProduct(source, graph, numbers)
-    )
 
 
 @compiled
@@ -179,12 +127,18 @@ def _levels_of(z, tasks, t0, t1, levels, known, left):  # type: ignore[no-untype
         left[t] = _levels(z[np.uint64(task[0]) - origin : np.uint64(task[1]) - origin], task, *levels, known)
 
 
-class ScoredProduct:
-    """``X'LX`` of a scored graph; see :func:`laplacian_product`."""
+class ScoredProduct(LaplacianProduct):
+    """``X'LX`` of a scored graph.
+
+    Construction is O(m), and one pass over X if queries are too large for the cache or dense columns are looked at for
+    offsets. A product is O(stored entries), threaded over whole queries (or pieces of large ones) with one accumulator
+    of n numbers a thread.
+    """
+
+    graph: ScoredGraph
 
     def __init__(self, source: FeatureRows, graph: ScoredGraph, rows: NDArray[np.intp]) -> None:
-        self.source, self.graph = source, graph
-        self.n_features = source.n_features
+        super().__init__(source, graph, rows)
         sizes = source.sizes(rows)
         total = int(sizes.sum())
         large = max(_CACHE_ENTRIES, min(4 * self.n_features, total // 16))
@@ -194,7 +148,6 @@ class ScoredProduct:
         if self._in_order:
             plan = _plan(graph, rows, sizes, np.iinfo(np.int64).max)
         self._plan = plan
-        self._item_rows = rows
         self._rows = np.ascontiguousarray(rows[plan.order])
         self._weights = np.ascontiguousarray(graph.weights[plan.order])
         self._query_means, self._group_means = self._mean_rows()
@@ -220,17 +173,14 @@ class ScoredProduct:
         known = self._known(p, query_base)
         if self._in_order:
             return self._two_passes(p, levels, known, left)
-        dense = isinstance(self.source, DenseRows)
+        one_pass = self._sparse_pass if self.source.sparse else self._dense_pass
 
         def run(part: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             out, own = np.zeros(self.n_features), known.copy()
-            if isinstance(self.source, SparseRows):
-                _sparse_pass(*self.source.parts, self._rows, plan.tasks, *part, p, levels, own, left, out)
-            else:
-                self._dense_pass(self.source, part, p, levels, own, left, out)
+            one_pass(part, p, levels, own, left, out)
             return out, own[:, 3]
 
-        with one_blas_thread() if dense else nullcontext():
+        with nullcontext() if self.source.sparse else one_blas_thread():
             parts = map_threads(run, self._parts)
         out, group_left = np.zeros(self.n_features), np.zeros(len(known))
         for one, its_left in parts:
@@ -239,10 +189,6 @@ class ScoredProduct:
         if len(plan.queries):
             self._add_rounding_of_means(out, left, group_left, known[:, 0], query_base)
         return out
-
-    def right_side(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``X'F't``; for ``t = F y`` that is ``X'L y``."""
-        return self.source.combine(self._item_rows, np.ascontiguousarray(self.graph.F.T @ target))
 
     def _two_passes(
         self, p: NDArray[np.float64], levels: tuple[NDArray[Any], ...], known: NDArray[np.float64], left: Any
@@ -260,9 +206,13 @@ class ScoredProduct:
         a[plan.order] = z
         return self.source.combine(self._item_rows, a)
 
+    def _sparse_pass(self, part: tuple[int, int], p: NDArray[np.float64], *work: Any) -> None:
+        """Tasks of ``X'L(Xp)``, one at a time."""
+        source: SparseRows = self.source  # type: ignore[assignment]
+        _sparse_pass(*source.parts, self._rows, self._plan.tasks, *part, p, *work)
+
     def _dense_pass(
         self,
-        source: DenseRows,
         part: tuple[int, int],
         p: NDArray[np.float64],
         levels: tuple[NDArray[Any], ...],
@@ -271,13 +221,13 @@ class ScoredProduct:
         out: NDArray[np.float64],
     ) -> None:
         """Tasks of ``X'L(Xp)``, about a block of rows at a time."""
-        tasks = self._plan.tasks
+        source, tasks = self.source, self._plan.tasks
         t = part[0]
         while t < part[1]:
             first = tasks[t, 0]
             end = int(np.searchsorted(tasks[t : part[1], 1], first + source.block_rows)) + t
             end = max(end, t + 1)
-            block = dense_block(source, self._rows[first : tasks[end - 1, 1]])
+            block = source.block(self._rows[first : tasks[end - 1, 1]])
             z = block @ p
             _levels_of(z, tasks, t, end, levels, known, left)
             out += z @ block
@@ -419,55 +369,3 @@ def _sorted(tasks: list[NDArray[Any]]) -> NDArray[np.int64]:
 def _scattered(rows: NDArray[np.intp]) -> bool:
     """Whether rows that are read one after the other seldom follow one another in memory."""
     return bool(np.count_nonzero(np.diff(rows) != 1) > len(rows) // 8)
-
-
-class PairProduct:
-    """``X'LX`` of preferences; see :func:`laplacian_product`.
-
-    Repeated preferences are added up once, and items in no preference are not looked at where they are many.
-    """
-
-    def __init__(self, source: FeatureRows, graph: PairGraph, rows: NDArray[np.intp]) -> None:
-        self.source, self.graph = source, graph
-        self.n_features = source.n_features
-        compared = np.zeros(graph.n_items, dtype=bool)
-        compared[graph.winners] = compared[graph.losers] = True
-        if 2 * int(compared.sum()) > graph.n_items:
-            compared[:] = True  # gaps between rows that are read one after the other cost more than they save
-        items = np.flatnonzero(compared)
-        number = np.cumsum(compared) - 1
-        i, j = number[graph.winners], number[graph.losers]
-        both = sparse.coo_array(
-            (np.tile(graph.weight, 2), (np.concatenate((i, j)), np.concatenate((j, i)))), shape=(len(items), len(items))
-        ).tocsr()
-        self._items = items
-        self._rows = np.ascontiguousarray(rows[items])
-        self._weights = both.data
-        self._others = both.indices.astype(np.int64)
-        self._starts = both.indptr.astype(np.int64)
-
-    def __matmul__(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        z = self.source.dot(self._rows, p)
-        a = np.empty_like(z)
-
-        def run(part: tuple[int, int]) -> None:
-            _pair_levels(z, self._weights, self._others, self._starts, *part, a)
-
-        map_threads(run, even_parts(np.diff(self._starts), n_threads()))
-        return self.source.combine(self._rows, a)
-
-    def right_side(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``X'F't``; for ``t = sqrt(c) s`` that is the weighted sum of ``s_e (x_i - x_j)``."""
-        a = np.asarray(self.graph.F.T @ target)[self._items]
-        return self.source.combine(self._rows, np.ascontiguousarray(a))
-
-
-@compiled
-def _pair_levels(z, weights, others, starts, first, last, out):  # type: ignore[no-untyped-def]
-    """``out_i = sum_j c_ij (z_i - z_j)`` for items first to last."""
-    one = np.uint64(1)
-    for i in range(np.uint64(first), np.uint64(last)):
-        total = 0.0
-        for k in range(np.uint64(starts[i]), np.uint64(starts[i + one])):
-            total += weights[k] * (z[i] - z[np.uint64(others[k])])
-        out[i] = total
