@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rankrls._kernel_table import KERNELS
+
 __all__ = [
     "SCALES",
     "Alphas",
@@ -44,7 +46,6 @@ __all__ = [
     "parse_numbers",
 ]
 
-KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid")
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
 SCALES = ("none", "minmax", "standard", "minmax-all", "standard-all")

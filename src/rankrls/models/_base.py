@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.features.rows import row_products, row_slices
 from rankrls.graph import PairGraph
-from rankrls.kernels import Kernel, KernelColumns
+from rankrls.kernels import KernelColumns, resolve_kernel
 from rankrls.metrics import disagreement_error
 from rankrls.models._problems import FittedProblem, feature_weights, is_in_features
 from rankrls.models._spreads import warn_of_lost_features
-from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
+from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid
 from rankrls.ranking import rank_positions
 
 __all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
@@ -213,13 +213,6 @@ class KernelRanker(Ranker):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.target_tags.multi_output = True
         return tags
-
-
-def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
-    """The kernel with gamma's default filled in from the number of features."""
-    if gamma is None:
-        gamma = 1.0 if holds_objects(X, name) else 1.0 / max(X.shape[1], 1)
-    return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
 
 
 def expansion_scores(X: Any, columns: KernelColumns, a: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import label_varies
-from rankrls.kernels import KERNELS
+from rankrls.kernels import check_kernel
 
 __all__ = [
     "TrainingData",
@@ -312,8 +312,7 @@ def check_choice(name: str, value: Any, choices: Choices) -> None:
     """One of some words."""
     if value not in tuple(choices):
         words = ", ".join(repr(c) for c in choices)
-        hint = " The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
-        raise ValueError(f"{name} must be one of {words}; got {value!r}.{hint}")
+        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
 
 
 def check_fraction(name: str, value: Any) -> float:
@@ -328,20 +327,6 @@ def check_count(name: str, value: Any) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
     return int(value)
-
-
-def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
-    """A kernel's name and its parameters."""
-    if not callable(kernel):
-        check_choice("kernel", kernel, KERNELS)
-    if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise ValueError(f"gamma must be None or a positive number; got {gamma!r}.")
-    if kernel in ("polynomial", "poly") and not (isinstance(degree, Integral) and int(degree) >= 1):
-        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
-    if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-        raise ValueError(f"coef0 must be a finite number; got {coef0!r}.")
-    if kernel_params is not None and not callable(kernel):
-        raise ValueError("kernel_params are the keyword arguments of a kernel function; kernel is a name here.")
 
 
 def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
