@@ -22,9 +22,8 @@ paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from rankrls._errors import InputError
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.features.rows import row_slices
 from rankrls.graph import ScoredGraph
+from rankrls.holdout.smoothers import LEVERAGE, Smoother, equal_items, smoothers
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
@@ -51,9 +51,6 @@ __all__ = [
 
 _ROWS = 128
 _ALONE = 1500
-LEVERAGE = 1.0 - 1e-6
-"""Two items that lend each other less than this leave the model determined without them, whatever alpha is."""
-
 Problem = PrimalProblem | DualProblem
 
 
@@ -169,7 +166,7 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
     Primal: O(m^2 n) for each alpha, streamed by blocks of rows. Dual: O(m^3) for each alpha, an inverse, which is less
     than the product of eigenvectors that a spectrum would need; one m x m matrix besides the kernel's.
     """
-    plan = _Plan.of(problem, y)
+    plan = PairPlan.of(problem, y)
     seen = plan.comparable_weight()
     total = seen.sum()
     if not total > 0.0:
@@ -197,7 +194,7 @@ def tournament_wins(problem: Problem, y: NDArray[np.float64], ridge: NDArray[np.
     Every pair inside a query plays, those of equal labels too (Montoya Perez et al. 2019, section 3). Parameters and
     costs as for :func:`leave_pair_out_concordance`.
     """
-    plan = _Plan.of(problem, y)
+    plan = PairPlan.of(problem, y)
     w = plan.weights
 
     def judge(left: _Left) -> NDArray[np.float64]:
@@ -221,7 +218,7 @@ def held_out_differences(
 
     O(n) for a pair and alpha in the primal; in the dual O(m^3) for an alpha. The two items lie in one query.
     """
-    plan = _Plan.of(problem, y)
+    plan = PairPlan.of(problem, y)
     place = np.empty(plan.m, dtype=np.intp)
     place[plan.order] = np.arange(plan.m)
     i, j = place[i], place[j]
@@ -229,7 +226,7 @@ def held_out_differences(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class PairPlan:
     """What all alphas share. Items are sorted by query, then label: every pair's first item has the larger label."""
 
     problem: Problem
@@ -243,7 +240,7 @@ class _Plan:
     same: NDArray[np.intp]
 
     @classmethod
-    def of(cls, problem: Problem, y: NDArray[np.float64]) -> _Plan:
+    def of(cls, problem: Problem, y: NDArray[np.float64]) -> PairPlan:
         graph = ScoredGraph.of(problem.graph)
         layout = graph.layout
         order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
@@ -258,7 +255,7 @@ class _Plan:
             if graph.n_blocks > 1:
                 share = np.where(layout.counts == 2, 0.0, share)
         intercept = np.sqrt(w * (share / graph.query_weight)[codes])
-        same = _equal_items(problem, graph)[order]
+        same = equal_items(problem, graph)[order]
         return cls(problem, graph, order, layout.starts, w, z, first_equal, intercept, same)
 
     @property
@@ -305,32 +302,32 @@ class _Plan:
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
         resolved = holdout_alphas(ridge, self.problem.spectrum_bound())
-        return _over_smoothers(self.problem, self, lambda smoother: function(_Left.of(self, smoother)), ridge, resolved)
+        make, has_threads = smoothers(self.problem, self)
 
+        def result(k: int) -> Any:
+            smoother = make(float(ridge[k]), float(resolved[k]))
+            with one_blas_thread():
+                return function(_Left.of(self, smoother))
 
-@dataclass(frozen=True)
-class _Smoother:
-    """``H``, items sorted: without its intercept a product and the diagonal; with it what is off the diagonal."""
-
-    fit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    diagonal: NDArray[np.float64]
-    block: Callable[[slice, slice, NDArray[np.float64]], NDArray[np.float64]]  # in the memory given
-    entries: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]
+        if has_threads:
+            return [result(k) for k in range(len(ridge))]
+        with one_blas_thread():
+            return map_threads(result, range(len(ridge)), threads=None if self.m < _ALONE else 1)
 
 
 @dataclass(frozen=True)
 class _Left:
     """One alpha: what the held-out lead of any pair needs."""
 
-    plan: _Plan
-    smoother: _Smoother
+    plan: PairPlan
+    smoother: Smoother
     residual: NDArray[np.float64]
     slack: NDArray[np.float64]
     scale: NDArray[np.float64]
     tie: float
 
     @classmethod
-    def of(cls, plan: _Plan, smoother: _Smoother) -> _Left:
+    def of(cls, plan: PairPlan, smoother: Smoother) -> _Left:
         root, u = np.sqrt(plan.weights), plan.intercept
         z = root * plan.y
         fitted = smoother.fit(z)
@@ -358,138 +355,3 @@ class _Left:
         cross = self.smoother.entries(i, j)
         _differences(i, j, cross, plan.y, self.slack, self.residual, self.scale, plan.same, self.tie, out)
         return out
-
-
-@singledispatch
-def _over_smoothers(
-    problem: Any,
-    plan: _Plan,
-    function: Callable[[_Smoother], Any],
-    ridge: NDArray[np.float64],
-    resolved: NDArray[np.float64],
-) -> list[Any]:
-    """One result for the smoother of each alpha; ``resolved`` are the alphas where rounding could decide."""
-    raise NotImplementedError(f"Pairs cannot be held out of a {type(problem).__name__}.")
-
-
-@_over_smoothers.register
-def _(
-    problem: PrimalProblem,
-    plan: _Plan,
-    function: Callable[[_Smoother], Any],
-    ridge: NDArray[np.float64],
-    resolved: NDArray[np.float64],
-) -> list[Any]:
-    spectral = _spectral_smoother(problem, plan)
-
-    def result(k: int) -> Any:
-        given, raised = float(ridge[k]), float(resolved[k])
-        smoother = spectral(given if problem.graded else raised)
-        if given < raised and np.sort(smoother.diagonal + plan.intercept**2)[-2:].sum() > LEVERAGE:
-            smoother = spectral(raised)
-        return function(smoother)
-
-    with one_blas_thread():
-        return map_threads(result, range(len(ridge)), threads=None if plan.m < _ALONE else 1)
-
-
-@_over_smoothers.register
-def _(
-    problem: DualProblem,
-    plan: _Plan,
-    function: Callable[[_Smoother], Any],
-    ridge: NDArray[np.float64],
-    resolved: NDArray[np.float64],
-) -> list[Any]:
-    out = []
-    for smoother in _inverse_smoothers(problem, resolved, plan):  # an inverse has the threads to itself
-        with one_blas_thread():
-            out.append(function(smoother))
-    return out
-
-
-def _spectral_smoother(problem: PrimalProblem, plan: _Plan) -> Callable[[float], _Smoother]:
-    """``B diag(shrink) B'`` of any alpha, of low rank."""
-    s, graph = problem.spectrum, plan.graph
-    alive = s.values > 0.0
-    V = problem.directions[:, alive]
-    B = np.empty((plan.m, V.shape[1]))
-    for piece in problem.rows.pieces(slice(0, plan.m)):
-        B[piece] = problem.rows.factor(piece) @ V
-    if graph.regresses:
-        B = graph.F.T @ B  # centring is its own square; a mixture is not
-    # The intercept as one more column: the other queries' never meet.
-    B = np.column_stack((B[plan.order], plan.intercept))
-    across = np.ascontiguousarray(B.T)  # which BLAS takes a fifth faster than the transposed view
-    squares = B[:, :-1] ** 2
-
-    def make(alpha: float) -> _Smoother:
-        weight = np.append(1.0 / (s.values[alive] + alpha), 1.0)
-        shrunk = B * weight
-        return _Smoother(
-            lambda z: np.asarray(shrunk[:, :-1] @ (B[:, :-1].T @ z)),
-            squares @ weight[:-1],
-            lambda rows, columns, out: np.matmul(shrunk[rows], across[:, columns], out=out),
-            lambda i, j: np.einsum("ij,ij->i", shrunk[i], B[j]),
-        )
-
-    return make
-
-
-def _inverse_smoothers(problem: DualProblem, ridge: NDArray[np.float64], plan: _Plan) -> Iterator[_Smoother]:
-    """``I - u u' - alpha F' C^-1 F`` for each alpha: an inverse costs m^3, less than a product of eigenvectors."""
-    graph, u, mixed = plan.graph, plan.intercept, plan.graph.regresses
-    # The direction that centring does not see, lifted, does not make the condition 1 / alpha.
-    lift = 0.0 if mixed or graph.n_blocks > 1 else problem.spectrum_bound() / problem.size
-    for alpha in ridge:
-        inverse = problem.inverse(float(alpha), plan.unsorted(u) if lift else None, lift)
-        if mixed:
-            inverse = graph.F.T @ np.ascontiguousarray((graph.F.T @ inverse).T)
-        yield _inverse_smoother(inverse, plan, float(alpha), lift / (lift + float(alpha)) if lift else float(mixed))
-
-
-def _inverse_smoother(inverse: NDArray[np.float64], plan: _Plan, alpha: float, seen: float) -> _Smoother:
-    """``I - seen u u' - alpha inverse`` by blocks: a pass over the whole matrix costs as much as judging it."""
-    order, u = plan.order, plan.intercept
-
-    def fit(z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(z - alpha * (inverse @ plan.unsorted(z))[order] - seen * u * (u @ z))
-
-    def block(rows: slice, columns: slice, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        np.take(inverse[order[rows]], order[columns], axis=1, out=out, mode="clip")
-        out *= -alpha
-        out += (1.0 - seen) * u[rows, None] * u[columns]
-        return out
-
-    def entries(i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[np.float64]:
-        return np.asarray((1.0 - seen) * u[i] * u[j] - alpha * inverse[order[i], order[j]])
-
-    return _Smoother(fit, 1.0 - alpha * inverse.diagonal()[order] - seen * u * u, block, entries)
-
-
-@singledispatch
-def _equal_items(problem: Any, graph: ScoredGraph) -> NDArray[np.intp]:
-    """A number for each item, the same for items of equal features: their scores are equal whatever rounding says."""
-    raise NotImplementedError(f"Pairs cannot be held out of a {type(problem).__name__}.")
-
-
-@_equal_items.register
-def _(problem: PrimalProblem, graph: ScoredGraph) -> NDArray[np.intp]:
-    rows, first = problem.rows, dict[Any, int]()
-    keys = (key for piece in row_slices(0, rows.n_rows) for key in rows.keys(piece))
-    return np.fromiter((first.setdefault(key, len(first)) for key in keys), dtype=np.intp, count=rows.n_rows)
-
-
-@_equal_items.register
-def _(problem: DualProblem, graph: ScoredGraph) -> NDArray[np.intp]:
-    s = problem.spectrum if problem.C is None else None
-    C = problem.C if s is None else (s.vectors * s.values) @ s.vectors.T
-    assert C is not None
-    root = np.sqrt(graph.weights)  # rows of F X are scaled by it, features are not
-    norms = C.diagonal() / root**2
-    same = np.arange(len(C), dtype=np.intp)
-    for piece in row_slices(0, len(C), _ROWS):
-        total = norms[piece, None] + norms
-        distance = total - 2.0 * C[piece] / (root[piece, None] * root)  # squared, between the items' features
-        same[piece] = (distance <= 1e-13 * total).argmax(axis=1)  # the first item at no distance, at the latest itself
-    return same
