@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls import _kernel_table
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._sparse import offset_columns, shift_columns
@@ -122,12 +122,7 @@ class Kernel:
                 else:
                     out[columns, rows] = out[rows, columns].T
 
-        if len(tiles) < n_threads():
-            for tile in tiles:  # BLAS has its own threads
-                evaluate(tile)
-        else:
-            with one_blas_thread():
-                map_threads(evaluate, tiles)
+        map_blocks(evaluate, tiles)
         return out
 
     def columns(self, Z: Any) -> KernelColumns:

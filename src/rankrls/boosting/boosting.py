@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,8 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._queries import QueryLayout
 from rankrls.boosting.stumps import Bins
-from rankrls.graph import PairGraph, ScoredGraph
-from rankrls.graph.scored import Balance, label_classes
+from rankrls.graph import OrderedPairs, PairGraph
+from rankrls.graph.scored import Balance
 
 __all__ = ["Boosting", "EdgeWeights", "LevelWeights", "PairWeights", "Stump"]
 
@@ -67,26 +68,9 @@ class PairWeights(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LevelWeights(PairWeights):
-    """Pairs of items of a query with different labels: O(m) a round, rows sorted by query and label.
+    """Pairs of items of a query with different labels: O(m) a round, rows sorted by query and label."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (m,)
-        Row weights, in ``order``.
-    rho : ndarray of shape (q,)
-        What a pair of each query weighs besides.
-    level_starts : ndarray of shape (levels + 1,), intp
-        Runs of equal labels, ascending inside each query.
-    query_levels, query_rows : ndarray of shape (q + 1,), intp
-        Levels and rows of each query.
-    """
-
-    order: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    level_starts: NDArray[np.intp]
-    query_levels: NDArray[np.intp]
-    query_rows: NDArray[np.intp]
+    pairs: OrderedPairs
 
     @classmethod
     def build(
@@ -97,43 +81,45 @@ class LevelWeights(PairWeights):
         weights: NDArray[np.float64] | None = None,
         balance: Balance = "examples",
     ) -> LevelWeights:
-        """Pairs of labels ``y`` (m,). ``balance`` and row ``weights`` are those of :class:`ScoredGraph`."""
-        order, level_starts, level_query = label_classes(y, layout)
-        graph = ScoredGraph.build(y, layout, weights=weights, ties="exclude", balance=balance)
-        query_levels = np.searchsorted(level_query, np.arange(layout.n_queries + 1)).astype(np.intp)
-        return cls(
-            order,
-            graph.weights[order],
-            graph.eigenvalues[1] / graph.query_weight,  # the second level's eigenvalue is rho S_q
-            level_starts,
-            query_levels,
-            level_starts[query_levels],
-        )
+        """Pairs of labels ``y`` (m,); see :meth:`rankrls.graph.OrderedPairs.build`."""
+        return cls(OrderedPairs.build(y, layout, weights=weights, balance=balance))
+
+    @property
+    def order(self) -> NDArray[np.intp]:  # type: ignore[override]
+        return self.pairs.order
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Row weights in order, and the boundaries of each query's levels."""
+        return self.pairs.weights[self.order], self.pairs.query_classes
 
     def potentials(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         if np.abs(f).max(initial=0.0) > _WIDE:
             f = self._centred(f)
             if np.abs(f).max() > 0.5 * _WIDEST:
                 return np.zeros(len(f)), 0.0
+        pairs, starts = self.pairs, self.pairs.layout.starts
+        weights, query_levels = self._sorted
         out = np.empty(len(f))
-        totals = np.empty(len(self.rho))
+        totals = np.empty(len(pairs.rho))
 
         def run(block: tuple[int, int]) -> None:
-            rows = slice(self.query_rows[block[0]], self.query_rows[block[1]])
+            rows = slice(starts[block[0]], starts[block[1]])
             growth = np.exp(f[rows])
-            w = self.weights[rows]
+            w = weights[rows]
             _level_potentials(
-                w / growth, w * growth, self.rho, self.level_starts, self.query_levels, *block, out[rows], totals
+                w / growth, w * growth, pairs.rho, pairs.class_starts, query_levels, *block, out[rows], totals
             )
 
-        map_threads(run, balanced_blocks(self.query_rows, n_threads()))
+        map_threads(run, balanced_blocks(starts, n_threads()))
         return out, float(totals.sum())
 
     def _centred(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores less the middle of their query's: pairs see no difference, and exponents stay small."""
-        starts = self.query_rows[:-1]
-        middle = 0.5 * (np.maximum.reduceat(f, starts) + np.minimum.reduceat(f, starts))
-        return f - np.repeat(middle, np.diff(self.query_rows))
+        layout = self.pairs.layout
+        heads = layout.starts[:-1]
+        middle = 0.5 * (np.maximum.reduceat(f, heads) + np.minimum.reduceat(f, heads))
+        return f - np.repeat(middle, layout.counts)
 
 
 @compiled

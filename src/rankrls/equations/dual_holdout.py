@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import map_blocks
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.spectrum import Spectrum
 from rankrls.graph import Graph
@@ -38,9 +38,8 @@ class _Holder:
     target: NDArray[np.float64]  # (rows, targets)
     unseen: NDArray[np.float64]  # in the eigenbasis
     inverse: NDArray[np.float64]  # 1 / (values + alpha), (rows, alphas)
-    slack: NDArray[
-        np.float64
-    ]  # alpha / (values + alpha): the eigenvalues of I - H, bounded by 1 however small alpha is
+    # alpha / (values + alpha): the eigenvalues of I - H, bounded by 1 however small alpha is
+    slack: NDArray[np.float64]
     right: NDArray[np.float64]  # F y in the eigenbasis, (rows, targets)
     shrunk: NDArray[np.float64]  # slack times right, (rows, alphas * targets)
 
@@ -96,12 +95,7 @@ def dual_holdout_scores(
         (slack[:, :, None] * right[:, None, :]).reshape(size, -1),
     )
     out = np.full((size, len(alphas), right.shape[1]), np.nan)
-    if len(blocks) >= n_threads():
-        with one_blas_thread():
-            map_threads(lambda block: _hold(holder, block, out), blocks)
-    else:
-        for block in blocks:
-            _hold(holder, block, out)
+    map_blocks(lambda block: _hold(holder, block, out), blocks)
     return out
 
 

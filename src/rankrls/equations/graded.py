@@ -28,7 +28,7 @@ from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_numbers
-from rankrls.features.rows import FactorRows, row_products
+from rankrls.features.rows import FactorRows
 
 __all__ = ["graded_spectrum", "is_graded", "resolve_tiny_alphas"]
 
@@ -100,7 +100,6 @@ def resolve_tiny_alphas(
         return
     V = decomposition.vectors
     inverse = decomposition.inverse(alphas[tiny])
-    centres = rows.centres
 
     def resolve(block: Any) -> None:
         Z = np.vstack([rows.factor(piece) @ V for piece in rows.pieces(block)])
@@ -115,8 +114,7 @@ def resolve_tiny_alphas(
                     refitted = _refitted(rows, target, block, alphas[tiny])
                 W = refitted[k]
             for piece in rows.pieces(block):
-                own, number = np.unique(rows.centre_of(piece), return_inverse=True)
-                out[piece, tiny[k]] = row_products(rows.differences(piece), W) + (centres[own] @ W)[number]
+                out[piece, tiny[k]] = rows.scores(piece, W)
 
     with one_blas_thread():
         map_threads(resolve, blocks)

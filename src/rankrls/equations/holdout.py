@@ -22,7 +22,7 @@ dual).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -279,11 +279,11 @@ def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int)
     s = spectrum(rest, V.shape[0], noise=h.cutoff, overwrite=True)
     right = s.vectors.T @ (h.right - V.T @ rhs)
     # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
-    inverse = np.repeat(_positive_part(s).inverse(h.alphas), h.n_targets, axis=1)
+    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(h.alphas), h.n_targets, axis=1)
     x = s.vectors @ (inverse * h.spread(right))
     W = V @ x
     for some in h.rows.pieces(block):
-        out[some] = row_products(h.rows.differences(some), W) + _centre_scores(h, some, x)
+        out[some] = h.rows.scores(some, W)
 
 
 def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -293,7 +293,3 @@ def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.
         return np.asarray(h.centres[centres[:1]] @ x)
     which, number = np.unique(centres, return_inverse=True)
     return np.asarray((h.centres[which] @ x)[number])
-
-
-def _positive_part(s: Spectrum) -> Spectrum:
-    return Spectrum(np.maximum(s.values, 0.0), s.vectors, s.cutoff)

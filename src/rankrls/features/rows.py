@@ -81,6 +81,11 @@ class FactorRows(ABC):
         """Number of each row's centre."""
         return np.zeros(len(row_numbers(rows)), dtype=np.intp)
 
+    def scores(self, rows: Rows, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What held-out rows are judged by under weights W of the features, (rows, columns of W)."""
+        own, number = np.unique(self.centre_of(rows), return_inverse=True)
+        return row_products(self.differences(rows), W) + (self.centres[own] @ W)[number]
+
     def keys(self, rows: Rows) -> list[Any]:
         """A hashable for each row, the same for items of equal features: their scores are equal, whatever rounding."""
         return [row.tobytes() for row in self.differences(rows) + 0.0]

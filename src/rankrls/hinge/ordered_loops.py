@@ -214,8 +214,11 @@ def _pairs_of_a_run(key, weight, starts, first, last, margin, active, won, lost,
 
 
 @compiled
-def _levels(p, q, run_starts, first, last, lo_run, hi_run, width, end, offset, margin, sums, top):  # type: ignore[no-untyped-def]
-    """Meet and merge runs ``lo_run..hi_run`` from ``width`` runs up to ``end``; whether they have changed buffers."""
+def _levels(a, b, run_starts, first, last, lo_run, hi_run, width, end, offset, low, high, product, sums, top):  # type: ignore[no-untyped-def]
+    """Meet and merge runs ``lo_run..hi_run`` from ``width`` runs up to ``end``; whether they have changed buffers.
+
+    ``product`` says which of ``meet_product`` and ``meet`` it is, the latter with the margin ``high``.
+    """
     base = np.uint64(run_starts[first])
     swapped = False
     while width < end:
@@ -225,15 +228,35 @@ def _levels(p, q, run_starts, first, last, lo_run, hi_run, width, end, offset, m
             lo = offset + np.uint64(run_starts[r]) - base
             hi = offset + np.uint64(run_starts[min(r + width + width, hi_run)]) - base
             if r + width < hi_run:
-                meet(p, q, lo, offset + np.uint64(run_starts[r + width]) - base, hi, margin, sums, final)
+                middle = offset + np.uint64(run_starts[r + width]) - base
+                if product:
+                    meet_product(a, b, lo, middle, hi, low, high, final)
+                else:
+                    meet(a, b, lo, middle, hi, high, sums, final)
             else:
-                _copy(p, q, lo, hi)
+                _copy(a, b, lo, hi)
             r += width + width
         width += width
         if not final:
-            p, q = q, p
+            a, b = b, a
             swapped = not swapped
     return swapped
+
+
+@compiled
+def _merge_runs(a, b, run_starts, first, last, offset, low, high, product, sums, top):  # type: ignore[no-untyped-def]
+    """Meet and merge all runs, sorted in buffer a, where they end up; parameters as in ``_levels``."""
+    one, chunk, runs = np.uint64(1), np.uint64(_CHUNK), last - first
+    swapped = False
+    if runs > chunk:  # lower levels chunk by chunk, so that they stay in the cache
+        for r in range(first, last, chunk):
+            stop = min(r + chunk, last)
+            swapped = _levels(a, b, run_starts, first, last, r, stop, one, chunk, offset, low, high, product, sums, top)
+    width = chunk if runs > chunk else one
+    p, q = (b, a) if swapped else (a, b)
+    more = _levels(p, q, run_starts, first, last, first, last, width, runs, offset, low, high, product, sums, top)
+    if swapped != more:
+        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - np.uint64(run_starts[first]))
 
 
 @compiled
@@ -285,20 +308,7 @@ def sweep_runs(  # type: ignore[no-untyped-def]
                 weight[at + k] = weights[row]
                 active[at + k] = 0.0
                 slack[at + k] = 0.0
-    chunk = np.uint64(_CHUNK)
-    swapped = False
-    if last - first > chunk:  # lower levels chunk by chunk, so that they stay in the cache
-        for r in range(first, last, chunk):
-            swapped = _levels(
-                a, b, run_starts, first, last, r, min(r + chunk, last), one, chunk, offset, margin, sums, top
-            )
-        p, q = (b, a) if swapped else (a, b)
-        more = _levels(p, q, run_starts, first, last, first, last, chunk, last - first, offset, margin, sums, top)
-        swapped = swapped != more
-    else:
-        swapped = _levels(a, b, run_starts, first, last, first, last, one, last - first, offset, margin, sums, top)
-    if swapped:
-        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - base)
+    _merge_runs(a, b, run_starts, first, last, offset, -np.inf, margin, False, sums, top)
 
 
 @compiled
@@ -362,29 +372,6 @@ def _product_of_a_run(key, value, starts, first, last, low, high, total):  # typ
 
 
 @compiled
-def _product_levels(p, q, run_starts, first, last, lo_run, hi_run, width, end, offset, low, high, top):  # type: ignore[no-untyped-def]
-    """As ``_levels``."""
-    base = np.uint64(run_starts[first])
-    swapped = False
-    while width < end:
-        final = top and width + width >= last - first
-        r = lo_run
-        while r < hi_run:
-            lo = offset + np.uint64(run_starts[r]) - base
-            hi = offset + np.uint64(run_starts[min(r + width + width, hi_run)]) - base
-            if r + width < hi_run:
-                meet_product(p, q, lo, offset + np.uint64(run_starts[r + width]) - base, hi, low, high, final)
-            else:
-                _copy(p, q, lo, hi)
-            r += width + width
-        width += width
-        if not final:
-            p, q = q, p
-            swapped = not swapped
-    return swapped
-
-
-@compiled
 def product_runs(  # type: ignore[no-untyped-def]
     f, vector, order, weights, starts, run_classes, run_starts, first, last, low, high, a, b, offset, top, sorted_at
 ):
@@ -418,20 +405,7 @@ def product_runs(  # type: ignore[no-untyped-def]
                 key[at + k] = f[row]
                 value[at + k] = weights[row] * vector[row]
                 total[at + k] = 0.0
-    chunk = np.uint64(_CHUNK)
-    swapped = False
-    if last - first > chunk:
-        for r in range(first, last, chunk):
-            swapped = _product_levels(
-                a, b, run_starts, first, last, r, min(r + chunk, last), one, chunk, offset, low, high, top
-            )
-        p, q = (b, a) if swapped else (a, b)
-        more = _product_levels(p, q, run_starts, first, last, first, last, chunk, last - first, offset, low, high, top)
-        swapped = swapped != more
-    else:
-        swapped = _product_levels(a, b, run_starts, first, last, first, last, one, last - first, offset, low, high, top)
-    if swapped:
-        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - base)
+    _merge_runs(a, b, run_starts, first, last, offset, low, high, True, np.empty(0), top)
 
 
 @compiled

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg.blas import dsyrk
 
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import map_blocks
 from rankrls.equations.dual_holdout import solve_positive
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.features.rows import row_numbers
@@ -120,12 +120,7 @@ def _dual(
     def hold(fold: NDArray[np.intp]) -> None:
         R[fold] = solve_positive(inverse[np.ix_(fold, fold)], R[fold])
 
-    if len(folds) >= n_threads():
-        with one_blas_thread():
-            map_threads(hold, folds)
-    else:
-        for fold in folds:
-            hold(fold)
+    map_blocks(hold, folds)
     R_V, known = R[:, : len(hidden)], R[:, len(hidden) :]
     A = np.asarray(dsyrk(1.0, R_V.T, lower=1))
     A[np.diag_indices_from(A)] += penalty
