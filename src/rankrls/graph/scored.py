@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +37,21 @@ from rankrls.features.columns import BasisColumns
 from rankrls.features.feature_rows import FeatureRows
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 from rankrls.graph.block_scores import QueryScores
+from rankrls.graph.labels import (
+    Balance,
+    Ties,
+    balance_factors,
+    check_balance,
+    group_sums,
+    label_classes,
+    label_varies,
+)
 from rankrls.graph.scored_columns import ColumnRows
 from rankrls.graph.scored_product import ScoredProduct
 from rankrls.graph.scored_rows import ScoredRows
 
 __all__ = ["Balance", "ScoredGraph", "Ties", "label_classes", "label_varies"]
 
-Ties = Literal["include", "exclude"]
-Balance = Literal["pairs", "examples", "queries"]
 Levels = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -427,51 +434,3 @@ def _scale_rows(V: Matrix, scale: NDArray[np.float64]) -> Matrix:
     if sparse.issparse(V):
         return sparse.csr_array(sparse.diags_array(scale) @ V)
     return V * (scale if V.ndim == 1 else scale[:, None])
-
-
-def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sums over runs of rows; every run holds at least one row."""
-    if len(starts) == len(values) + 1:
-        return np.asarray(values)
-    return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
-
-
-def check_balance(balance: str) -> None:
-    """One of the three words."""
-    if balance not in ("pairs", "examples", "queries"):
-        raise InputError("{balance} must be 'pairs', 'examples' or 'queries'; got {0!r}.", balance, parameter="balance")
-
-
-def balance_factors(balance: str, query_weight: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``rho`` of each query.
-
-    ``own`` is read under "queries" only: the sum of ``S_c^2`` over what is not compared with itself, that is over the
-    classes where tied pairs are excluded and over the items where they are included.
-    """
-    if balance == "pairs":
-        return np.ones(len(query_weight))
-    if balance == "examples":
-        return 1.0 / query_weight
-    pairs = 0.5 * (query_weight**2 - own)
-    # A single item leaves rounding noise where there is no pair at all.
-    pairs[pairs <= 1e-14 * query_weight**2] = np.inf
-    return 1.0 / pairs
-
-
-def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
-    """Whether each query holds two different labels, in any target."""
-    if layout.n_rows == 0:
-        return np.zeros(layout.n_queries, dtype=bool)
-    sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
-    first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
-    return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
-
-
-def label_classes(
-    y: NDArray[np.float64], layout: QueryLayout
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Rows ordered by query, then label: the order, the classes' boundaries and each class's query."""
-    order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
-    q, z = layout.codes[order], y[order]
-    heads = np.concatenate(([0], np.flatnonzero((q[1:] != q[:-1]) | (z[1:] != z[:-1])) + 1)).astype(np.intp)
-    return order, np.append(heads, len(y)).astype(np.intp), q[heads]

@@ -22,6 +22,7 @@ Sums over a window that grows are carried along by shifting them, so all terms h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -44,6 +45,8 @@ from rankrls.hinge.ordered_loops import (
 )
 
 __all__ = ["OrderedSums", "Sweep"]
+
+Buffer = NDArray[np.float64]
 
 _LONG = 65536
 """Queries of so many items are shared among threads."""
@@ -141,27 +144,22 @@ class OrderedSums:
             sweep_queries(*shared, self._query_runs, *block, margin, sorted_at, active, slack, sums)
 
         map_threads(run, self._blocks)
+
+        def part(first: int, last: int, a: Buffer, b: Buffer, offset: int) -> NDArray[np.float64]:
+            own = np.zeros(3)
+            sweep_runs(*shared, first, last, margin, a, b, offset, False, sorted_at, own)
+            return own
+
+        def join(a: Buffer, b: Buffer, lo: int, middle: int, hi: int, top: bool) -> NDArray[np.float64]:
+            own = np.zeros(3)
+            meet(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), margin, own, top)
+            return own
+
         for cuts in self._long:
-            lo, hi = cuts[0], cuts[-1]
-            query = int(np.searchsorted(self._query_runs, lo, side="right")) - 1
-            base, n = self._run_starts[lo], int(self._run_starts[hi] - self._run_starts[lo])
-            a, b = np.empty((5, n)), np.empty((5, n))
-
-            def part(piece: tuple[int, int], a=a, b=b, base=base) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
-                own = np.zeros(3)
-                offset = self._run_starts[piece[0]] - base
-                sweep_runs(*shared, *piece, margin, a, b, offset, False, sorted_at, own)
-                return own
-
-            def join(lo: int, middle: int, hi: int, a, b, top: bool) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
-                own = np.zeros(3)
-                meet(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), margin, own, top)
-                return own
-
-            sums[query] += sum(map_threads(part, list(pairwise(cuts))), np.zeros(3))
-            a, totals = _join_parts(join, [int(self._run_starts[c] - base) for c in cuts], a, b)
-            sums[query] += sum(totals, np.zeros(3))
-            scatter(a, n, active, slack)
+            query = int(np.searchsorted(self._query_runs, cuts[0], side="right")) - 1
+            a, found = self._joined(cuts, 5, part, join)
+            sums[query] += sum(found, np.zeros(3))
+            scatter(a, a.shape[1], active, slack)
         weight, total, squares = self.pairs.rho @ sums
         return Sweep(f, shift, weight, total, 0.5 * squares, self._factor * slack, self._factor * active, sorted_at)
 
@@ -177,36 +175,38 @@ class OrderedSums:
             product_queries(*shared, self._query_runs, *block, low, high, outer.active, out)
 
         map_threads(run, self._blocks)
+
+        def part(first: int, last: int, a: Buffer, b: Buffer, offset: int) -> None:
+            product_runs(*shared, first, last, low, high, a, b, offset, False, outer.active)
+
+        def join(a: Buffer, b: Buffer, lo: int, middle: int, hi: int, top: bool) -> None:
+            meet_product(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), low, high, top)
+
         for cuts in self._long:
-            base, n = self._run_starts[cuts[0]], int(self._run_starts[cuts[-1]] - self._run_starts[cuts[0]])
-            a, b = np.empty((4, n)), np.empty((4, n))
-
-            def part(piece: tuple[int, int], a=a, b=b, base=base) -> None:  # type: ignore[no-untyped-def]
-                offset = self._run_starts[piece[0]] - base
-                product_runs(*shared, *piece, low, high, a, b, offset, False, outer.active)
-
-            def join(lo: int, middle: int, hi: int, a, b, top: bool) -> None:  # type: ignore[no-untyped-def]
-                meet_product(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), low, high, top)
-
-            map_threads(part, list(pairwise(cuts)))
-            a, _ = _join_parts(join, [int(self._run_starts[c] - base) for c in cuts], a, b)
+            a, _ = self._joined(cuts, 4, part, join)
             out[a[1].astype(np.intp)] = a[3]
         degree = outer.degree if inner is None else outer.degree - inner.degree
         out *= -self._factor
         out += degree * v
         return out
 
+    def _joined(
+        self, cuts: list[int], rows: int, part: Callable[..., Any], join: Callable[..., Any]
+    ) -> tuple[Buffer, list[Any]]:
+        """One long query: its parts side by side in buffers of some rows, then neighbours joined until one is left.
 
-def _join_parts(join, edges, a, b):  # type: ignore[no-untyped-def]
-    """Join neighbouring parts until one is left; the buffer that holds it, and what the joins returned."""
-    results = []
-    while len(edges) > 2:
-        top = len(edges) == 3
-        triples = list(zip(edges[0:-2:2], edges[1:-1:2], edges[2::2], strict=True))
-        results += map_threads(lambda t, a=a, b=b, top=top: join(*t, a, b, top), triples)
-        if len(edges) % 2 == 0:
-            b[:, edges[-2] : edges[-1]] = a[:, edges[-2] : edges[-1]]
-        edges = [*edges[0:-1:2], edges[-1]]
-        if not top:
-            a, b = b, a
-    return a, results
+        The buffer that holds it, and what parts and joins returned.
+        """
+        edges = [int(self._run_starts[c] - self._run_starts[cuts[0]]) for c in cuts]
+        a, b = np.empty((2, rows, edges[-1]))
+        results = map_threads(lambda k: part(cuts[k], cuts[k + 1], a, b, edges[k]), range(len(cuts) - 1))
+        while len(edges) > 2:
+            top = len(edges) == 3
+            triples = list(zip(edges[0:-2:2], edges[1:-1:2], edges[2::2], strict=True))
+            results += map_threads(lambda t, a=a, b=b, top=top: join(a, b, *t, top), triples)  # type: ignore[misc]
+            if len(edges) % 2 == 0:
+                b[:, edges[-2] : edges[-1]] = a[:, edges[-2] : edges[-1]]
+            edges = [*edges[0:-1:2], edges[-1]]
+            if not top:
+                a, b = b, a
+        return a, results
