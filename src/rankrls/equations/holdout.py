@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._errors import InputError
 from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.rows import FactorRows, row_numbers, row_products
@@ -56,9 +57,11 @@ def holdout_alphas(alphas: NDArray[np.float64], top: float) -> NDArray[np.float6
         Where an alpha is not positive: the quotient would be 0 / 0.
     """
     if not (alphas > 0.0).all():
-        raise ValueError(
-            f"Hold-out without refitting needs alpha > 0; got {alphas.min():g}. Use a small positive alpha, or "
-            "validation data."
+        raise InputError(
+            "Hold-out without refitting needs {alpha} > 0; got {0:g}.",
+            alphas.min(),
+            parameter="alpha",
+            remedy="Use a small positive {alpha}, or validation data.",
         )
     return np.maximum(alphas, _RESOLVED * top)
 

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls.equations.shifted_iterates import ShiftedIterates
 
 __all__ = ["FeatureSystem", "KernelSystem", "KrylovRun", "MultiShiftCG", "Status", "System"]
@@ -96,7 +97,7 @@ class KernelSystem:
     ----------
     K : ndarray, sparse array or LinearOperator of shape (m, m)
         Only ever multiplied: a kernel that is known by its products (Kronecker, conditional ranking) will do.
-    graph : ScoredGraph or PairGraph
+    graph : Graph
     rows : ndarray of intp
         Item of K of each of the graph's items.
     watched : ndarray of intp, matrix or LinearOperator, optional
@@ -270,7 +271,7 @@ class MultiShiftCG:
             In any order; the smallest is the seed.
         """
         if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter}.")
+            raise InputError("{max_iter} must be at least 1; got {0}.", self.max_iter, parameter="max_iter")
         order = np.argsort(alphas, kind="stable")
         norm = float(np.linalg.norm(right))
         count = len(order)

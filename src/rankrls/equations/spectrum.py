@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from rankrls._errors import InputError
+
 __all__ = ["Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
 
 _LOST = 1e3
@@ -56,10 +58,13 @@ class Spectrum:
         null = self.values == 0.0
         total = self.values[:, None] + alphas
         if not null.all() and total[~null].min(initial=np.inf) <= 0.0:
-            raise ValueError(
-                f"The kernel is not positive semidefinite: its smallest eigenvalue on the compared pairs is "
-                f"{self.values.min():.3g}, so every alpha must be larger than {-self.values.min():.3g}; got "
-                f"{alphas.min():.3g}."
+            raise InputError(
+                "The {kernel} is not positive semidefinite: its smallest eigenvalue on the compared pairs is {0:.3g}, "
+                "so every {alpha} must be larger than {1:.3g}; got {2:.3g}.",
+                self.values.min(),
+                -self.values.min(),
+                alphas.min(),
+                parameter="alpha",
             )
         dropped = null[:, None] & (alphas <= _LOST * self.cutoff)
         total[dropped] = 1.0

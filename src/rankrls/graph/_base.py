@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._errors import InputError
 from rankrls.features.blocks import Rows
 from rankrls.features.feature_rows import FeatureRows, feature_rows
 from rankrls.features.rows import FactorRows, is_thin
@@ -38,9 +39,11 @@ class GraphOperator:
 
     def __matmul__(self, V: Matrix) -> Matrix:
         if V.shape[0] != self.shape[1]:
-            raise ValueError(
-                f"A graph operator of shape {self.shape} cannot be applied to {V.shape[0]} rows; "
-                f"it needs {self.shape[1]}."
+            raise InputError(
+                "A graph operator of shape {0} cannot be applied to {1} rows; it needs {2}.",
+                self.shape,
+                V.shape[0],
+                self.shape[1],
             )
         return self._product(V)
 

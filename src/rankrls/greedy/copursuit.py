@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from rankrls._errors import InputError
 from rankrls.greedy.dictionaries import HeldDictionary
 from rankrls.greedy.pursuit import OrthonormalColumns, PursuitPath, first_of_best
 
@@ -144,10 +145,14 @@ def co_pursue(
     problem = _Stacked(views, nu)
     sizes = [view.scored.n_columns for view in views]
     if not shared and math.prod(sizes) > MAX_COMBINATIONS:
-        raise ValueError(
-            f"All combinations of columns would be {' x '.join(f'{N:,}' for N in sizes)} = {math.prod(sizes):,} small "
-            f"systems, more than {MAX_COMBINATIONS:,}. Share one column between the views (shared_basis=True), or give "
-            "views fewer rows to take columns from."
+        raise InputError(
+            "All combinations of columns would be {0} = {1:,} small systems, more than {2:,}.",
+            " x ".join(f"{N:,}" for N in sizes),
+            math.prod(sizes),
+            MAX_COMBINATIONS,
+            parameter="shared_basis",
+            remedy="Share one column between the views ({shared_basis=True}), or give {views} fewer rows to take "
+            "columns from.",
         )
     systems = _Systems(problem.systems(shared), size=max(problem.n_rows, *sizes, 10))
     closed = np.zeros(systems.shape, dtype=bool)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.optimize import minimize_scalar
 
+from rankrls._errors import InputError
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_slices
 from rankrls.features.columns import take_items
@@ -94,9 +95,12 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
         S = spectrum(S, size)
     inverse = S.inverse(np.array([alpha]))[:, 0]
     if not inverse.all():
-        raise ValueError(
-            f"alpha = {alpha:.3g} is lost in rounding: the largest eigenvalue is {S.values.max(initial=0.0):.3g}. "
-            "Directions that the data do not see have the variance 1 / alpha, so it must be larger."
+        raise InputError(
+            "{alpha} = {0:.3g} is lost in rounding: the largest eigenvalue is {1:.3g}.",
+            alpha,
+            S.values.max(initial=0.0),
+            parameter="alpha",
+            remedy="Directions that the data do not see have the variance 1 / {alpha}, so it must be larger.",
         )
     rotation = np.sqrt(inverse)[:, None] * S.vectors.T
     return InverseRoot(partial(np.matmul, rotation), partial(_twice, rotation), float(inverse.sum()))
@@ -148,7 +152,9 @@ class Evidence:
         """The alpha of the largest marginal density, between 1e-9 and 1e6 of the largest eigenvalue. O(n) a value."""
         top = float(self.values.max(initial=0.0))
         if not top > 0.0:
-            raise ValueError("The features do not vary inside any query: no alpha explains more than another.")
+            raise InputError(
+                "The features do not vary inside any query: no {alpha} explains more than another.", parameter="X"
+            )
         grid = np.linspace(np.log(1e-9 * top), np.log(1e6 * top), 61)
         densities = [self.log_density(float(np.exp(v))) for v in grid]
         k = int(np.argmax(densities))
