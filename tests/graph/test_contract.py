@@ -151,7 +151,19 @@ def test_rows_and_products_of_features(case, seed):
 @given(graphs(), st.integers(0, 2**32 - 1))
 def test_scores_of_a_block_follow_from_the_factor(case, seed):
     """``F_U f_U`` and what F does not see give back the values that held-out rows are judged by."""
-    graph, _ = case
+    check_scores_of_blocks(case[0], seed)
+
+
+@pytest.mark.parametrize("balance", BALANCE)
+def test_scores_of_items_that_are_never_compared(balance):
+    """Queries of one label, ties excluded: F has no row for their items."""
+    y, qid = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 5.0]), [0, 0, 1, 1, 1, 2]
+    graph = ScoredGraph.from_labels(y, qid=qid, ties="exclude", balance=balance)
+    assert list(graph.blind_items) == [0, 1, 5]
+    check_scores_of_blocks(graph, 0)
+
+
+def check_scores_of_blocks(graph, seed):
     f = np.random.default_rng(seed).normal(size=(graph.n_items, 2))
     Ff, judged, unseen = graph.F @ f, graph.differences(f), graph.unseen(f)
     for b in range(graph.n_blocks):
