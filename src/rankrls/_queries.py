@@ -8,11 +8,12 @@ nowhere else, and nothing that leaves a public function is in sorted order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankrls._cached import cached_property
 
 __all__ = ["QueryLayout", "query_layout"]
 

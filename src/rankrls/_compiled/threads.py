@@ -44,14 +44,18 @@ def n_threads() -> int:
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
     """``[function(item) for item in items]``, in order, on up to ``threads`` threads.
 
-    The first exception that a call raises is raised here, after the running calls have ended.
+    The first exception that a call raises, or an interruption, is raised here as soon as the running calls have ended;
+    no other call is begun.
     """
     work: Sequence[T] = list(items)
     workers = min(n_threads() if threads is None else threads, len(work))
     if workers <= 1:
         return [function(item) for item in work]
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         return list(pool.map(function, work))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:

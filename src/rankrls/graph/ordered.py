@@ -8,11 +8,11 @@ hinge does. Pairs are never listed: :mod:`rankrls.solvers.ordered_loss` sums ove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cached import cached_property
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, check_balance, group_sums, label_classes
 

@@ -13,13 +13,13 @@ Any weighted graph W of Pahikkala et al. (2007) is such a list of edges, with we
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 
 __all__ = ["PairGraph"]

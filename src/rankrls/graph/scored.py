@@ -22,13 +22,13 @@ coordinates ``sqrt(w) z``, the three parts are orthogonal projections.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph._base import Graph, GraphOperator, Matrix
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._scorer import final_step_inputs

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from rankrls._cached import cached_property
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph

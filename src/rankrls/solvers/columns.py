@@ -8,13 +8,13 @@ queries that are larger than a block (one global ranking is the usual case) the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._compiled.group_pass import group_pass
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread

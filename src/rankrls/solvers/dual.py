@@ -6,7 +6,6 @@ eigendecomposition serves every alpha, and without their assumption that K is st
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import eigsh
 
+from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.graph import Graph, PairGraph, ScoredGraph
 from rankrls.solvers.dual_holdout import blind_items, dual_holdout_scores

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.optimize import minimize_scalar
 
+from rankrls._cached import cached_property
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.solvers.blocks import row_slices

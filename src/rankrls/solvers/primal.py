@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cached import cached_property
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.solvers.graded import graded_spectrum, is_graded, resolve_tiny_alphas
 from rankrls.solvers.holdout import holdout_scores

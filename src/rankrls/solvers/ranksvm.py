@@ -2,12 +2,12 @@ r"""The problem of RankSVM: pairwise hinge losses of linear functions, for one C
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cached import cached_property
 from rankrls.graph import OrderedPairs, PairGraph
 from rankrls.solvers.edge_loss import EdgeSums
 from rankrls.solvers.feature_products import FeatureProducts
