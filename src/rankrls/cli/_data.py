@@ -292,6 +292,10 @@ def read_names(path: Path) -> list[str]:
 
 def check_target(path: Path | str, *inputs: Path | str | None) -> None:
     """Refuse, before any work is done, a file that could not be written after it, or that the command reads."""
+    from rankrls.io._atomic import is_written_in_place
+
+    if is_written_in_place(path):
+        return
     for given in inputs:
         if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
             raise ValueError(f"{path} is read by this command and would be overwritten: name another file to write.")
