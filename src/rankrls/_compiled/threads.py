@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
-__all__ = ["balanced_blocks", "blas_threads_for", "map_threads", "n_threads", "one_blas_thread"]
+__all__ = ["balanced_blocks", "blas_threads_for", "map_threads", "n_threads", "one_blas_thread", "stream_threads"]
 
 _WORTH = 1 << 26
 
@@ -52,6 +53,25 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int 
         return [function(item) for item in work]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, work))
+
+
+def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> Iterator[R]:
+    """``map(function, items)``, in order, on up to ``threads`` threads, with two items in advance for each of them.
+
+    Items are made by the caller's thread while the others work, so that there are never more in memory than these.
+    """
+    workers = n_threads() if threads is None else threads
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[R]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:

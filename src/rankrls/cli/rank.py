@@ -69,7 +69,7 @@ def command(
 
     Queries come in the file's order. Items of equal scores stand in the file's order, except in a trec run: there as
     trec_eval orders them, by the score in single precision and then the greater document id first. With -o a name that
-    ends in .csv, .tsv or .parquet: a table of the same columns.
+    ends in .csv, .tsv, .parquet or .arrow: a table of the same columns.
     """
     report = Report(False, verbose, quiet)
     options.check_choice("--format", format, FORMATS)
@@ -80,7 +80,7 @@ def command(
         raise ValueError(f"--run must be one word; got {run!r}.")
     from rankrls.cli._data import check_target, limited_threads
     from rankrls.cli._models import load_model
-    from rankrls.io._tables import table_format
+    from rankrls.io.tables.formats import table_format
     from rankrls.ranking import rank_scores
 
     with limited_threads(threads):
@@ -152,22 +152,18 @@ def _tsv(ranking: Any, names: list[str]) -> str:
 
 def _write_table(path: str, ranking: Any, names: list[str]) -> None:
     """The same columns as a table; without the queries' where there are none."""
-    import numpy as np
-
-    from rankrls.io._table_writer import write_columns
+    from rankrls.io._rows import objects
+    from rankrls.io.tables.writing import write_columns
 
     columns = {
         "query": ranking.qid,
         "rank": ranking.positions,
-        "item": np.array(names)[ranking.rows],
+        "item": objects(names)[ranking.rows],
         "score": ranking.scores,
         "row": ranking.rows,
     }
     given = {name: column for name, column in columns.items() if column is not None}
-    try:
-        write_columns(path, [*given], len(ranking), lambda rows: [column[rows] for column in given.values()])
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+    write_columns(path, [*given], len(ranking), lambda rows: [column[rows] for column in given.values()])
 
 
 def _trec(ranking: Any, names: list[str], scores: Any, run: str) -> str:

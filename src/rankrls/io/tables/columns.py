@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn
@@ -11,17 +11,25 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ColumnTable", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+
+__all__ = ["ColumnTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
+_WORDS = {"label": "label", "qid": "query id", "id": "item's id"}
 _SHOWN = 8
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
 _PART = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
-class TableError(ValueError):
-    """A table holds something that a learner cannot use: ``file:line: what is wrong``."""
+class TableError(InputError):
+    """A table holds something that a learner cannot use: ``file:line: what is wrong``, with the facts as attributes."""
+
+
+Refuse = Callable[..., InputError]
+"""Makes an error about a file out of a template, its values and further facts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +43,8 @@ class ColumnTable:
     y : ndarray of shape (m,), float64, or None
         Labels; None where there is no such column, or none was asked for.
     qid : ndarray of shape (m,) or None
-        Query ids: int64 where every id is a whole number, otherwise strings. None where there is no such column.
+        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
+        which is held once. None if there is no such column.
     ids : ndarray of shape (m,) or None
         The items' ids, likewise.
     feature_names : tuple of str
@@ -45,7 +54,7 @@ class ColumnTable:
     path : str
         Where the table came from, as errors name it.
     sha256 : str
-        Of the file's bytes as they lie on disk.
+        Of the file's bytes as they lie on disk; empty for a data frame.
     """
 
     X: NDArray[Any]
@@ -70,7 +79,7 @@ class ColumnTable:
         return int(self.X.shape[1])
 
     def __repr__(self) -> str:
-        queries = "no qid" if self.qid is None else f"{len(np.unique(self.qid))} queries"
+        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
         return f"<ColumnTable {self.path}: {self.n_rows} rows, {self.n_features} features, {queries}>"
 
 
@@ -99,20 +108,23 @@ class Wanted:
         """The arguments of :func:`load_table`, checked."""
         for name, value in (("label", label), ("qid", qid), ("id", id)):
             if value is not None and not isinstance(value, str):
-                raise ValueError(f"{name} must be the name of a column, or None; got {value!r}.")
+                raise InputError(
+                    f"{{{name}}} must be the name of a column, or None; got {{0!r}}.", value, parameter=name
+                )
         if labels not in ("required", "optional", "ignored"):
-            raise ValueError(f"labels must be 'required', 'optional' or 'ignored'; got {labels!r}.")
+            problem = "{labels} must be 'required', 'optional' or 'ignored'; got {0!r}."
+            raise InputError(problem, labels, parameter="labels")
         if features is not None:
             features = _names("features", features)
             if not features:
-                raise ValueError("features is empty: there is nothing to learn from.")
+                raise InputError("{features} is empty: there is nothing to learn from.", parameter="features")
         return Wanted(label, qid, id, features, _names("ignore", ignore), labels)
 
 
 def _names(what: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{what} must hold names of columns; got {value!r}.")
+        raise InputError(f"{{{what}}} must hold names of columns; got {{0!r}}.", value, parameter=what)
     return names
 
 
@@ -129,8 +141,8 @@ class Roles:
 class _Header:
     """Names of columns, and of the features that a column of lists is."""
 
-    def __init__(self, where: str, columns: Sequence[str], lists: Mapping[str, int]) -> None:
-        self.where, self.columns, self.lists = where, columns, lists
+    def __init__(self, refuse: Refuse, columns: Sequence[str], lists: Mapping[str, int]) -> None:
+        self.refuse, self.columns, self.lists = refuse, columns, lists
         self.names: list[str] = []
         self.column_of: dict[str, str] = {}
         self.place: dict[str, int] = {}
@@ -138,9 +150,10 @@ class _Header:
         for k, column in enumerate(columns):
             for name in expanded(column, lists):
                 if name in first:
-                    both = f"columns {first[name] + 1} and {k + 1}"
-                    called = f"{both} are both called {name!r}; names must differ."
-                    self.fail(called if name else f"{both} have no name.")
+                    problem = (
+                        "columns {0} and {1} are both called {2!r};" if name else "columns {0} and {1} have no name:"
+                    )
+                    self.fail(problem, first[name] + 1, k + 1, name, remedy="names must differ.", column=name)
                 first[name] = k
                 self.place[name] = len(self.names)
                 self.column_of[name] = column
@@ -162,8 +175,9 @@ class _Header:
             found = [n for n in self.names if _matches(pattern, n) or _matches(pattern, self.column_of[n])]
             if found:
                 return found
-            self.fail(f"no column is called like {pattern!r} ({option}){_listed(self.columns)}")
-        self.fail(f"there is no column {pattern!r} to {option}{_hint(pattern, self.columns)}")
+            problem = "no column is called like {0!r} (" + option + "){1}"
+            self.fail(problem, pattern, _listed(self.columns), column=pattern)
+        self.fail(f"there is no column {{0!r}} to {option}{{1}}", pattern, _hint(pattern, self.columns), column=pattern)
 
     def check_whole(self, features: Sequence[str]) -> None:
         """Refuse some numbers of a list without the others: they are those of another, shorter one."""
@@ -171,13 +185,13 @@ class _Header:
         for column, size in self.lists.items():
             wanted = [name for name in self.parts(column) if name in chosen]
             if 0 < len(wanted) < size:
-                self.fail(
-                    f"{_lists_of(column, size)}, but only {_few(wanted)} {_are(wanted)} wanted; a list is taken whole."
-                )
+                problem = "{0}, but only {1} {2} wanted;"
+                facts = (_lists_of(column, size), _few(wanted), _are(wanted))
+                self.fail(problem, *facts, remedy="a list is taken whole.", column=column)
 
-    def fail(self, message: str) -> NoReturn:
+    def fail(self, problem: str, *values: Any, **facts: Any) -> NoReturn:
         """Refuse the file."""
-        raise TableError(f"{self.where}: {message}")
+        raise self.refuse(problem, *values, **facts)
 
 
 def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
@@ -186,13 +200,13 @@ def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
     return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
 
 
-def assign(where: str, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Roles:
+def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Roles:
     """Give each column its role.
 
     Parameters
     ----------
-    where : str
-        How errors name the place of the header.
+    refuse : callable
+        Makes the errors, which name the place of the header.
     columns : sequence of str
         Names of all columns.
     wanted : Wanted
@@ -205,13 +219,14 @@ def assign(where: str, columns: Sequence[str], wanted: Wanted, lists: Mapping[st
         For a name that is there twice, a column that is asked for and not there, or that has two roles, where a list
         is of another length than the features that are asked for, and where no feature is left.
     """
-    header = _Header(where, columns, lists or {})
+    header = _Header(refuse, columns, lists or {})
     place = header.place
     roles: dict[str, str] = {}
     for role, usual in wanted.usual_names.items():
         given = getattr(wanted, role)
         if given is not None and given not in place:
-            header.fail(f"there is no column {given!r} for the {_word(role)}{_hint(given, columns)}")
+            problem = "there is no column {0!r} for the {1}{2}"
+            header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
         name = usual if given is None else given
         if name not in place or (given is None and _is_asked_for(name, wanted.features)):
             continue
@@ -219,24 +234,26 @@ def assign(where: str, columns: Sequence[str], wanted: Wanted, lists: Mapping[st
             continue  # the usual name of one role, given to another
         if name in roles.values():
             other = next(r for r, n in roles.items() if n == name)
-            header.fail(f"the column {name!r} cannot be both the {_word(other)} and the {_word(role)}.")
+            problem = "the column {0!r} cannot be both the {1} and the {2}."
+            header.fail(problem, name, _WORDS[other], _WORDS[role], column=name, parameter=role)
         roles[role] = name
     if wanted.labels == "required" and "label" not in roles:
         usual = wanted.usual_names["label"]
-        header.fail(f"there is no column {usual!r}; say which one holds the labels{_listed(columns)}")
+        problem = "there is no column {0!r}{1}"
+        remedy = "Say which one holds the labels ({label})."
+        header.fail(problem, usual, _listed(columns), remedy=remedy, column=usual, parameter="label")
     taken = {name: role for role, name in roles.items()}
     ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
     if wanted.features is None:
         chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
         if "" in chosen:
-            header.fail(
-                f"column {columns.index('') + 1} has no name. Name it, or leave it out: pandas writes its index so "
-                "unless told index=False."
-            )
+            remedy = "Name it, or leave it out: pandas writes its index so unless told index=False."
+            header.fail("column {0} has no name.", columns.index("") + 1, remedy=remedy, column=columns.index(""))
     else:
         chosen = _chosen(header, wanted.features, taken, ignored)
     if not chosen and wanted.features != ():
-        header.fail(f"no column is left for the features{_listed(columns)}")
+        problem = "no column is left for the features{0}"
+        header.fail(problem, _listed(columns), remedy="See {features} and {ignore}.", parameter="features")
     header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}
     label = None if wanted.labels == "ignored" else at.get("label")
@@ -250,7 +267,8 @@ def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], i
         _refuse_missing(header, missing)
     for name in features:
         if name in taken:
-            header.fail(f"the column {name!r} cannot be both the {_word(taken[name])} and a feature.")
+            problem = "the column {0!r} cannot be both the {1} and a feature."
+            header.fail(problem, name, _WORDS[taken[name]], column=name, parameter="features")
         chosen.update(dict.fromkeys(n for n in header.matching(name, "features") if n not in taken))
     return [name for name in chosen if name not in ignored]
 
@@ -259,12 +277,13 @@ def _refuse_missing(header: _Header, missing: list[str]) -> NoReturn:
     part = _PART.fullmatch(missing[0])
     column = part.group(1) if part else ""
     if column in header.lists:
-        header.fail(f"{_lists_of(column, header.lists[column])}, but {_few(missing)} {_are(missing)} wanted too.")
-    several = f"there are no columns {', '.join(map(repr, missing[:_SHOWN]))}" + (
-        f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    )
-    one = f"there is no column {missing[0]!r}"
-    header.fail(f"{one if len(missing) == 1 else several}{_hint(missing[0], header.columns)}")
+        facts = (_lists_of(column, header.lists[column]), _few(missing), _are(missing))
+        header.fail("{0}, but {1} {2} wanted too.", *facts, column=column, parameter="features")
+    shown = ", ".join(map(repr, missing[:_SHOWN]))
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    problem = "there is no column {0}{1}{2}" if len(missing) == 1 else "there are no columns {0}{1}{2}"
+    hint = _hint(missing[0], header.columns)
+    header.fail(problem, shown, more, hint, column=missing[0], parameter="features")
 
 
 def _lists_of(column: str, size: int) -> str:
@@ -291,10 +310,6 @@ def _matches(pattern: str, name: str) -> bool:
     """``*`` is any text and ``?`` one sign; brackets are themselves, since features are often called bm25[title]."""
     parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
     return re.fullmatch("".join(parts), name, re.DOTALL) is not None
-
-
-def _word(role: str) -> str:
-    return {"label": "label", "qid": "query id", "id": "item's id"}[role]
 
 
 def matching(word: str, names: Sequence[str]) -> list[str]:
