@@ -145,7 +145,7 @@ def test_single_precision():
     assert table.X.dtype == np.float32
     np.testing.assert_array_equal(table.X[:, 0], np.array([0.1, 3e38], dtype=np.float32))
     assert table.y.dtype == np.float64
-    refused("label,a\n1,0.1\n2,1e39\n", ":3: the value 1e+39 of column 'a' is too large for float32", dtype="float32")
+    refused("label,a\n1,0.1\n2,1e39\n", ":3: the value '1e39' of column 'a' is too large for float32", dtype="float32")
 
 
 def test_ids_of_queries():

@@ -122,12 +122,10 @@ class Delimited:
                 if found != wanted:
                     comma = found > wanted and self.delimiter == b"," and self.header
                     remedy = "(Decimals are written with a point.)" if comma else ""
-                    names = f"{wanted} are needed ({', '.join(self.columns)})"
-                    if self.header:
-                        names = f"line {self._header_line} names {wanted} columns"
-                    raise self._fail(
-                        record.line, "{0} cell{1}, but {2}.", found, "s" * (found != 1), names, remedy=remedy
-                    )
+                    names = f"line {self._header_line} names {wanted} columns"
+                    needed_here = names if self.header else f"{wanted} are needed ({', '.join(self.columns)})"
+                    cells = f"{found} cell{'s' * (found != 1)}"
+                    raise self._fail(record.line, "{0}, but {1}.", cells, needed_here, remedy=remedy)
                 yield record
         except Unreadable as broken:
             raise self._fail(broken.line, broken.problem) from None
@@ -136,16 +134,14 @@ class Delimited:
         """An id."""
         cell, called = record.cells[column], self.columns[column]
         if not cell and role != "group":
-            problem, remedy = "the cell of column {0!r} is empty:", f"every row needs {needed(role)}."
-            raise self._fail(record.line, problem, called, remedy=remedy, column=called)
-        if b"\0" in cell:
-            problem = "the cell {0} of column {1!r} holds a NUL byte:"
-            remedy = "the file is damaged, or no UTF-8 text."
-            raise self._fail(record.line, problem, quoted(cell), called, remedy=remedy, column=called)
-        if not is_utf8(cell):
-            problem = "the cell {0} of column {1!r} is not UTF-8 text:"
-            raise self._fail(record.line, problem, quoted(cell), called, remedy=SAVE_AS_UTF8, column=called)
-        return cell.decode()
+            problem, remedy = "the cell of column {1!r} is empty:", f"every row needs {needed(role)}."
+        elif b"\0" in cell:
+            problem, remedy = "the cell {0} of column {1!r} holds a NUL byte:", "the file is damaged, or no UTF-8 text."
+        elif not is_utf8(cell):
+            problem, remedy = "the cell {0} of column {1!r} is not UTF-8 text:", SAVE_AS_UTF8
+        else:
+            return cell.decode()
+        raise self._fail(record.line, problem, quoted(cell), called, remedy=remedy, column=called)
 
     def number(self, record: Record, column: int, request: Request) -> float:
         """A finite number, or NaN for a label that may be missing."""
@@ -156,11 +152,11 @@ class Delimited:
             return math.nan
         if value is None:
             problem, remedy = why_no_number(cell, is_label, request.otherwise)
-            raise self._fail(record.line, problem, shown(cell), called, remedy=remedy, column=called)
-        if request.dtype == np.float32 and not is_label and abs(value) >= LARGEST_SINGLE:
-            problem = "the value {0!r} of column {1!r} is too large for float32."
-            raise self._fail(record.line, problem, value, called, column=called)
-        return value
+        elif request.dtype == np.float32 and not is_label and abs(value) >= LARGEST_SINGLE:
+            problem, remedy = "the value {0} of column {1!r} is too large for float32.", ""
+        else:
+            return value
+        raise self._fail(record.line, problem, shown(cell), called, remedy=remedy, column=called)
 
     def _first_record(self, delimiter: str) -> Record:
         """The first row, for which as much is read as it needs; sets the delimiter."""
