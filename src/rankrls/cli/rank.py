@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = "Example: rankrls rank m.skops test.txt --top 10  (for trec_eval: --format trec -o run.txt)"
 FORMATS = ("tsv", "trec")
+_BREAKS_A_LINE = re.compile(r'["\t\r\n]')
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
@@ -144,7 +146,10 @@ def _single(scores: Any) -> Any:
 
 
 def _tsv(ranking: Any, names: list[str]) -> str:
+    from rankrls.io.tables.writing import cell
+
     queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
+    queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
     columns = zip(queries, ranking.positions.tolist(), ranking.rows.tolist(), ranking.scores.tolist(), strict=True)
     lines = (f"{q}\t{place}\t{' '.join(names[row].split())}\t{score!r}\t{row}\n" for q, place, row, score in columns)
     return "query\trank\titem\tscore\trow\n" + "".join(lines)

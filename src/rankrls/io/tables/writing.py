@@ -20,7 +20,7 @@ from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["save_table", "write_arrow", "write_columns"]
+__all__ = ["cell", "save_table", "write_arrow", "write_columns"]
 
 _BLOCK_CELLS = 1 << 18
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -179,11 +179,11 @@ def _text(path: str, names: Sequence[str], escape_formulas: bool) -> Iterator[Si
             column = column.cast(pa.float64())
         if not pa.types.is_dictionary(column.type):
             return pc.fill_null(column.cast(pa.large_string()), "")
-        texts = [_cell(text, escape_formulas) for text in column.dictionary.to_pylist()]
+        texts = [cell(text, escape_formulas) for text in column.dictionary.to_pylist()]
         return pa.array(texts, pa.large_string()).take(column.indices)
 
     with atomic_write(path) as file, packed(file, path) as sink:
-        sink.write((delimiter.join(_cell(name, escape_formulas) for name in names) + "\n").encode())
+        sink.write((delimiter.join(cell(name, escape_formulas) for name in names) + "\n").encode())
 
         def write(columns: list[Any]) -> None:
             lines = pc.binary_join_element_wise(*map(cells, columns), pa.scalar(delimiter, pa.large_string()))
@@ -266,7 +266,7 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _cell(text: str, escape_formulas: bool) -> str:
+def cell(text: str, escape_formulas: bool = False) -> str:
     """A text as a cell: in quotes if it would be read otherwise without."""
     if escape_formulas and _FORMULA.match(text):
         text = "'" + text
