@@ -20,9 +20,9 @@ from benchmarks._harness import alternate, at_most, context, exponent, one_threa
 from rankrls import CoRankingPursuit, RankingPursuit
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.greedy.dictionaries import kernel_dictionary
+from rankrls.greedy.pursuit import pursue
 from rankrls.kernels import Kernel
-from rankrls.solvers.dictionaries import kernel_dictionary
-from rankrls.solvers.pursuit import pursue
 
 
 def jobs(quick: bool = False) -> list[dict[str, Any]]:

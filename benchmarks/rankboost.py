@@ -16,8 +16,8 @@ from benchmarks._harness import alternate, at_most, context, skipped, timed
 from rankrls import RankBoost
 from rankrls._compiled.threads import map_threads
 from rankrls._queries import query_layout
-from rankrls.solvers.boosting import Boosting, LevelWeights
-from rankrls.solvers.stumps import bin_features
+from rankrls.boosting.boosting import Boosting, LevelWeights
+from rankrls.boosting.stumps import bin_features
 
 SIZE = (723_000, 136, 6000)
 QUICK = (40_000, 136, 350)

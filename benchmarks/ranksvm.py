@@ -19,7 +19,7 @@ from benchmarks._text import RCV1, documents
 from rankrls import RankSVM
 from rankrls._queries import query_layout
 from rankrls.graph import OrderedPairs
-from rankrls.solvers.ranksvm import HingeProblem
+from rankrls.hinge.ranksvm import HingeProblem
 
 SIZE = (723_000, 136, 6000)
 QUICK = (40_000, 136, 350)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from rankrls import CoRankingPursuit, RankSVM
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
+from rankrls.greedy.dictionaries import held_dictionary
+from rankrls.greedy.pursuit import pursue
 from rankrls.kernels import Kernel
-from rankrls.solvers.dictionaries import held_dictionary
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pursuit import pursue
-from rankrls.solvers.subset import Basis, SubsetProblem
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.subset import Basis, SubsetProblem
 
 __all__ = ["ALPHAS", "METHODS", "N_VIEWS", "LeastSquares", "Method", "Problem", "Setting"]
 
@@ -87,8 +87,10 @@ class LeastSquares(Method):
         n = problem.n_scored
         graph = problem.graph(self.regression_weight)
         target = (graph.F @ problem.y[:n])[:, None]
-        path = DualProblem.from_kernel(problem.K[:n, :n].copy(), graph, target).path(
-            np.array([setting["alpha"] for setting in settings])
+        path = (
+            DualProblem.from_kernel(problem.K[:n, :n].copy(), graph, target)
+            .path(np.array([setting["alpha"] for setting in settings]))
+            .coefficients
         )
         return problem.K[problem.n_learn :, :n] @ path[:, :, 0].T, np.full(len(settings), float(n))
 
@@ -114,7 +116,11 @@ class Subset(Method):
             columns = np.flatnonzero(wanted == size)
             r = min(int(size), n)
             basis = Basis.build(Kernel("precomputed"), np.arange(r), K[:r, :r].copy())
-            path = SubsetProblem(K, basis, graph, target).path(np.array([settings[k]["alpha"] for k in columns]))
+            path = (
+                SubsetProblem(K, basis, graph, target)
+                .path(np.array([settings[k]["alpha"] for k in columns]))
+                .coefficients
+            )
             out[:, columns] = problem.K[problem.n_learn :, :r] @ path[:, :, 0].T
             used[columns] = r
         return out, used

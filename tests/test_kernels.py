@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls import kernels
-from rankrls.kernels import KERNELS, Kernel
+from rankrls._errors import InputError
+from rankrls._kernel_table import FORMULAS, Formula
+from rankrls.kernels import KERNELS, Kernel, check_kernel, kernel_parameters, resolve_kernel
 
 DEFINITIONS = {
     "linear": lambda x, z: sum(a * b for a, b in zip(x, z, strict=True)),
@@ -177,3 +179,57 @@ def test_columns_of_a_given_matrix_and_of_a_function():
         np.testing.assert_array_equal(Kernel("precomputed").columns(np.array([2, 0]))(given_K), K[:, [2, 0]])
     overlap = Kernel(lambda a, b: len(set(a) & set(b)))
     np.testing.assert_array_equal(overlap.columns(["b", "cd"])(["abc", "bcd", ""]), [[1, 1], [1, 2], [0, 0]])
+
+
+def test_a_row_of_the_table_says_which_parameters_make_a_difference():
+    """Of every kernel, the values change with a parameter exactly if its row names it."""
+    x, z = np.array([[0.7, -0.4]]), np.array([[0.2, 0.9]])
+    base = {"gamma": 0.3, "degree": 2, "coef0": 0.7}
+    for name in FORMULAS:
+        for parameter, other in (("gamma", 0.5), ("degree", 3), ("coef0", 0.2)):
+            changed = Kernel(name, **{**base, parameter: other})(x, z) != Kernel(name, **base)(x, z)
+            assert changed.all() == (parameter in kernel_parameters(name))
+    assert kernel_parameters("precomputed") == kernel_parameters(np.dot) == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameter"),
+    [
+        ({"kernel": "gaussian"}, "kernel"),
+        ({"gamma": 0.0}, "gamma"),
+        ({"gamma": "auto"}, "gamma"),
+        ({"kernel": "poly", "degree": 1.5}, "degree"),
+        ({"kernel": "polynomial", "degree": 0}, "degree"),
+        ({"coef0": np.inf}, "coef0"),
+        ({"kernel_params": {"scale": 1.0}}, "kernel_params"),
+    ],
+)
+def test_refused_parameters(settings, parameter):
+    good = {"kernel": "rbf", "gamma": None, "degree": 3, "coef0": 1.0, "kernel_params": None}
+    check_kernel(**good)
+    with pytest.raises(InputError) as refused:
+        check_kernel(**{**good, **settings})
+    assert refused.value.parameter == parameter
+
+
+def test_the_default_gamma_is_one_over_the_features():
+    assert resolve_kernel(np.zeros((3, 4)), "rbf", None, 3, 1.0, None) == Kernel("rbf", 0.25, 3, 1.0)
+    assert resolve_kernel(["a", "b"], max, None, 3, 1.0, {"default": 0}).params == {"default": 0}
+
+
+def test_a_kernel_of_distances_that_the_package_does_not_know(monkeypatch):
+    """A row of the table is all that a kernel needs: the rational quadratic, 1 / (1 + gamma ||x - z||^2)."""
+
+    def finish(block, kernel):
+        block *= kernel.gamma
+        block += 1.0
+        np.reciprocal(block, out=block)
+
+    monkeypatch.setitem(FORMULAS, "rational", Formula(("rational",), "square", ("gamma",), finish))
+    rng = np.random.default_rng(8)
+    X, Z = rng.normal(size=(9, 3)) + 1e4, rng.normal(size=(4, 3)) + 1e4
+    expected = 1.0 / (1.0 + 0.3 * ((X[:, None] - Z) ** 2).sum(axis=2))
+    for left in (X, sparse.csr_array(X)):
+        for right in (Z, sparse.csr_array(Z)):
+            np.testing.assert_allclose(kernel("rational")(left, right), expected, rtol=1e-9)
+            np.testing.assert_allclose(kernel("rational").columns(right)(left), expected, rtol=1e-9)

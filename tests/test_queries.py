@@ -141,7 +141,7 @@ MISSING = [
 
 @pytest.mark.parametrize("ids", MISSING, ids=lambda v: f"{type(v).__module__}-{getattr(v, 'dtype', '')}")
 def test_missing_ids(ids):
-    with pytest.raises(ValueError, match="qid is missing in row 1: every row needs a query id"):
+    with pytest.raises(ValueError, match="qid is missing in row 1: every row needs an id"):
         query_layout(ids, 2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import RankRLS, RankRLSCV, RankSVM
+from rankrls._cached import cached_property
 from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, one_blas_thread
@@ -72,6 +75,25 @@ def test_the_first_error_is_raised(no_limits):
     before = len(done)
     time.sleep(0.02)
     assert len(done) == before  # nothing runs on behind the caller's back
+
+
+def test_an_interruption_stops_between_blocks(no_limits):
+    """Ctrl-C in a fit: the running blocks end, and no other one begins."""
+    no_limits.setenv("RANKRLS_NUM_THREADS", "2")
+    before, done = signal.signal(signal.SIGINT, signal.default_int_handler), []
+
+    def work(k):
+        if k == 1:
+            signal.raise_signal(signal.SIGINT)  # noticed by the main thread
+        time.sleep(0.05)
+        done.append(k)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            map_threads(work, range(200))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(done) < 10
 
 
 @given(st.lists(st.integers(0, 50), max_size=30), st.integers(1, 12))
@@ -230,6 +252,83 @@ def test_a_fork_while_the_limit_is_held():
     os.kill(child, 9)
     os.waitpid(child, 0)
     pytest.fail("the child waits for its parent's lock")
+
+
+def ends_well(child, seconds):
+    """Whether a child ends with status 0 in time; it is killed otherwise."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.002)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return False
+
+
+def fork(action):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_another_thread_computes_a_property():
+    class Slow:
+        @cached_property
+        def value(self):
+            entered.set()
+            leave.wait(30)
+            return 1
+
+    entered, leave = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: Slow().value)
+    thread.start()
+    assert entered.wait(30)
+    leave.wait = lambda seconds: None  # of the child's own object
+    try:
+        assert ends_well(fork(lambda: Slow().value), 10)
+    finally:
+        leave.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["rbf", "hinges"])
+def test_forks_while_threads_fit(kind, no_limits):
+    """Each child fits what the threads of its parent are just fitting."""
+    no_limits.setenv("RANKRLS_NUM_THREADS", "1")
+    X, y, qid = some_data(240)
+    model = RankSVM() if kind == "hinges" else RankRLSCV((0.1, 1.0), kernel="rbf", ties="exclude")
+    fit = lambda: clone(model).fit(X, y, qid=qid)
+    fit()
+    stop = threading.Event()
+
+    def fit_on():
+        while not stop.is_set():
+            fit()
+
+    threads = [threading.Thread(target=fit_on) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    rng = np.random.default_rng(0)
+    try:
+        for _ in range(20):
+            time.sleep(rng.uniform(0.0, 0.01))
+            assert ends_well(fork(fit), 10), "a child waits for a lock"
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 @pytest.mark.slow

@@ -8,11 +8,13 @@ nowhere else, and nothing that leaves a public function is in sorted order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankrls._cached import cached_property
+from rankrls._errors import InputError
 
 __all__ = ["QueryLayout", "query_layout"]
 
@@ -113,11 +115,13 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
         )
     ids = _as_id_array(qid)
     if ids.ndim != 1:
-        raise ValueError(f"qid must be one-dimensional, one id per row; got shape {ids.shape}.")
+        raise InputError("{qid} must be one-dimensional, one id per row; got shape {0}.", ids.shape, parameter="qid")
     if len(ids) != n_rows:
-        raise ValueError(
-            f"qid has {len(ids)} entries but there are {n_rows} rows: it needs one query id per row of X "
-            "(not the sizes of the groups)."
+        raise InputError(
+            "{qid} has {0} entries but there are {1} rows: it needs one id per row of X (not the sizes of the groups).",
+            len(ids),
+            n_rows,
+            parameter="qid",
         )
     _check_no_missing(ids)
     if n_rows == 0:
@@ -152,7 +156,8 @@ def _check_no_missing(ids: NDArray[Any]) -> None:
     else:
         return
     if missing.any():
-        raise ValueError(f"qid is missing in row {int(np.argmax(missing))}: every row needs a query id.")
+        row = int(np.argmax(missing))
+        raise InputError("{qid} is missing in row {0}: every row needs an id.", row, parameter="qid", row=row)
 
 
 def _is_missing(value: Any) -> bool:
@@ -183,7 +188,9 @@ def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], 
         try:
             codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
         except TypeError as error:
-            raise ValueError(f"qid must hold hashable ids, such as numbers or strings: {error}.") from None
+            raise InputError(
+                "{qid} must hold hashable ids, such as numbers or strings: {0}.", error, parameter="qid"
+            ) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

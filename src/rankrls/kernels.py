@@ -17,18 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls import _kernel_table
+from rankrls._compiled.threads import map_blocks
+from rankrls._errors import InputError
+from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._sparse import offset_columns, shift_columns
 
-__all__ = ["KERNELS", "Kernel", "KernelColumns"]
+__all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
-KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid", "precomputed")
+KERNELS = (*_kernel_table.KERNELS, "precomputed")
 _TILE = 1024
 _PANEL = 128
 _CACHED = 1 << 17
@@ -67,28 +71,33 @@ class Kernel:
     def is_linear(self) -> bool:
         return self.name == "linear"
 
+    @property
+    def formula(self) -> Formula | None:
+        """The kernel's row of the table; None for a function, and for a kernel that is known by its matrix."""
+        return FORMULAS.get(self.name) if isinstance(self.name, str) else None
+
     def __call__(self, X: Any, Z: Any | None = None) -> NDArray[np.float64]:
         """Kernel matrix, (rows of X, rows of Z); with Z None, of X with itself, exactly symmetric.
 
         X and Z are dense (float32 or float64), CSR, or for a callable any sequences. Computed tile by tile, so that
         neither is copied or upcast whole. O(rows x rows x features), threaded.
         """
+        formula = self.formula
         if callable(self.name):
             return self._called(X, Z)
-        if self.name == "precomputed":
+        if formula is None:
             return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
         symmetric = Z is None
         right = X if Z is None else Z
         out = np.empty((X.shape[0], right.shape[0]))
-        if self.name == "rbf" and sparse.issparse(right):
+        squares = formula.measure == "square"
+        if squares and sparse.issparse(right):
             shift = offset_columns(right)
             right = shift_columns(right, *shift)
             X = right if symmetric else shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *shift)
-        centre = self._centre(right)
-        norms = symmetric_norms = None
-        if self.name == "rbf":
-            norms = _squared_norms(right, centre)
-            symmetric_norms = norms if symmetric else _squared_norms(X, centre)
+        centre = _centre(right) if squares else None
+        norms = _squared_norms(right, centre) if squares else np.zeros(0)
+        own_norms = norms if symmetric or not squares else _squared_norms(X, centre)
         tiles = [
             (slice(i, min(i + _TILE, X.shape[0])), slice(j, min(j + _TILE, right.shape[0])))
             for i in range(0, X.shape[0], _TILE)
@@ -98,72 +107,27 @@ class Kernel:
 
         def evaluate(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            self._product(X, right, rows, columns, centre, out)
+            _measure(formula, X, right, rows, columns, centre, out)
             width = columns.stop - columns.start
             for part in _strips(rows, width):
                 block = out[part, columns]
-                if self.name == "rbf":
-                    assert norms is not None
-                    assert symmetric_norms is not None
-                    block *= -2.0
-                    block += symmetric_norms[part, None]
-                    block += norms[columns]
-                    np.maximum(block, 0.0, out=block)
+                if squares:
+                    _to_squares(block, own_norms[part], norms[columns])
                     if symmetric and rows == columns:
                         np.fill_diagonal(block[:, part.start - rows.start :], 0.0)
-                self._finish(block)
+                formula.finish(block, self)
             if symmetric:
                 if rows == columns:
                     _mirror(out[rows, rows])
                 else:
                     out[columns, rows] = out[rows, columns].T
 
-        if len(tiles) < n_threads():
-            for tile in tiles:  # BLAS has its own threads
-                evaluate(tile)
-        else:
-            with one_blas_thread():
-                map_threads(evaluate, tiles)
+        map_blocks(evaluate, tiles)
         return out
 
     def columns(self, Z: Any) -> KernelColumns:
         """The kernel's columns for fixed items Z, to be evaluated for many blocks of rows."""
         return KernelColumns(self, Z)
-
-    def _finish(self, block: NDArray[np.float64]) -> None:
-        """From inner products or distances to the kernel's values, in place."""
-        if self.name in ("rbf", "laplacian"):
-            block *= -self.gamma
-            np.exp(block, out=block)
-        elif self.name in ("polynomial", "poly"):
-            block *= self.gamma
-            block += self.coef0
-            np.power(block, self.degree, out=block)
-        elif self.name == "sigmoid":
-            block *= self.gamma
-            block += self.coef0
-            np.tanh(block, out=block)
-
-    def _centre(self, Z: Any) -> NDArray[np.float64] | None:
-        """What is subtracted from all rows first: a Gaussian does not change, and large offsets do not cancel."""
-        if self.name != "rbf" or sparse.issparse(Z) or not Z.shape[0]:
-            return None
-        return np.asarray(Z.mean(axis=0, dtype=np.float64))
-
-    def _product(
-        self, X: Any, Z: Any, rows: slice, columns: slice, centre: NDArray[np.float64] | None, out: NDArray[np.float64]
-    ) -> None:
-        if self.name == "laplacian":
-            from sklearn.metrics.pairwise import manhattan_distances
-
-            out[rows, columns] = manhattan_distances(_short(_tile(X, rows, None)), _short(_tile(Z, columns, None)))
-            return
-        left, right = _tile(X, rows, centre), _tile(Z, columns, centre).T
-        if sparse.issparse(left) or sparse.issparse(right):
-            product = left @ right
-            out[rows, columns] = product.toarray() if sparse.issparse(product) else product
-        else:
-            np.matmul(left, right, out=out[rows, columns])
 
     def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
         assert callable(self.name)
@@ -187,12 +151,21 @@ class Kernel:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"The kernel function must return one number for two items; for items {i} and {j} it returned "
-                f"{type(value).__name__}."
+            raise InputError(
+                "The {kernel} function must return one number for two items; for items {0} and {1} it returned {2}.",
+                i,
+                j,
+                type(value).__name__,
+                parameter="kernel",
             ) from None
         if not np.isfinite(number):
-            raise ValueError(f"The kernel function returned {number} for items {i} and {j}; it must be finite.")
+            raise InputError(
+                "The {kernel} function returned {0} for items {1} and {2}; it must be finite.",
+                number,
+                i,
+                j,
+                parameter="kernel",
+            )
         return number
 
 
@@ -222,15 +195,15 @@ class KernelColumns:
         self.Z = Z
         self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
         self._shift = self._right = None
-        if callable(kernel.name) or kernel.name == "precomputed":
-            return
-        if kernel.name == "rbf" and sparse.issparse(Z):
-            self._shift = offset_columns(Z)
-            self.Z = shift_columns(Z, *self._shift)
-        self._centre = kernel._centre(self.Z)
-        if kernel.name == "rbf":
+        formula = kernel.formula
+        self._squares = formula is not None and formula.measure == "square"
+        if self._squares:
+            if sparse.issparse(Z):
+                self._shift = offset_columns(Z)
+                self.Z = shift_columns(Z, *self._shift)
+            self._centre = _centre(self.Z)
             self._norms = _squared_norms(self.Z, self._centre)
-            if self._centre is not None:
+            if self._centre is not None and kernel.name == "rbf":
                 # [2 gamma x, -gamma |x|^2, 1] [z, 1, -gamma |z|^2]' = -gamma |x - z|^2: one product, then exp.
                 self._right = np.vstack(
                     ((self.Z - self._centre).T, np.ones(self.n_columns), -kernel.gamma * self._norms)
@@ -238,10 +211,10 @@ class KernelColumns:
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
-        kernel = self.kernel
+        kernel, formula = self.kernel, self.kernel.formula
         if callable(kernel.name):
             return kernel._called(X, self.Z)
-        if kernel.name == "precomputed":
+        if formula is None:
             block = X[:, self.Z]
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         if self._shift is not None:
@@ -255,13 +228,11 @@ class KernelColumns:
                 np.minimum(part, 0.0, out=part)
                 np.exp(part, out=part)
                 continue
-            kernel._product(X, self.Z, rows, everything, None, out)
-            if kernel.name == "rbf":
-                part *= -2.0
-                part += _squared_norms(X[rows], None)[:, None]
-                part += self._norms
-                np.maximum(part, 0.0, out=part)
-            kernel._finish(part)
+            centre = self._centre if self._squares else None
+            _measure(formula, X, self.Z, rows, everything, centre, out)
+            if self._squares:
+                _to_squares(part, _squared_norms(X[rows], centre), self._norms)
+            formula.finish(part, kernel)
         return out
 
     def _augmented(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -272,6 +243,92 @@ class KernelColumns:
         left[:, n] *= -self.kernel.gamma
         left[:, n + 1] = 1.0
         return left
+
+
+def kernel_parameters(kernel: Any) -> tuple[str, ...]:
+    """Which of ``gamma``, ``degree`` and ``coef0`` make a difference to a kernel, given by its name or as a function.
+
+    Examples
+    --------
+    >>> from rankrls.kernels import kernel_parameters
+    >>> kernel_parameters("sigmoid"), kernel_parameters("linear")
+    (('gamma', 'coef0'), ())
+    """
+    return FORMULAS[kernel].parameters if isinstance(kernel, str) and kernel in FORMULAS else ()
+
+
+def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
+    """A kernel's name and its parameters.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, and for parameters that are no numbers or out of range.
+    """
+    if not callable(kernel) and kernel not in KERNELS:
+        raise InputError(
+            "{kernel} must be one of {0}; got {1!r}.",
+            ", ".join(map(repr, KERNELS)),
+            kernel,
+            parameter="kernel",
+            remedy="The Gaussian kernel is 'rbf'." if kernel in ("gaussian", "gauss") else "",
+        )
+    if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
+        raise InputError("{gamma} must be None or a positive number; got {0!r}.", gamma, parameter="gamma")
+    if "degree" in kernel_parameters(kernel) and not (isinstance(degree, Integral) and int(degree) >= 1):
+        raise InputError("{degree} must be a whole number of at least 1; got {0!r}.", degree, parameter="degree")
+    if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
+        raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")
+    if kernel_params is not None and not callable(kernel):
+        raise InputError(
+            "{kernel_params} are the keyword arguments of a kernel function; {kernel} is a name here.",
+            parameter="kernel_params",
+        )
+
+
+def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
+    """The kernel with gamma's default filled in from the number of features; X may be a list of objects."""
+    if gamma is None:
+        gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
+    return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
+
+
+def _centre(Z: Any) -> NDArray[np.float64] | None:
+    """What is subtracted from all rows first: distances do not change, and large offsets do not cancel."""
+    if sparse.issparse(Z) or not Z.shape[0]:
+        return None
+    return np.asarray(Z.mean(axis=0, dtype=np.float64))
+
+
+def _measure(
+    formula: Formula,
+    X: Any,
+    Z: Any,
+    rows: slice,
+    columns: slice,
+    centre: NDArray[np.float64] | None,
+    out: NDArray[np.float64],
+) -> None:
+    """Inner products of some rows of X and Z, or sums of their absolute differences, into their place in ``out``."""
+    if formula.measure == "manhattan":
+        from sklearn.metrics.pairwise import manhattan_distances
+
+        out[rows, columns] = manhattan_distances(_short(_tile(X, rows, None)), _short(_tile(Z, columns, None)))
+        return
+    left, right = _tile(X, rows, centre), _tile(Z, columns, centre).T
+    if sparse.issparse(left) or sparse.issparse(right):
+        product = left @ right
+        out[rows, columns] = product.toarray() if sparse.issparse(product) else product
+    else:
+        np.matmul(left, right, out=out[rows, columns])
+
+
+def _to_squares(products: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64]) -> None:
+    """Squared distances from inner products and squared norms, in place."""
+    products *= -2.0
+    products += left[:, None]
+    products += right
+    np.maximum(products, 0.0, out=products)
 
 
 def _mirror(block: NDArray[np.float64]) -> None:

@@ -155,7 +155,7 @@ def slow(say, metric):
     return tell_slowly
 
 _training._progress = slow
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 

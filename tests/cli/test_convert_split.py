@@ -1,6 +1,8 @@
 """convert keeps every number and id; split passes rows on as they are, whole queries at a time."""
 
 import gzip
+import os
+import stat
 from itertools import chain
 
 import numpy as np
@@ -200,9 +202,51 @@ def test_wrong_files(letor, refused):
 
 def test_parts_that_were_there_are_replaced_with_a_note(letor, tmp_path, rankrls):
     assert rankrls("split", letor, tmp_path / "parts").err == ""
-    said = rankrls("split", letor, tmp_path / "parts", "--parts", "60,40", "--seed", "1")
-    both = ", ".join(str(tmp_path / "parts" / f"{part}.txt") for part in ("train", "test"))
-    assert (said.status, said.err) == (0, f"rankrls: note: what was there has been replaced: {both}.\n")
+    first = parts_of(tmp_path / "parts", "txt")
+    (tmp_path / "parts").chmod(0o750)
+    (tmp_path / "parts" / "vali.txt").chmod(0o600)
+    said = rankrls("split", letor, tmp_path / "parts", "--seed", "1")
+    paths = ", ".join(str(tmp_path / "parts" / f"{part}.txt") for part in ("train", "vali", "test"))
+    assert (said.status, said.err) == (0, f"rankrls: note: what was there has been replaced: {paths}.\n")
+    assert parts_of(tmp_path / "parts", "txt") != first
+    assert stat.S_IMODE((tmp_path / "parts").stat().st_mode) == 0o750
+    assert stat.S_IMODE((tmp_path / "parts" / "vali.txt").stat().st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["data.txt", "parts"]
+
+
+def test_parts_beside_other_files(letor, tmp_path, rankrls, refused, monkeypatch):
+    """Other files stay; parts of two splits are never mixed."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "notes").write_text("mine")
+    assert rankrls("split", letor, folder).err == ""
+    assert sorted(os.listdir(folder)) == ["notes", "test.txt", "train.txt", "vali.txt"]
+    first = parts_of(folder, "txt")
+    said = refused("split", letor, folder, "--seed", "1", match="notes")
+    assert "train.txt" in said
+    (folder / "notes").unlink()
+    refused("split", letor, folder, "--parts", "60,40", match="vali.txt")  # it would be of another split
+    monkeypatch.chdir(folder)
+    refused("split", letor, ".", "--seed", "1", match="current")
+    assert parts_of(folder, "txt") == first
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert rankrls("split", letor, ".", "--folds", "3").err == ""
+    assert sorted(os.listdir(".")) == ["Fold1", "Fold2", "Fold3"]
+
+
+def test_folders_that_cannot_be_written(letor, tmp_path, refused, monkeypatch):
+    refused("split", letor, letor, match="no folder")
+    refused("split", letor, letor / "parts", match=f"{letor}/parts: ")
+    before = sorted(os.listdir(tmp_path))
+
+    def full(self, path, rows):
+        path.write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("rankrls.cli._records._Letor.write", full)
+    refused("split", letor, tmp_path / "parts", match=f"{tmp_path / 'parts' / 'train.txt'}: No space")
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_ids_with_blanks_do_not_go_into_letor_text(tmp_path, refused):

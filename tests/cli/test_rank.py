@@ -1,8 +1,10 @@
 """``rankrls rank``: lists of a model's scores; a run that trec_eval reads in the same order."""
 
 import csv
+import io
 
 import numpy as np
+import pandas as pd
 import pytest
 import pytrec_eval
 
@@ -114,3 +116,14 @@ def test_queries_are_not_compared(model, files, rankrls, refused, rows, letor):
     refused("rank", model, files / "test.txt", "--global", match="fitted with queries")
     rankrls("fit", files / "train.txt", "-m", files / "n.rankrls", "-q")
     refused("rank", files / "n.rankrls", files / "plain.txt", match="every line needs a qid")
+
+
+def test_queries_with_tabs_are_quoted(files, rankrls, tmp_path):
+    rows = load_letor(files / "test.txt").X[:3]
+    names = ["a\tb", 'say "x"', "line\nend"]
+    frame = pd.DataFrame(rows, columns=[f"f{k}" for k in range(rows.shape[1])]).assign(qid=names)
+    frame.assign(label=0).to_csv(files / "odd.csv", index=False)
+    assert rankrls("fit", files / "train.txt", "-m", tmp_path / "m.rankrls", "-q").status == 0
+    ranked = rankrls("rank", tmp_path / "m.rankrls", files / "odd.csv", "--quiet")
+    assert ranked.status == 0, ranked.err
+    assert pd.read_csv(io.StringIO(ranked.out), sep="\t")["query"].tolist() == names

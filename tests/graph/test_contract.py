@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from tests.oracles import explicit_laplacian
 
 from rankrls._queries import query_layout
+from rankrls.features.columns import BasisColumns
 from rankrls.graph import PairGraph, ScoredGraph
+from tests.graph.cycle import CycleGraph
+from tests.oracles import explicit_laplacian
 
 TIES = ("include", "exclude")
 BALANCE = ("pairs", "examples", "queries")
@@ -28,7 +30,20 @@ def scored_data(draw):
 @st.composite
 def graphs(draw):
     """A graph of any kind, with its explicit Laplacian."""
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["scored", "pairs", "cycle"]))
+    if kind == "cycle":
+        lengths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+        weight = draw(st.lists(st.sampled_from([1.0, 0.5, 4.0, 0.0]), min_size=sum(lengths), max_size=sum(lengths)))
+        graph = CycleGraph.build(lengths, np.array(weight))
+        explicit = np.zeros((graph.n_items, graph.n_items))
+        for lo, hi in zip(graph.starts[:-1], graph.starts[1:], strict=True):
+            for i in range(lo, hi):
+                e = np.zeros(graph.n_items)
+                e[i] += 1.0
+                e[i + 1 if i + 1 < hi else lo] -= 1.0
+                explicit += weight[i] * np.outer(e, e)
+        return graph, explicit
+    if kind == "scored":
         y, qid, w = draw(scored_data())
         ties, balance = draw(st.sampled_from(TIES)), draw(st.sampled_from(BALANCE))
         beta = draw(st.sampled_from([0.0, 0.3, 1.0]))
@@ -105,9 +120,59 @@ def test_blocks_partition_the_rows_of_f(case):
         some = np.arange(0, graph.n_blocks, 2)
         r = np.flatnonzero(np.isin(graph.layout.codes, some))
         np.testing.assert_allclose(graph.select(some).L @ np.eye(len(r)), L[np.ix_(r, r)], atol=1e-12)
-    else:
+    elif isinstance(graph, PairGraph):
         parts = [graph.block(b).L @ np.eye(graph.n_items) for b in range(graph.n_blocks)]
         np.testing.assert_allclose(sum(parts), L, atol=1e-12)
+
+
+@given(graphs(), st.integers(0, 2**32 - 1))
+def test_rows_and_products_of_features(case, seed):
+    """What the graph makes of features is what its operators make of them, in every storage."""
+    graph, L = case
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(graph.n_items, 3)) * (rng.random((graph.n_items, 3)) < 0.7)
+    FX, p, everything = graph.F @ X, rng.normal(size=3), slice(0, graph.n_rows)
+    target = rng.normal(size=(graph.n_rows, 2))
+    for form in (X, sparse.csr_array(X), BasisColumns(X, np.copy, 3)):
+        rows = graph.factor_rows(form)
+        for piece in rows.pieces(everything):
+            np.testing.assert_allclose(rows.factor(piece), FX[piece], atol=1e-12)
+            D = rows.differences(piece) @ p[:, None]
+            np.testing.assert_allclose(rows.factor_of(piece, D, p[:, None])[:, 0], FX[piece] @ p, atol=1e-12)
+        gram, rhs = rows.equations(target)
+        np.testing.assert_allclose(gram, X.T @ L @ X, atol=1e-11)
+        np.testing.assert_allclose(rhs, FX.T @ target, atol=1e-11)
+        np.testing.assert_allclose(graph.laplacian_product(form) @ p, X.T @ (L @ (X @ p)), atol=1e-11)
+    assert (graph.degrees >= np.diag(L) - 1e-12).all()
+    for form in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(graph.factor_rows(form).energies(), np.diag(X.T @ L @ X), atol=1e-11)
+
+
+@given(graphs(), st.integers(0, 2**32 - 1))
+def test_scores_of_a_block_follow_from_the_factor(case, seed):
+    """``F_U f_U`` and what F does not see give back the values that held-out rows are judged by."""
+    check_scores_of_blocks(case[0], seed)
+
+
+@pytest.mark.parametrize("balance", BALANCE)
+def test_scores_of_items_that_are_never_compared(balance):
+    """Queries of one label, ties excluded: F has no row for their items."""
+    y, qid = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 5.0]), [0, 0, 1, 1, 1, 2]
+    graph = ScoredGraph.from_labels(y, qid=qid, ties="exclude", balance=balance)
+    assert list(graph.faint_rows) == [0, 1, 5]
+    check_scores_of_blocks(graph, 0)
+
+
+def check_scores_of_blocks(graph, seed):
+    f = np.random.default_rng(seed).normal(size=(graph.n_items, 2))
+    Ff, judged, unseen = graph.F @ f, graph.differences(f), graph.unseen(f)
+    for b in range(graph.n_blocks):
+        rows = graph.rows_of(b)
+        inside = graph.block_scores(rows, unseen)
+        with np.errstate(invalid="ignore"):  # a preference of weight 0 has no score
+            found = inside.scores(Ff[rows], np.eye(2), Ff[rows])
+        keep = graph.weight[rows] > 0.0 if isinstance(graph, PairGraph) else slice(None)
+        np.testing.assert_allclose(found[keep], judged[rows][keep], atol=1e-9)
 
 
 @given(scored_data(), st.sampled_from(TIES), st.sampled_from(BALANCE))

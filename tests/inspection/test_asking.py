@@ -14,7 +14,7 @@ from tests.models.oracles import ranking_data
 from rankrls import RankRLS, SparseRankRLS
 from rankrls._errors import InputError
 from rankrls.inspection import pair_posterior, pairs_to_ask, posterior
-from rankrls.solvers.questions import value_of
+from rankrls.problems.questions import value_of
 
 X, Y, QID = ranking_data(4, queries=7, longest=9, n=4)
 NEW, _, NEW_QID = ranking_data(6, queries=5, longest=8, n=4)

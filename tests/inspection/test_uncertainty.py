@@ -290,7 +290,7 @@ def test_what_is_refused():
     line = np.ones((5, 3)) * np.arange(5)[:, None]
     for call, words in (
         (lambda: posterior(RankRLSCV(), X, Y, qid=QID), "pass RankRLS"),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), "alpha .* negative"),
+        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), "alpha .* at least 0"),
         (lambda: posterior(RankRLS(), X, np.column_stack((Y, Y)), qid=QID), "y has 2"),
         (lambda: posterior(RankSVM(), X, Y, qid=QID), "got RankSVM. Pass RankRLS or SparseRankRLS.$"),
         (lambda: posterior(make_pipeline(RankRLS()), X, Y), "Transform X first, and pass the last step.$"),

@@ -102,8 +102,10 @@ def check_against_plain(data: bytes, dense, block: int, threads: int, read=read)
             with pytest.raises(LetorError, match=r"empty|no row|no line names a feature"):
                 read(data, dense=dense, n_threads=threads)
             return
-        table = read(data, dense=dense, n_threads=threads)
-    first = 0 if 0 in ids else 1
+        first = 0 if 0 in ids else 1
+        columns = max(ids) + 1 - first
+        wide = {"n_features": columns} if columns > 2**27 else {}  # has to be confirmed
+        table = read(data, dense=dense, n_threads=threads, **wide)
     assert table.zero_based is (first == 0)
     assert table.X.shape == (len(rows), max(ids) + 1 - first)
     got = [{} for _ in rows]
@@ -300,11 +302,20 @@ def test_dense_from_one_cell_in_ten():
     sparse = read(b"1 11:1\n").X
     assert isinstance(sparse, sp.csr_array)
     assert sparse.indices.dtype == np.int32
-    huge = read(b"1 5000000000:1 2:3\n").X
+    huge = read(b"1 5000000000:1 2:3\n", n_features=5_000_000_000).X
     assert huge.shape == (1, 5_000_000_000)
     assert huge.indices.tolist() == [1, 4_999_999_999]
     with pytest.raises(MemoryError, match="dense=False"):
-        read(b"1 500000000000000000:1 2:3\n", dense=True)
+        read(b"1 500000000000000000:1 2:3\n", dense=True, n_features=5 * 10**17)
+
+
+def test_a_feature_id_that_is_probably_wrong():
+    with pytest.raises(LetorError, match="most of them empty") as found:
+        read(b"1 999999999:1\n0 2:1\n")
+    error = found.value
+    assert (error.column, error.parameter, error.file) == (999_999_999, "n_features", "<stream>")
+    assert "n_features" in error.remedy
+    assert read(b"1 999999999:1\n", n_features=999_999_999).n_features == 999_999_999
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -354,9 +365,7 @@ def test_query_ids():
 
 
 def test_query_ids_are_utf8_and_comments_any_bytes():
-    with pytest.raises(
-        LetorError, match=r"<stream>: row 1, counted from 0: the query id 'caf\\xe9' is not UTF-8 text: "
-    ):
+    with pytest.raises(LetorError, match=r"<stream>:2: the query id 'caf\\xe9' is not UTF-8 text: "):
         load_letor(io.BytesIO("1 qid:b 1:1\n1 qid:café 1:2\n".encode("latin-1")))
     assert load_letor(io.BytesIO("1 qid:café 1:1\n".encode())).qid.tolist() == ["café"]
     assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1

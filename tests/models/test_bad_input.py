@@ -57,7 +57,7 @@ BAD_DATA = [
     ({"y": np.zeros((M, 0))}, r"y must have shape|0 feature"),
     ({"y": np.zeros(M)}, r"Nothing to compare: none of the 7 queries holds two items with different labels"),
     ({"y": np.zeros(M), "qid": None}, "Nothing to compare: the data do not hold two items with different labels"),
-    ({"qid": np.arange(M)}, "none of the .* queries holds two items with different labels .* check y and qid"),
+    ({"qid": np.arange(M)}, "none of the .* queries holds two items with different labels .* Check y and qid"),
     ({"qid": QID[:-1]}, f"qid has {M - 1} entries but there are {M} rows: .*not the sizes of the groups"),
     ({"qid": [5] * 4}, f"qid has 4 entries but there are {M} rows"),
     ({"qid": QID[:, None]}, "qid must be one-dimensional"),
@@ -83,12 +83,12 @@ def test_bad_data(model, change, message):
 
 
 BAD_PARAMETERS = [
-    ({"alpha": -1.0}, "alpha must be finite and not negative; got -1.0"),
-    ({"alpha": np.nan}, "alpha must be finite and not negative; got nan"),
-    ({"alpha": np.inf}, "alpha must be finite and not negative; got inf"),
+    ({"alpha": -1.0}, "alpha must be a number of at least 0; got -1.0"),
+    ({"alpha": np.nan}, "alpha must be a number of at least 0; got nan"),
+    ({"alpha": np.inf}, "alpha must be a number of at least 0; got inf"),
     ({"alpha": "1"}, "alpha must be a number; got '1'"),
-    ({"alpha": None}, "alpha must be a number; got None"),
-    ({"alpha": True}, "alpha must be a number; got True"),
+    ({"alpha": None}, "alpha must be a number of at least 0; got None"),
+    ({"alpha": True}, "alpha must be a number of at least 0; got True"),
     ({"alpha": (0.1, 1.0)}, "alpha must be a number"),
 ]
 BAD_CHOICES = [
@@ -128,8 +128,8 @@ GRIDS = [
     ({"alphas": "all"}, "alphas must be 'auto' or a sequence of numbers; got 'all'"),
     ({"alphas": 1.0}, "alphas must be 'auto' or a sequence of numbers; got 1.0"),
     ({"alphas": None}, "alphas must be 'auto' or a sequence of numbers; got None"),
-    ({"alphas": (1.0, -1.0)}, "alpha must be finite and not negative; got -1.0"),
-    ({"alphas": (1.0, np.nan)}, "alpha must be finite and not negative; got nan"),
+    ({"alphas": (1.0, -1.0)}, "alpha must be a number of at least 0; got -1.0"),
+    ({"alphas": (1.0, np.nan)}, "alpha must be a number of at least 0; got nan"),
     ({"alphas": ("a", "b")}, "alpha must be a number; got"),
     ({"alphas": (0.0, 1.0)}, "needs alpha > 0; got 0"),
     ({"rule": "1se"}, "rule must be one of 'best', 'one_se'; got '1se'"),
@@ -193,9 +193,9 @@ VALIDATION = {"X_val": X[:6], "y_val": [0, 1, 2, 0, 1, 2], "qid_val": [1, 1, 1, 
 @pytest.mark.parametrize(
     ("options", "change", "message"),
     [
-        ({}, {"X_val": None}, "Validation data need both X_val and y_val"),
-        ({}, {"y_val": None}, "Validation data need both X_val and y_val"),
-        ({}, {"X_val": None, "y_val": None}, "Validation data need both X_val and y_val"),
+        ({}, {"X_val": None}, "Validation data need X_val and y_val"),
+        ({}, {"y_val": None}, "Validation data need X_val and y_val"),
+        ({}, {"X_val": None, "y_val": None}, "Validation data need X_val and y_val"),
         ({"cv": 3}, {}, "Give either cv or validation data"),
         ({}, {"qid_val": None}, r"fitted with qid, but fit's validation data \(qid_val\) was called without"),
         ({}, {"qid_val": [1, 2]}, "qid has 2 entries but there are 6 rows"),

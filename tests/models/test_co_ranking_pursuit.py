@@ -202,7 +202,7 @@ def test_rows_apart_need_combinations():
     X, y, qid, Xu, qu, _ = partly(4)
     order = np.random.default_rng(0).permutation(len(y) + len(qu))
     views = ({"rows": order[::2]}, {"rows": order[1::2]})
-    with pytest.raises(ValueError, match="no rows in common .* use shared_basis=False"):
+    with pytest.raises(ValueError, match="no rows in common .* Use shared_basis=False"):
         CoRankingPursuit(views=views).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
     model = CoRankingPursuit(5, views=views, shared_basis=False)
     model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
@@ -271,7 +271,7 @@ def test_nothing_to_take_is_the_zero_function():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"nu": -1}, "nu must be a number, not negative; got -1"),
+        ({"nu": -1}, "nu must be a number of at least 0; got -1"),
         ({"nu": np.nan}, "nu must be a number"),
         ({"agreement": "both"}, "agreement must be one of 'functions', 'increments'"),
         ({"shared_basis": "no"}, "shared_basis must be True or False"),

@@ -20,10 +20,10 @@ from rankrls import (
     save,
 )
 from rankrls._queries import query_layout
+from rankrls.boosting.boosting import LevelWeights
 from rankrls.graph import ScoredGraph
 from rankrls.metrics import disagreement_error
 from rankrls.model_selection import leave_pair_out
-from rankrls.solvers.boosting import LevelWeights
 from tests.models.oracles import ranking_data
 
 X, Y, QID = ranking_data(5, queries=20)

@@ -25,10 +25,10 @@ from rankrls._compiled.near_ties import merge_near_ties
 from rankrls._queries import query_layout
 from rankrls.metrics._averages import mean_and_error
 from rankrls.model_selection import leave_query_out
-from rankrls.models._choice import best_within_rounding, is_better, reaches, scale_of
-from rankrls.models._results import Results
-from rankrls.models._selection import Curve
-from rankrls.models.rankboost import _Path
+from rankrls.models.rankboost import _Judgements
+from rankrls.selection.choice import best_within_rounding, is_better, reaches, scale_of
+from rankrls.selection.judging import Curve
+from rankrls.selection.search import Results
 
 
 def graded(seed, queries=30, items=8):
@@ -138,11 +138,11 @@ def test_best_values_are_equal_within_rounding_of_their_own_size_only():
 
 def test_rounding_does_not_extend_a_boosting_run():
     sizes = np.full(3, 0.3)
-    path = _Path()
-    path.judged(Curve(np.array([0.3, 0.1 + 0.2, 0.31]), np.zeros(3), sizes[None, :]), 1.0, None)
+    path = _Judgements(1.0, None)
+    path.take(Curve(np.array([0.3, 0.1 + 0.2, 0.31]), np.zeros(3), sizes[None, :]))
     assert path.best == 2
-    path = _Path()
-    path.judged(Curve(np.array([0.3, 0.1 + 0.2]), np.zeros(2), sizes[None, :2]), 1.0, None)
+    path = _Judgements(1.0, None)
+    path.take(Curve(np.array([0.3, 0.1 + 0.2]), np.zeros(2), sizes[None, :2]))
     assert path.best == 0
 
 
@@ -150,7 +150,7 @@ def test_one_standard_error_reaches_up_to_rounding():
     results = Results(True, "one_se")
     mean = np.array([0.1 + 0.2 - 0.1, 0.3])
     results.add({}, np.array([10.0, 1.0]), Curve(mean - [1e-16, 0.0], np.full(2, 0.1), mean[None, :]), None)
-    assert results.best_alpha == 10.0
+    assert results.best_value == 10.0
 
 
 def rare_features():

@@ -115,7 +115,7 @@ def test_refused_forms(given, message):
     ("given", "n"), [([0], 1), ([0, 1], 2), ((1, 0), 2), (range(2), 2), (np.array([0, 1]), 2)], ids=str
 )
 def test_a_list_that_is_numbers_and_signs_at_once_is_refused(given, n):
-    with pytest.raises(ValueError, match=r"may be the numbers of all . features or a sign for each: pass True"):
+    with pytest.raises(ValueError, match=r"may be the numbers of all . features or a sign for each. Pass True"):
         RankRLS(positive=given).fit(X[:, :n], Y, qid=QID)
 
 
@@ -144,8 +144,8 @@ def test_names_need_columns_that_have_them():
     ("model", "message"),
     [
         (RankRLS(positive=True, kernel="rbf"), "only kernel='linear' has; got kernel='rbf'"),
-        (RankRLS(positive=[0], solver="dual"), "use solver='auto' or 'primal'; got 'dual'"),
-        (RankRLS(positive=[0], solver="cg"), "use solver='auto' or 'primal'; got 'cg'"),
+        (RankRLS(positive=[0], solver="dual"), "got 'dual'. Use solver='auto' or 'primal'"),
+        (RankRLS(positive=[0], solver="cg"), "got 'cg'. Use solver='auto' or 'primal'"),
         (RankRLSCV(positive=True, kernel=("linear", "rbf")), "got kernel='rbf'"),
         (RankRLSCV(positive=True, solver="dual"), "got 'dual'"),
     ],

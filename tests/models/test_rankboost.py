@@ -238,9 +238,9 @@ def test_bad_parameters(parameters, message):
 def test_bad_data():
     X, y, qid = ranking_data(1)
     model = RankBoost(n_estimators=3)
-    with pytest.raises(ValueError, match=r"one label a row; got shape \(\d+, 2\)"):
+    with pytest.raises(ValueError, match=r"got an array of shape \(\d+, 2\)"):
         model.fit(X, np.column_stack((y, y)), qid=qid)
-    with pytest.raises(ValueError, match="both X_val and y_val"):
+    with pytest.raises(ValueError, match="X_val and y_val"):
         model.fit(X, y, qid=qid, X_val=X)
     with pytest.raises(ValueError, match="qid_val"):
         model.fit(X, y, qid=qid, X_val=X, y_val=y)

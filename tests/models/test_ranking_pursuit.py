@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from rankrls import RankingPursuit, RankRLS
-from rankrls.solvers.dictionaries import pays_to_reduce
+from rankrls.greedy.dictionaries import pays_to_reduce
+from tests.greedy.test_pursuit import greedy_by_refit, scored
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
-from tests.solvers.test_pursuit import greedy_by_refit, scored
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])
@@ -176,7 +176,7 @@ def test_nothing_to_take_is_the_zero_function():
         ({"n_basis": 2.5}, "n_basis must be a whole number"),
         ({"dictionary": "rows"}, "dictionary must be one of 'kernel', 'features'; got 'rows'"),
         ({"backfit": "no"}, "backfit must be True or False; got 'no'"),
-        ({"cache_size": -1}, "cache_size must be a number of MiB, not negative; got -1"),
+        ({"cache_size": -1}, "cache_size must be a number of at least 0; got -1"),
         ({"regression_weight": 2}, "regression_weight must be a number from 0 to 1"),
         ({"balance": "rows"}, "balance must be one of"),
         ({"ties": "rows"}, "ties must be one of"),
@@ -195,7 +195,7 @@ def test_bad_parameters(parameters, message):
 
 def test_bad_data():
     X, y, qid = ranking_data(9)
-    with pytest.raises(ValueError, match="RankingPursuit learns one target; y has shape"):
+    with pytest.raises(ValueError, match="RankingPursuit learns one target: y should be"):
         RankingPursuit().fit(X, np.column_stack((y, y)), qid=qid)
     with pytest.raises(ValueError, match="Nothing to compare"):
         RankingPursuit().fit(X, y * 0, qid=qid)

@@ -146,11 +146,11 @@ def test_preferences_are_left_out_by_refits(grouped):
     model = RankingPursuitCV(5, gamma=0.2, cv=None if grouped else 4)
     model.fit_pairs(X, i, j, strength=s, groups=groups)
     assert model.selection_ == ("5 folds of 7 groups of preferences" if grouped else "4 folds of 60 preferences")
-    from rankrls.models._pair_selection import pair_blocks
-    from rankrls.models._pairs import pair_graph
+    from rankrls.models._validation import preferred_items
+    from rankrls.selection.folds import preference_blocks
 
-    _, graph = pair_graph(RankingPursuit(), X, i, j, s, None, kernel="rbf", groups=groups)
-    blocks = pair_blocks(graph, 5 if grouped else 4, grouped)[0]
+    data = preferred_items(RankingPursuit(), X, i, j, s, None, kernel="rbf", groups=groups)
+    blocks = preference_blocks(data, 5 if grouped else 4)[0]
     values = np.zeros((len(blocks), 5))
     for b, block in enumerate(blocks):
         left = np.setdiff1d(np.arange(60), block)

@@ -121,9 +121,9 @@ def test_automatic_grid_reaches_from_one_direction_to_little_regularization():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"Cs": ()}, "Cs must be"),
+        ({"Cs": ()}, "Cs is empty"),
         ({"Cs": "many"}, "Cs must be"),
-        ({"Cs": (1.0, -1.0)}, "C must be a positive"),
+        ({"Cs": (1.0, -1.0)}, "C must be a number above 0"),
         ({"rule": "worst"}, "rule must be one of"),
         ({"balance": ("pairs", "rows")}, "balance must be one of"),
     ],

@@ -7,8 +7,8 @@ import pytest
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveOneGroupOut
 
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
+from rankrls.equations import holdout
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
-from rankrls.solvers import holdout
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 
 X, Y, QID = ranking_data(20, queries=9)

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import Measure, disagreement_error, ndcg
-from rankrls.models import _selection
+from rankrls.selection import folds
 
 RNG = np.random.default_rng(30)
 X = RNG.normal(size=(12, 3))
@@ -135,7 +135,7 @@ def test_five_folds_where_only_a_later_target_has_ties():
 
 
 def test_five_folds_of_many_items(monkeypatch):
-    monkeypatch.setattr(_selection, "MAX_PAIR_HOLDOUT", 11)
+    monkeypatch.setattr(folds, "MAX_PAIR_HOLDOUT", 11)
     assert RankRLSCV(ALPHAS).fit(X, Y).selection_ == "5 folds of 12 rows"
 
 

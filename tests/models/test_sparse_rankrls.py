@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, SparseRankRLS, load, save
-from rankrls.solvers import columns
+from rankrls.features import columns
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,
@@ -263,7 +263,7 @@ def test_an_offset_of_the_columns_changes_nothing():
         ({"solver": "cg", "alpha": 0.0}, "solver='cg' needs alpha > 0"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
-        ({"alpha": -1.0}, "alpha must be finite and not negative"),
+        ({"alpha": -1.0}, "alpha must be a number of at least 0"),
     ],
 )
 def test_bad_parameters(options, message):

@@ -206,8 +206,8 @@ def with_nan(*rows):
     ("parameters", "arguments", "message"),
     [
         ({"ties": "exclude"}, {}, "which of their items are compared would change with them"),
-        ({"penalty": 0.0}, {}, "penalty must be a positive number; got 0.0"),
-        ({"penalty": "big"}, {}, "penalty must be a positive number"),
+        ({"penalty": 0.0}, {}, "penalty must be a number above 0; got 0.0"),
+        ({"penalty": "big"}, {}, "penalty must be a number above 0"),
         ({"alpha": 0.0}, {}, "alpha must be positive: queries are held out"),
         ({"solver": "cg"}, {}, "solver must be one of"),
         ({"n_basis": 9, "solver": "dual"}, {}, "With a basis .* there is one solver"),

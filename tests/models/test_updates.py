@@ -31,7 +31,7 @@ def assert_same_state(before, after):
     for name, value in before.items():
         if isinstance(value, np.ndarray):
             np.testing.assert_array_equal(value, after[name])
-        elif name == "_equations":
+        elif name == "_equations_":
             for old, new in zip(value, after[name], strict=True):
                 np.testing.assert_array_equal(old.gram, new.gram)
                 np.testing.assert_array_equal(old.rhs, new.rhs)
@@ -88,7 +88,7 @@ def test_any_sequence_of_queries_coming_and_going(moves, alpha):
             inside.remove(q)
     rows = np.concatenate([QUERIES[q] for q in inside])
     assert model.n_queries_ == len(inside)
-    assert model._seen.n_rows == len(rows)  # scales the rounding noise of the normal equations
+    assert model._seen_.n_rows == len(rows)  # scales the rounding noise of the normal equations
     if any(len(np.unique(Y[QUERIES[q]])) > 1 for q in inside):
         expected = RankRLS(alpha, ties="exclude", solver="primal").fit(**take(rows))
         np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
@@ -198,7 +198,7 @@ def test_only_weights_of_features_can_be_updated():
         wide.partial_fit(np.tile(X, 30), Y, qid=QID + 1000)
     with pytest.raises(ValueError, match="not fitted yet"):
         RankRLS().forget(X, Y, qid=QID)
-    with pytest.raises(ValueError, match="alpha must be finite"):
+    with pytest.raises(ValueError, match="alpha must be a number"):
         RankRLS(alpha=-1.0).partial_fit(X, Y, qid=QID)
 
 

@@ -20,7 +20,7 @@ PARTS = (
     *("comparison", "export", "graph", "inspection", "io", "metrics"),
     *("model_selection", "persistence", "plots", "preprocessing"),
 )
-OPTIONAL = ("matplotlib", "onnx", "pandas", "polars", "pyarrow")
+OPTIONAL = ("matplotlib", "onnx", "pandas", "polars")
 
 
 class Hidden:
@@ -87,6 +87,9 @@ def command_line() -> None:
     command("compare", "train.txt", "m.rankrls", "other.rankrls", "--html", "report.html")
     check("<svg" in Path("report.html").read_text("utf-8"), "the report has its charts without matplotlib")
     Path("names.txt").write_text("a\nb\nc\nd\n")
+    for table in ("train.csv", "train.parquet", "train.arrow"):
+        command("convert", "train.txt", table)
+        command("fit", table, "--qid", "qid", "--model", "of_table.rankrls", "-q")
     for engine in ("solr", "elasticsearch", "opensearch", "vespa", "json"):
         command("export", "m.rankrls", f"{engine}.out", "--format", engine, "--names", "names.txt")
     command("info", "m.rankrls")
@@ -95,14 +98,12 @@ def command_line() -> None:
 def refusals() -> None:
     """What is not installed is named, with the extra that brings it."""
     import rankrls
-    from rankrls import export, inspection, io, plots
+    from rankrls import export, inspection, plots
 
     X, y, qid = some_queries()
     model = rankrls.RankRLS().fit(X, y, qid=qid)
-    Path("table.parquet").write_bytes(b"PAR1")
     table = inspection.explain(model, X, qid=qid)
     tries = {
-        "parquet": lambda: io.load_table("table.parquet"),
         "onnx": lambda: export.to_onnx(model),
         "frames": table.to_frame,
         "plots": lambda: plots.CoefficientsDisplay.from_estimator(model),
@@ -116,7 +117,6 @@ def refusals() -> None:
             check(False, f"{extra} is refused where it is not installed")
     for extra, words in {
         "onnx": ("export", "m.rankrls", "m.onnx", "--format", "onnx"),
-        "parquet": ("fit", "table.parquet", "--model", "p.rankrls"),
     }.items():
         said = command(*words, code=2)
         check(f"rankrls[{extra}]" in said.replace("\n", ""), f"rankrls {words[0]} names the extra:\n{said}")

@@ -19,8 +19,8 @@ import sklearn.base  # which imports pandas itself, where that is installed
 before = set(sys.modules)
 from rankrls import *
 from rankrls import comparison, export, inspection, io, metrics, model_selection, plots, preprocessing
-optional = {"matplotlib", "onnx", "pandas", "polars", "pyarrow"} & (set(sys.modules) - before)
-assert not optional, f"optional, and imported: {optional}"
+late = {"matplotlib", "onnx", "pandas", "polars", "pyarrow"} & (set(sys.modules) - before)
+assert not late, f"imported before they are needed: {late}"
 """
 
 

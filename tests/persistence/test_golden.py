@@ -96,7 +96,7 @@ def test_files_name_no_module_of_the_inside(name):
     text = (GOLDEN / f"{name}.rankrls").read_bytes().decode("latin-1")
     for found in re.findall(r'"object":"([^"]*)"', text):
         assert "._" not in found
-        assert not found.startswith(("rankrls.models", "rankrls.solvers"))
+        assert not found.startswith(("rankrls.models", "rankrls.problems", "rankrls.greedy", "rankrls.equations"))
 
 
 @pytest.mark.parametrize("name", MODELS)

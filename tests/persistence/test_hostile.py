@@ -581,11 +581,11 @@ def replaced(attribute, make, index=None):
         (RankRLS(), numbered(predict=1), "predict"),
         (RankRLS(), numbered(__class__="x"), "__class__"),
         (RankRLS(), numbered(__dict__={"dict": []}), "__dict__"),
-        (RankRLS(), numbered(_seen=None), "_seen"),
-        (RankRLS(), replaced("_equations", lambda a: a[:-1], "gram"), "gram"),
-        (RankRLS(), replaced("_equations", lambda a: np.full_like(a, np.nan), "energy"), "energy"),
-        (RankRLS(), replaced("_seen", lambda a: a[:-1], "rows"), "rows"),
-        (SparseRankRLS(n_basis=4), numbered(_basis_parts={"dict": []}), "to_items"),
+        (RankRLS(), numbered(_seen_=None), "_seen_"),
+        (RankRLS(), replaced("_equations_", lambda a: a[:-1], "gram"), "gram"),
+        (RankRLS(), replaced("_equations_", lambda a: np.full_like(a, np.nan), "energy"), "energy"),
+        (RankRLS(), replaced("_seen_", lambda a: a[:-1], "rows"), "rows"),
+        (SparseRankRLS(n_basis=4), numbered(_basis_parts_={"dict": []}), "to_items"),
         (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(name="linear"), "coef_"),
         (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(name="evil"), "name"),
         (RankRLSCV(kernel="rbf"), lambda c: c.state["_kernel_"]["state"].update(gamma={"float": "nan"}), "gamma"),
@@ -599,9 +599,9 @@ def replaced(attribute, make, index=None):
         (RankingPursuit(2), replaced("path_", lambda a: a[:-1], "losses"), "losses"),
         (RankingPursuit(2), replaced("path_", lambda a: a - 50, "indices"), "indices"),
         (CoRankingPursuit(2), replaced("basis_indices_", lambda a: a + 20), "basis_indices_"),
-        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].append("rbf"), "_view_kernels"),
-        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"].pop(), "_view_kernels"),
-        (CoRankingPursuit(2), lambda c: c.state["_view_kernels"][0]["state"].update(name="precomputed"), "X_fit_"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels_"].append("rbf"), "_view_kernels_"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels_"].pop(), "_view_kernels_"),
+        (CoRankingPursuit(2), lambda c: c.state["_view_kernels_"][0]["state"].update(name="precomputed"), "X_fit_"),
         (RankRLSCV(kernel="poly"), lambda c: c.state["_kernel_"]["state"].update(degree=-1.5), "degree"),
         (RankRLSCV(kernel="poly"), lambda c: c.state["_kernel_"]["state"].update(gamma=-1.0), "gamma"),
     ],
@@ -664,7 +664,7 @@ def test_queries_are_checked(data, tmp_path):
     content = content_of(RankRLS().fit(X, y, qid=qid), tmp_path)
     for ids in ([1, 2, 3], [1, 1, 2, 3], [1, 2, 3, []], 5, [1, 2, 3, {"tuple": [[]]}]):
         changed = Changed(content)
-        changed.state["_seen"]["state"]["ids"] = ids
+        changed.state["_seen_"]["state"]["ids"] = ids
         refuse(tmp_path, changed.content())
 
 

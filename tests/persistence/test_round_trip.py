@@ -231,7 +231,7 @@ def test_not_updatable_is_small_and_says_so(data, tmp_path):
     save(model, tmp_path / "large.rankrls")
     save(model, tmp_path / "small.rankrls", updatable=False)
     assert (tmp_path / "small.rankrls").stat().st_size < 20_000 < 180_000 < (tmp_path / "large.rankrls").stat().st_size
-    assert hasattr(model, "_equations")  # saving changes nothing
+    assert hasattr(model, "_equations_")  # saving changes nothing
     small = load(tmp_path / "small.rankrls")
     np.testing.assert_array_equal(small.predict(X), model.predict(X))
     assert not read_info(tmp_path / "small.rankrls")["updatable"]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,7 +23,15 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
-__all__ = ["balanced_blocks", "blas_threads_for", "map_threads", "n_threads", "one_blas_thread"]
+__all__ = [
+    "balanced_blocks",
+    "blas_threads_for",
+    "map_blocks",
+    "map_threads",
+    "n_threads",
+    "one_blas_thread",
+    "stream_threads",
+]
 
 _WORTH = 1 << 26
 
@@ -44,14 +53,40 @@ def n_threads() -> int:
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
     """``[function(item) for item in items]``, in order, on up to ``threads`` threads.
 
-    The first exception that a call raises is raised here, after the running calls have ended.
+    The first exception that a call raises, or an interruption, is raised here as soon as the running calls have ended;
+    no other call is begun.
     """
     work: Sequence[T] = list(items)
     workers = min(n_threads() if threads is None else threads, len(work))
     if workers <= 1:
         return [function(item) for item in work]
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         return list(pool.map(function, work))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> Iterator[R]:
+    """``map(function, items)``, in order, on up to ``threads`` threads, with two items in advance for each of them.
+
+    Items are made by the caller's thread while the others work, so that there are never more in memory than these.
+    """
+    workers = n_threads() if threads is None else threads
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:
@@ -138,6 +173,15 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         limit.leave()
+
+
+def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
+    """As :func:`map_threads`, with BLAS at one thread; fewer blocks come one by one, and BLAS has the threads."""
+    work = list(blocks)
+    if len(work) < n_threads():
+        return [function(block) for block in work]
+    with one_blas_thread():
+        return map_threads(function, work)
 
 
 @contextmanager

@@ -18,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments without the program's name; those of the process by default.
+        Arguments without the program's name. By default those of the process, and the command then runs in a process of
+        its own, so that an interruption ends it within a second.
 
     Returns
     -------
@@ -34,9 +35,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
+        if argv is None:
+            from rankrls.cli._supervisor import supervise
+
+            status = supervise()
+            if status is not None:
+                return status
         from rankrls.cli._run import run
 
         return run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:  # while the program itself is being imported
-        print("rankrls: interrupted", file=sys.stderr)
-        return 130
+        from rankrls.cli._supervisor import interrupted
+
+        return interrupted()

@@ -14,7 +14,7 @@ from rankrls.cli import _options as options
 
 __all__ = ["FORMATS", "NOT_SAID", "Columns", "takes_columns"]
 
-FORMATS = ("letor", "csv", "parquet")
+FORMATS = ("letor", "csv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Columns:
             options.check_choice("--input-format", self.input_format, FORMATS)
 
     def format_of(self, path: object) -> str:
-        """``letor``, ``csv`` or ``parquet``: as was said, or by the file's name."""
-        from rankrls.io._tables import table_format
+        """``letor``, ``csv``, ``parquet`` or ``arrow``: as was said, or by the file's name."""
+        from rankrls.io.tables.formats import table_format
 
         return self.input_format or table_format(path) or "letor"
 
@@ -82,7 +82,7 @@ NOT_SAID = Columns()
 """No option was given."""
 
 _OPTIONS: dict[str, tuple[str, str]] = {
-    "label": ("COLUMN", "Of CSV and Parquet: the labels' column; 'label' where there is one."),
+    "label": ("COLUMN", "Of tables: the labels' column; 'label' where there is one."),
     "qid": ("COLUMN", "The query ids' column; 'qid' where there is one."),
     "id": ("COLUMN", "The column of the items' ids, which --ids docid means; 'docid' where there is one."),
     "features": (
@@ -91,7 +91,10 @@ _OPTIONS: dict[str, tuple[str, str]] = {
         "numbers; a name with a comma stands in quotes. Of LETOR text: how many.",
     ),
     "ignore": ("NAME,...", "Columns that are no features, by names or patterns."),
-    "input_format": ("WORD", "letor, csv (or TSV) or parquet; by default what the file's name ends in."),
+    "input_format": (
+        "WORD",
+        "letor, csv (or TSV), parquet or arrow (Feather); by default what the file's name ends in.",
+    ),
 }
 
 

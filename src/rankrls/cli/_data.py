@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,13 +43,8 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 _FEW_LABELS = 12
 _FEW_NAMES = 6
 _SHORT_PATH = 40
-_BY_NAME = "tables end in .csv, .tsv or .parquet, or are named by --input-format"
-_LIKE_A_TABLE = re.compile(r":\d+: the label '[^']*[,;]|is a Parquet file")
-_HINTS = {
-    "say which one holds the labels": "Here: --label COLUMN",
-    "leave the column out, or name the features": "Here: --ignore COLUMN, or --features COLUMN,COLUMN",
-    "no column is left for the features": "See --features and --ignore",
-}
+_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by --input-format"
+_OPTIONS = {"label": "--label", "features": "--features", "ignore": "--ignore"}
 
 
 def read(
@@ -65,7 +59,7 @@ def read(
     zero_based: bool | Literal["auto"] = "auto",
     dense: bool | Literal["auto"] = "auto",
 ) -> LetorTable | ColumnTable:
-    """Read a file: LETOR text, CSV or Parquet, by its name.
+    """Read a file: LETOR text or a table, by its name.
 
     Parameters
     ----------
@@ -130,7 +124,7 @@ def _read_letor(
         with in_options():
             return load_letor(source, n_features=n_features, zero_based=zero_based, dense=dense)
     except ValueError as error:
-        if _LIKE_A_TABLE.search(str(error)):
+        if getattr(error.__cause__, "parameter", None) == "format":  # the file is something else
             raise ValueError(f"{error} (It is read as LETOR text; {_BY_NAME}.)") from error
         raise
 
@@ -146,13 +140,13 @@ def _read_table(
 ) -> ColumnTable:
     import numpy as np
 
-    from rankrls.io._columns import Wanted
-    from rankrls.io._tables import read_table
+    from rankrls.io.tables.columns import Wanted
+    from rankrls.io.tables.reading import read_table
 
     chosen = columns.names("features") if names is None else tuple(names)
     ignore = () if names is not None else columns.names("ignore") or ()
     wanted = Wanted(columns.label, columns.qid, columns.id, chosen, ignore, labels, columns.usual)
-    with in_options(hints=_HINTS):
+    with in_options(_OPTIONS):
         table = read_table(source, wanted, format, "auto", np.float64)
     if n_features is not None and table.n_features != n_features:
         raise ValueError(
@@ -292,6 +286,10 @@ def read_names(path: Path) -> list[str]:
 
 def check_target(path: Path | str, *inputs: Path | str | None) -> None:
     """Refuse, before any work is done, a file that could not be written after it, or that the command reads."""
+    from rankrls.io._atomic import is_written_in_place
+
+    if is_written_in_place(path):
+        return
     for given in inputs:
         if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
             raise ValueError(f"{path} is read by this command and would be overwritten: name another file to write.")

@@ -9,7 +9,7 @@ from rankrls.cli._judging import Judgement, show
 from rankrls.cli._pairs import describe_pairs, pair_rows
 from rankrls.cli._report import Report
 from rankrls.cli._training import Data, Plan, Trained
-from rankrls.models._results import choices_at_edges
+from rankrls.selection.search import choices_at_edges
 
 __all__ = ["as_dict", "chosen", "described", "measured", "print_choice", "print_data", "print_measures"]
 

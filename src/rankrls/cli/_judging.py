@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.cli._data import labels_of
 from rankrls.cli._options import parse_names
 from rankrls.cli._words import in_options
-from rankrls.io._rows import NOT_UTF8, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 
 if TYPE_CHECKING:
@@ -130,16 +131,17 @@ def document_ids(table: LetorTable | ColumnTable) -> NDArray[Any] | None:
     comments = getattr(table, "comments", None)
     if comments is None:
         ids = getattr(table, "ids", None)
-        return None if ids is None else ids.astype(str)
+        return None if ids is None else objects(map(str, ids.tolist()))
     found = [_DOCNO.search(comment) for comment in comments] if comments else [None]
     if not all(found):
         return None
     ids = [m.group(1) for m in found if m]
     for row, name in enumerate(ids):
         if not name.isascii() and _ESCAPE.search(name):
-            where = f"{table.path}: row {row}, counted from 0"
-            raise ValueError(f"{where}: the docid {quoted(name.encode('utf-8', 'surrogateescape'))} is {NOT_UTF8}")
-    return np.array(ids)
+            shown = quoted(name.encode("utf-8", "surrogateescape"))
+            problem = "row {0}, counted from 0: the docid {1} is not UTF-8 text:"
+            raise InputError(problem, row, shown, remedy=SAVE_AS_UTF8, file=table.path, row=row)
+    return objects(ids)
 
 
 def show(value: float, error: float | None = None) -> str:

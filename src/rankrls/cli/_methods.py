@@ -89,6 +89,8 @@ class Method:
         Whether ``fit_pairs`` takes validation data.
     needs_vali : bool
         Whether it chooses by validation data only; without them it takes its options as they are.
+    keeps_best : bool
+        Whether an interrupted fit leaves the best model so far.
     one : callable or None
         The estimator of one candidate, from its parameters, where pairs can be held out of it without refitting.
     """
@@ -103,6 +105,7 @@ class Method:
     learns_pairs: bool = False
     validates_pairs: bool = False
     needs_vali: bool = False
+    keeps_best: bool = False
     one: Callable[..., Any] | None = None
 
     @property
@@ -259,6 +262,7 @@ METHODS: dict[str, Method] = {
             reports=("alpha_", "n_iter_"),
             learns_pairs=True,
             validates_pairs=True,
+            keeps_best=True,
         ),
         Method(
             "sparse",

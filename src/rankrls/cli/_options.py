@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rankrls._kernel_table import KERNELS
+
 __all__ = [
     "SCALES",
     "Alphas",
@@ -44,7 +46,6 @@ __all__ = [
     "parse_numbers",
 ]
 
-KERNELS = ("linear", "rbf", "laplacian", "polynomial", "poly", "sigmoid")
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
 SCALES = ("none", "minmax", "standard", "minmax-all", "standard-all")
@@ -54,12 +55,16 @@ IDS = ("row", "docid", "comment")
 Train = Annotated[
     Path,
     typer.Argument(
-        metavar="TRAIN", show_default=False, help="Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet."
+        metavar="TRAIN",
+        show_default=False,
+        help="Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.",
     ),
 ]
 Rows = Annotated[
     Path,
-    typer.Argument(metavar="DATA", show_default=False, help="LETOR / SVMlight text or CSV, plain or gzip; Parquet."),
+    typer.Argument(
+        metavar="DATA", show_default=False, help="LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow."
+    ),
 ]
 Vali = Annotated[
     Path | None,
@@ -123,8 +128,8 @@ Pairs = Annotated[
     typer.Option(
         "--pairs",
         metavar="FILE",
-        help="Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and where "
-        "wanted strength, weight, group, by commas or tabs, with or without a line that names the columns; or Parquet.",
+        help="Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and if "
+        "wanted strength, weight, group; text with commas or tabs needs no line that names the columns.",
     ),
 ]
 ValiPairs = Annotated[
@@ -184,13 +189,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no n
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:
     """Words between commas; one that holds a comma stands in quotes, as in CSV."""
-    import csv
+    from rankrls.io.tables.cells import split_words
 
-    try:
-        cells = next(csv.reader([text], skipinitialspace=True, strict=True), [])
-    except csv.Error as error:
-        raise ValueError(f'{option} is read like a line of CSV ("a,b" is one word); {error} in {text!r}.') from None
-    words = tuple(cell.strip() for cell in cells)
+    words = tuple(word.strip() for word in split_words(text, option))
     if not words or not all(words):
         raise ValueError(f"{option} needs a word between commas; got {text!r}.")
     return tuple(dict.fromkeys(words))

@@ -39,14 +39,11 @@ def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str | None, rep
     ValueError
         With the line; where the rows have no such id; and where both readings are possible.
     """
-    from rankrls.io._pairs import read_pair_text
+    from rankrls.io.preferences import read_pair_text
 
     with report.working("reading", f"reading {path}"):
-        try:
-            text = read_pair_text(path)
-        except ImportError as error:
-            raise ValueError(str(error)) from None
-        chosen = choose_ids(text.items, table, str(path)) if ids is None else ids
+        text = read_pair_text(path)
+        chosen = choose_ids([*text.items.flat], table, str(path)) if ids is None else ids
         found = text.table(table.n_rows, item_ids(table, chosen))
     if text.ignored:
         near = [f"{name!r} for {meant!r}?" for name in text.ignored if (meant := text.near(name))]
@@ -76,15 +73,15 @@ def choose_ids(items: Sequence[str], table: LetorTable | ColumnTable, whose: str
         return "row"
     known: dict[str, int] = {}
     for row, name in enumerate(names.tolist()):
-        known.setdefault(str(name).strip(), row)
-    by_id = [known.get(item.strip(), -1) for item in items]
-    by_row = [_row_number(item.strip(), table.n_rows) for item in items]
+        known.setdefault(str(name), row)
+    by_id = [known.get(item, -1) for item in items]
+    by_row = [_row_number(item, table.n_rows) for item in items]
     # ids of which a few are unknown, in a table that lacks some items, are no row numbers either
     if -1 not in by_row and by_row != by_id and 2 * by_id.count(-1) < len(items):
         k = next(k for k, (i, j) in enumerate(zip(by_row, by_id, strict=True)) if i != j)
         other = f"the id of row {by_id[k]}" if by_id[k] >= 0 else "no id, as most others are"
         raise ValueError(
-            f"{whose}: items may be named by ids or by row numbers: {items[k].strip()!r} is the number of a row of "
+            f"{whose}: items may be named by ids or by row numbers: {items[k]!r} is the number of a row of "
             f"{table.path}, from 0, and {other}. Say which is meant: --ids docid or --ids row."
         )
     return "docid" if by_id.count(-1) < by_row.count(-1) else "row"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from rankrls.cli._columns import Columns
 from rankrls.cli._data import check_kind
-from rankrls.io import TableError, atomic_write, load_letor
-from rankrls.io._columns import Wanted, assign
-from rankrls.io._delimited import header_of
-from rankrls.io._source import foreign, open_bytes
+from rankrls.io import LetorError, TableError, atomic_write, load_letor
+from rankrls.io._source import open_bytes
 from rankrls.io._writer import packed
+from rankrls.io.tables.arrow import ArrowTable, open_arrow
+from rankrls.io.tables.columns import Wanted, assign
+from rankrls.io.tables.delimited import Delimited, open_delimited
+from rankrls.io.tables.writing import write_arrow
 
 __all__ = ["Records", "read_records"]
 
@@ -26,7 +26,7 @@ class Records(Protocol):
     Attributes
     ----------
     qid : list
-        Query id of each row; None where the file has none.
+        Query id of each row; None if the file has none.
     ending : str
         What the names of such files end in.
     """
@@ -47,118 +47,85 @@ def read_records(path: Path, columns: Columns) -> Records:
     ValueError
         For a file that is no such format, with the line.
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     check_kind(path)
     kind = columns.format_of(path)
     packed_name = ".gz" if path.name.lower().endswith(".gz") else ""
     ending = Path(path.name.removesuffix(packed_name) if packed_name else path.name).suffix + packed_name
-    if kind == "parquet":
-        try:
-            return _Parquet(path, columns, ending)
-        except ImportError as error:
-            raise ValueError(str(error)) from None
-    name, data = _content(path)
-    return _Letor(name, data, ending) if kind == "letor" else _Delimited(name, data, columns, ending)
+    if kind == "letor":
+        return _Letor(path, ending or ".txt")
+    if kind == "csv":
+        with open_delimited(path, TableError, "auto") as text:
+            return _Lines(text, columns, ending or ".csv")
+    with open_arrow(path, kind, TableError) as table:
+        return _Typed(table, columns, kind, ending or f".{kind}")
 
 
-def _content(path: Path) -> tuple[str, bytes]:
-    with open_bytes(path) as (name, start, source, _):
-        what = foreign(start)
-        if what is not None:
-            raise TableError(f"{name}: this is {what}; plain text and gzip are read.")
-        parts, piece = [], bytearray(1 << 20)
-        while count := source.readinto(memoryview(piece)):
-            parts.append(bytes(piece[:count]))
-        return name, b"".join(parts)
+def _place_of_qid(table: Delimited | ArrowTable, columns: Columns) -> int | None:
+    return assign(table.refuse, table.columns, Wanted(None, columns.qid, None, ("*",), (), "optional")).qid
 
 
-def _wanted(columns: Columns) -> Wanted:
-    return Wanted(None, columns.qid, None, ("*",), (), "optional")
+class _Lines:
+    """Rows of text, byte for byte."""
 
+    qid: Sequence[Any] | None
 
-@contextmanager
-def _sink(path: Path) -> Iterator[Any]:
-    with atomic_write(path) as file, packed(file, str(path)) as sink:
-        yield sink
+    def __init__(self, text: Delimited, columns: Columns, ending: str) -> None:
+        at = _place_of_qid(text, columns)
+        self.ending, self._header = ending, text.header
+        self._rows: list[bytes] = []
+        qid: list[str] = []
+        for record, row in text.records():
+            if at is not None:
+                qid.append(text.text(record, at, "qid"))
+            self._rows.append(row)
+        self.qid = None if at is None else qid
+
+    def write(self, path: Path, rows: Sequence[int]) -> None:
+        with atomic_write(path) as file, packed(file, str(path)) as sink:
+            sink.write(self._header)
+            sink.writelines(self._rows[row] for row in rows)
 
 
 class _Letor:
     qid: Sequence[Any] | None
 
-    def __init__(self, name: str, data: bytes, ending: str) -> None:
+    def __init__(self, path: Path, ending: str) -> None:
+        with open_bytes(path, LetorError) as (name, _, source, _):
+            parts, piece = [], bytearray(1 << 20)
+            while count := source.readinto(memoryview(piece)):
+                parts.append(bytes(piece[:count]))
+            data = b"".join(parts)
         stream = io.BytesIO(data)
         stream.name = name
         table = load_letor(stream)
         self.qid = None if table.qid is None else table.qid.tolist()
         lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
         bare = [line.strip(b" \t\r\v\f") for line in lines]
-        self.lines = [line for line, text in zip(lines, bare, strict=True) if text and not text.startswith(b"#")]
-        assert len(self.lines) == table.n_rows
-        self.ending = ending or ".txt"
+        self._rows = [line for line, text in zip(lines, bare, strict=True) if text and not text.startswith(b"#")]
+        assert len(self._rows) == table.n_rows
+        self.ending = ending
 
     def write(self, path: Path, rows: Sequence[int]) -> None:
-        with _sink(path) as sink:
-            sink.writelines(self.lines[row] + b"\n" for row in rows)
+        with atomic_write(path) as file, packed(file, str(path)) as sink:
+            sink.writelines(self._rows[row] + b"\n" for row in rows)
 
 
-class _Delimited:
+class _Typed:
+    """Rows of a table of pyarrow, of any types."""
+
     qid: Sequence[Any] | None
 
-    def __init__(self, name: str, data: bytes, columns: Columns, ending: str) -> None:
-        header = header_of(name, data, "auto")
-        at = assign(f"{name}:{header.line}", header.names, _wanted(columns)).qid
-        self.header, self.delimiter, self.ending = header.names, header.delimiter, ending or ".csv"
-        text = data[header.stop :].decode("utf-8", "surrogateescape")
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter, strict=True)
-        self.rows: list[list[str]] = []
-        qid: list[str] = []
-        try:
-            for row in reader:
-                if not row or (len(row) == 1 and not row[0].strip()):
-                    continue
-                where = f"{name}:{header.lines + reader.line_num}"
-                if len(row) != len(header.names):
-                    raise TableError(
-                        f"{where}: {len(row)} cells, but line {header.line} names {len(header.names)} columns."
-                    )
-                if at is not None:
-                    qid.append(row[at].strip())
-                    if not qid[-1]:
-                        raise TableError(f"{where}: the cell of column {header.names[at]!r} is empty.")
-                self.rows.append(row)
-        except csv.Error as error:
-            raise TableError(f"{name}:{header.lines + reader.line_num}: this is no row of a table: {error}.") from None
-        self.qid = None if at is None else qid
-
-    def write(self, path: Path, rows: Sequence[int]) -> None:
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows(self.rows[row] for row in rows)
-        with _sink(path) as sink:
-            sink.write(text.getvalue().encode("utf-8", "surrogateescape"))
-
-
-class _Parquet:
-    qid: Sequence[Any] | None
-
-    def __init__(self, path: Path, columns: Columns, ending: str) -> None:
-        from rankrls.io._parquet import import_pyarrow
-
-        pa = import_pyarrow(f"{path}: reading Parquet")
-        with path.open("rb") as file:
-            try:
-                self.table = pa.parquet.read_table(file)
-            except (pa.ArrowException, OSError) as error:
-                raise TableError(f"{path}: this is no Parquet file, or a damaged one ({error}).") from None
-        header = self.table.schema.names
-        at = assign(str(path), header, _wanted(columns)).qid
-        self.qid = None if at is None else self.table.column(at).to_pylist()
+    def __init__(self, table: ArrowTable, columns: Columns, kind: str, ending: str) -> None:
+        at = _place_of_qid(table, columns)
+        self._table, self._kind, self.ending = table.whole(), kind, ending
+        self.qid = None if at is None else self._table.column(at).to_pylist()
         if self.qid is not None and any(q is None for q in self.qid):
-            raise TableError(f"{path}: row {self.qid.index(None)}, counted from 0: column {header[at]!r} is missing.")
-        self.ending, self._pa = ending or ".parquet", pa
+            row, called = self.qid.index(None), table.columns[at or 0]
+            problem = "row {0}, counted from 0: column {1!r} is missing:"
+            remedy = "every row needs a query id."
+            raise table.refuse(problem, row, called, remedy=remedy, row=row, column=called)
 
     def write(self, path: Path, rows: Sequence[int]) -> None:
-        with atomic_write(path) as file:
-            self._pa.parquet.write_table(self.table.take(list(rows)), file)
+        write_arrow(path, self._table.take(list(rows)), self._kind)

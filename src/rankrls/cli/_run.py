@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 
 from rankrls import __version__
 from rankrls.cli import compare, convert, cv, evaluate, explain, export, fit, info, predict, rank, split
+from rankrls.cli._supervisor import INTERRUPTED, interrupted
 
 __all__ = ["run"]
 
@@ -33,7 +34,7 @@ COMMANDS: dict[str, Any] = {
     "split": split,
     "info": info,
 }
-BAD_INPUT, INTERRUPTED, FAILED = 2, 130, 1
+BAD_INPUT, FAILED = 2, 1
 DEBUG_VARIABLE = "RANKRLS_DEBUG"
 
 
@@ -100,7 +101,7 @@ def run(argv: list[str]) -> int:
             print(f"rankrls: note: {text}", file=sys.stderr)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _interrupted()
+        return interrupted()
     except BrokenPipeError:
         return _reader_left()
     except SystemExit as error:  # how typer ends where the reader of its output has left
@@ -109,7 +110,7 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         return _failed(error, argv, state.debug)
     if status == INTERRUPTED:  # typer turns a KeyboardInterrupt into this status
-        return _interrupted()
+        return interrupted()
     return status if isinstance(status, int) else 0
 
 
@@ -120,7 +121,7 @@ def _concerns_the_user(category: type[Warning]) -> bool:
 
 def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     if isinstance(error, typer.Abort):
-        return _interrupted()
+        return interrupted()
     if debug:
         traceback.print_exception(error)
     if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
@@ -150,11 +151,6 @@ def _one_line(text: str) -> str:
     """A message without line ends, and with a name for what a terminal might obey: a file can hold anything."""
     line = " ".join(text.split())
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
-
-
-def _interrupted() -> int:
-    print("rankrls: interrupted", file=sys.stderr)
-    return INTERRUPTED
 
 
 def _reader_left() -> int:

@@ -119,7 +119,7 @@ class Scores:
 
 
 def _words(values: NDArray[Any]) -> list[str]:
-    return [str(value).strip() for value in values.tolist()]
+    return [str(value) for value in values.tolist()]
 
 
 def _item(key: tuple[str, ...]) -> str:
@@ -150,7 +150,7 @@ def read_scores(path: Path, columns: Columns) -> Scores:
     ValueError
         With the line, for what is no score.
     """
-    from rankrls.io._tables import table_format
+    from rankrls.io.tables.formats import table_format
 
     if str(path) != "-" and table_format(path) is not None and not _begins_with_a_number(path):
         return _of_table(path, str(table_format(path)), columns)
@@ -173,11 +173,14 @@ def read_scores(path: Path, columns: Columns) -> Scores:
 
 
 def _of_table(path: Path, format: str, columns: Columns) -> Scores:
-    from rankrls.io._columns import Wanted
-    from rankrls.io._tables import column_names, read_table
+    from rankrls.io import TableError
+    from rankrls.io.tables.columns import Wanted
+    from rankrls.io.tables.formats import open_table
+    from rankrls.io.tables.reading import read_table
 
     with in_options():
-        header = column_names(path, format)
+        with open_table(path, format, TableError) as table_of_scores:
+            header = tuple(table_of_scores.columns)
         usual = dict(columns.usual)
         qid = _first(header, columns.qid, usual.get("qid"), _QID)
         item = _first(header, columns.id, usual.get("id"), _ID)

@@ -26,7 +26,7 @@ def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | dict[i
     """
     if isinstance(words, bool):
         return words
-    from rankrls.io._columns import matching
+    from rankrls.io.tables.columns import matching
 
     names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
     out: dict[int, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from rankrls.cli._models import Learning, with_scaler
 from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
 from rankrls.cli._signs import positive_columns
+from rankrls.cli._supervisor import keeping_its_best
 from rankrls.cli._words import in_options
-from rankrls.models._results import choices_at_edges
+from rankrls.selection.search import choices_at_edges
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable, PairTable
@@ -189,7 +191,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
             estimator.verbose = _progress(say, plan.learning.metric)
         name = {type(estimator).__name__: f"--method {plan.learning.method}"}
         try:
-            with in_options(plan.method.flags, name):
+            with in_options(plan.method.flags, name), keeping_its_best() if plan.method.keeps_best else nullcontext():
                 _fit(estimator, data)
         except ValueError as error:
             found = _OVERFLOW.fullmatch(str(error))

@@ -21,7 +21,7 @@ Output = Annotated[
     typer.Argument(
         metavar="OUT",
         show_default=False,
-        help="Where it goes: CSV, TSV or Parquet by its name's ending, else LETOR text; gzip where it ends in .gz.",
+        help="Where it goes: a table by its name's ending (.csv, .tsv, .parquet, .arrow), else LETOR text; .gz packs.",
     ),
 ]
 Names = Annotated[
@@ -39,14 +39,14 @@ def command(
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write data in another format: LETOR text, CSV, TSV or Parquet.
+    """Write data in another format: LETOR text, CSV, TSV, Parquet or Arrow.
 
     Labels, query ids, items' ids and features, and every number to the last bit. An item's id is "docid = ..." in the
     comment of a line of LETOR text. Features of LETOR text are called f1, f2, ... unless --names says otherwise.
     """
     report = Report(False, verbose, quiet)
     from rankrls.cli._data import check_target, names_of, read, read_names
-    from rankrls.io._tables import table_format
+    from rankrls.io.tables.formats import table_format
 
     check_target(output, data, names)
     to_letor = table_format(output) is None
@@ -100,7 +100,5 @@ def _write_table(path: Path, table: Any, names: list[str] | None) -> None:
     given = {key: name for key, name in called.items() if name is not None}
     try:
         save_table(path, table.X, table.y, table.qid, ids=document_ids(table), feature_names=names or known, **given)
-    except ImportError as error:
-        raise ValueError(str(error)) from None
     except ValueError as error:
         raise ValueError(f"--names: {error}" if names is not None else str(error)) from None

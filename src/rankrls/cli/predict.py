@@ -36,8 +36,8 @@ def command(
 
     One line a row, in the file's order. Higher is better; only differences inside a query mean anything. Numbers are
     written so that reading them gives the same number again. A model of several targets writes one score each,
-    separated by tabs. With -o a name that ends in .csv, .tsv or .parquet: a table with the query ids, the items' ids
-    and the scores.
+    separated by tabs. With -o a name that ends in .csv, .tsv, .parquet or .arrow: a table with the query ids, the
+    items' ids and the scores.
     """
     report = Report(False, verbose, quiet)
     from rankrls.cli._data import check_target, limited_threads
@@ -54,7 +54,7 @@ def command(
         sys.stdout.write(_lines(scores))
         return
     from rankrls.io import atomic_write
-    from rankrls.io._tables import table_format
+    from rankrls.io.tables.formats import table_format
 
     if table_format(output) is not None:
         with report.working("writing", f"writing {output}"):
@@ -68,7 +68,7 @@ def command(
 def _write_table(path: str, table: Any, scores: Any) -> None:
     """Query ids and items' ids, as far as the data have them, beside the scores."""
     from rankrls.cli._judging import document_ids
-    from rankrls.io._table_writer import write_columns
+    from rankrls.io.tables.writing import write_columns
 
     columns = scores.reshape(len(scores), -1).T
     names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
@@ -78,10 +78,7 @@ def _write_table(path: str, table: Any, scores: Any) -> None:
     }
     given = {name: values for name, values in found.items() if values is not None}
     everything = [*given.values(), *columns]
-    try:
-        write_columns(path, [*given, *names], len(scores), lambda rows: [column[rows] for column in everything])
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+    write_columns(path, [*given, *names], len(scores), lambda rows: [column[rows] for column in everything])
 
 
 def _lines(scores: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = "Example: rankrls rank m.rankrls test.txt --top 10  (for trec_eval: --format trec -o run.txt)"
 FORMATS = ("tsv", "trec")
+_BREAKS_A_LINE = re.compile(r'["\t\r\n]')
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
@@ -69,7 +71,7 @@ def command(
 
     Queries come in the file's order. Items of equal scores stand in the file's order, except in a trec run: there as
     trec_eval orders them, by the score in single precision and then the greater document id first. With -o a name that
-    ends in .csv, .tsv or .parquet: a table of the same columns.
+    ends in .csv, .tsv, .parquet or .arrow: a table of the same columns.
     """
     report = Report(False, verbose, quiet)
     options.check_choice("--format", format, FORMATS)
@@ -80,7 +82,7 @@ def command(
         raise ValueError(f"--run must be one word; got {run!r}.")
     from rankrls.cli._data import check_target, limited_threads
     from rankrls.cli._models import load_model
-    from rankrls.io._tables import table_format
+    from rankrls.io.tables.formats import table_format
     from rankrls.ranking import rank_scores
 
     with limited_threads(threads):
@@ -144,7 +146,10 @@ def _single(scores: Any) -> Any:
 
 
 def _tsv(ranking: Any, names: list[str]) -> str:
+    from rankrls.io.tables.writing import cell
+
     queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
+    queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
     columns = zip(queries, ranking.positions.tolist(), ranking.rows.tolist(), ranking.scores.tolist(), strict=True)
     lines = (f"{q}\t{place}\t{' '.join(names[row].split())}\t{score!r}\t{row}\n" for q, place, row, score in columns)
     return "query\trank\titem\tscore\trow\n" + "".join(lines)
@@ -152,22 +157,18 @@ def _tsv(ranking: Any, names: list[str]) -> str:
 
 def _write_table(path: str, ranking: Any, names: list[str]) -> None:
     """The same columns as a table; without the queries' where there are none."""
-    import numpy as np
-
-    from rankrls.io._table_writer import write_columns
+    from rankrls.io._rows import objects
+    from rankrls.io.tables.writing import write_columns
 
     columns = {
         "query": ranking.qid,
         "rank": ranking.positions,
-        "item": np.array(names)[ranking.rows],
+        "item": objects(names)[ranking.rows],
         "score": ranking.scores,
         "row": ranking.rows,
     }
     given = {name: column for name, column in columns.items() if column is not None}
-    try:
-        write_columns(path, [*given], len(ranking), lambda rows: [column[rows] for column in given.values()])
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+    write_columns(path, [*given], len(ranking), lambda rows: [column[rows] for column in given.values()])
 
 
 def _trec(ranking: Any, names: list[str], scores: Any, run: str) -> str:

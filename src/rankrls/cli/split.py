@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,6 +53,8 @@ def command(
 
     No query is in two parts. Queries are drawn at random; which part one comes to depends on --seed and the query ids,
     not on the order of the rows. Rows are passed on as they are, all their columns and comments, in the file's order.
+    The parts appear together when all are written. Parts of an earlier split are replaced together, if the folder holds
+    nothing else.
     """
     report = Report(as_json, verbose, quiet)
     if folds is not None and folds < 3:
@@ -63,6 +64,7 @@ def command(
     weights = _weights(shares)
     from rankrls._queries import query_layout
     from rankrls.cli._data import check_target
+    from rankrls.cli._parts import written_together
     from rankrls.cli._records import read_records
 
     with report.working("reading", f"reading {data}"):
@@ -72,17 +74,16 @@ def command(
     layout = query_layout(records.qid, len(records.qid))
     blocks = _blocks(layout, [1.0] * folds if folds else weights, seed)
     parts = _of_folds(blocks) if folds else dict(zip(_PARTS[len(weights)], blocks, strict=True))
-    targets = {part: folder / f"{part}{records.ending}" for part in parts}
-    there = [str(target) for target in targets.values() if target.exists()]
-    for target in targets.values():
-        os.makedirs(target.parent, exist_ok=True)
-        check_target(target, data)
+    names = {part: f"{part}{records.ending}" for part in parts}
+    there = [str(folder / name) for name in names.values() if (folder / name).exists()]
+    for path in there:
+        check_target(path, data)
     found: dict[str, Any] = {}
-    with report.working("writing", f"writing to {folder}"):
+    with report.working("writing", f"writing to {folder}"), written_together(folder, [*names.values()]) as new:
         for part, queries in parts.items():
             rows = _rows(layout, queries)
-            records.write(targets[part], rows.tolist())
-            found[part] = {"path": str(targets[part]), "queries": len(queries), "rows": len(rows)}
+            records.write(new / names[part], rows.tolist())
+            found[part] = {"path": str(folder / names[part]), "queries": len(queries), "rows": len(rows)}
     if there:
         report.note(f"what was there has been replaced: {', '.join(there)}.")
     if as_json:

@@ -2,17 +2,18 @@ r"""The ordered pairs of labelled items inside queries: what losses of ordered p
 
 Item i is to come before item j where both are of one query and ``y_i > y_j``; the pair weighs ``rho_q w_i w_j``. For
 squared errors these pairs are the graph :class:`~rankrls.graph.ScoredGraph` with ties excluded and need no order; a
-hinge does. Pairs are never listed: :mod:`rankrls.solvers.ordered_loss` sums over them in label order.
+hinge does. Pairs are never listed: :mod:`rankrls.hinge.ordered_loss` sums over them in label order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cached import cached_property
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, check_balance, group_sums, label_classes
 
@@ -87,6 +88,19 @@ class OrderedPairs:
     @property
     def n_items(self) -> int:
         return self.layout.n_rows
+
+    @property
+    def n_units(self) -> int:
+        """What can be held out: items."""
+        return self.n_items
+
+    def items_of_part(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which items :meth:`part` is over."""
+        return rows
+
+    def leads(self, X: Any, rows: NDArray[np.intp], W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores ``X W`` of some items."""
+        return np.asarray(X[rows] @ W)
 
     @property
     def query_classes(self) -> NDArray[np.intp]:

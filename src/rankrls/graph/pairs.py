@@ -13,14 +13,17 @@ Any weighted graph W of Pahikkala et al. (2007) is such a list of edges, with we
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls.graph._base import Graph, GraphOperator, Matrix
+from rankrls._cached import cached_property
+from rankrls.features.blocks import Rows, row_numbers
+from rankrls.features.feature_rows import FeatureRows
+from rankrls.graph._base import BlockScores, Graph, GraphOperator, Matrix, faint_rows
+from rankrls.graph.pair_rows import PairProduct, PairRows
 
 __all__ = ["PairGraph"]
 
@@ -98,9 +101,64 @@ class PairGraph(Graph):
     def F(self) -> GraphOperator:
         return GraphOperator((self.n_rows, self.n_items), self._factor, self._factor_transposed)
 
-    def differences(self, V: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:
+    @property
+    def n_units(self) -> int:
+        """What can be held out: preferences."""
+        return self.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """Sum over the preferences of what they weigh."""
+        return float(self.weight.sum())
+
+    def graph(self) -> PairGraph:
+        """The graph of these preferences: itself."""
+        return self
+
+    def items_of_part(self, rows: NDArray[np.intp]) -> slice:
+        """Which items :meth:`part` is over: all of them."""
+        return slice(None)
+
+    def leads(self, X: Any, rows: NDArray[np.intp], W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score of the winner minus that of the loser under ``X W``, for some preferences."""
+        items, where = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
+        winners, losers = where.reshape(2, -1)
+        scores = X[items] @ W
+        return np.asarray(scores[winners] - scores[losers])
+
+    def differences(self, V: NDArray[Any], rows: Rows = slice(None)) -> NDArray[Any]:
         """Winner minus loser of some preferences, unweighted. Exact where an offset is common to both."""
         return np.asarray(V[self.winners[rows]] - V[self.losers[rows]])
+
+    def scattered(self, on_winners: NDArray[np.float64], on_losers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum for each item of values of the preferences that it won and of those that it lost."""
+        won = np.bincount(self.winners, on_winners, self.n_items)
+        return np.asarray(won + np.bincount(self.losers, on_losers, self.n_items), dtype=np.float64)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        return self.scattered(self.weight, self.weight)
+
+    def factor_rows(self, X: Any) -> PairRows:
+        return PairRows(X, self)
+
+    def _product(self, source: FeatureRows, rows: NDArray[np.intp]) -> PairProduct:
+        return PairProduct(source, self, rows)
+
+    @cached_property
+    def faint_rows(self) -> NDArray[np.intp]:
+        """Preferences of next to no weight."""
+        return faint_rows(self.weight)
+
+    def unseen(self, V: Matrix) -> NDArray[np.float64]:
+        """The leads of :attr:`faint_rows`."""
+        return self.differences(V, self.faint_rows)
+
+    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> PairScores:
+        rows = row_numbers(block)
+        faint = np.flatnonzero(np.isin(rows, self.faint_rows))
+        own = unseen[np.searchsorted(self.faint_rows, rows[faint])]
+        return PairScores(np.sqrt(self.weight[rows]), faint, own)
 
     def block(self, group: int) -> PairGraph:
         """The graph of one group's preferences alone, over the same items."""
@@ -128,3 +186,20 @@ class PairGraph(Graph):
 
     def _factor_transposed(self, U: Matrix) -> Matrix:
         return self.matrix.T @ (sparse.csr_array(U) if sparse.issparse(U) else U)
+
+
+@dataclass(frozen=True)
+class PairScores(BlockScores):
+    """Leads of held-out preferences."""
+
+    root_weight: NDArray[np.float64]
+    faint: NDArray[np.intp]
+    faint_kernel: NDArray[np.float64]
+
+    def scores(
+        self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        out = np.asarray(factored / self.root_weight[:, None])
+        if len(self.faint):
+            out[self.faint] = self.faint_kernel @ x
+        return out

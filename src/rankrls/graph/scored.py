@@ -22,20 +22,37 @@ coordinates ``sqrt(w) z``, the three parts are orthogonal projections.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
+from rankrls._compiled.group_pass import level_rows, weighted_sums
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.graph._base import Graph, GraphOperator, Matrix
+from rankrls.features.blocks import Rows
+from rankrls.features.columns import BasisColumns
+from rankrls.features.feature_rows import FeatureRows
+from rankrls.features.rows import FactorRows
+from rankrls.graph._base import Graph, GraphOperator, Matrix, faint_rows
+from rankrls.graph.block_scores import QueryScores
+from rankrls.graph.labels import (
+    Balance,
+    Ties,
+    balance_factors,
+    check_balance,
+    group_sums,
+    label_classes,
+    label_varies,
+)
+from rankrls.graph.scored_columns import ColumnRows
+from rankrls.graph.scored_product import ScoredProduct
+from rankrls.graph.scored_rows import ScoredRows
 
 __all__ = ["Balance", "ScoredGraph", "Ties", "label_classes", "label_varies"]
 
-Ties = Literal["include", "exclude"]
-Balance = Literal["pairs", "examples", "queries"]
 Levels = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -113,7 +130,7 @@ class ScoredGraph(Graph):
         O(m) with tied pairs included and contiguous queries, O(m log m) otherwise.
         """
         if ties not in ("include", "exclude"):
-            raise ValueError(f"ties must be 'include' or 'exclude'; got {ties!r}.")
+            raise InputError("{ties} must be 'include' or 'exclude'; got {0!r}.", ties, parameter="ties")
         check_balance(balance)
         m = layout.n_rows
         unit = weights is None
@@ -122,7 +139,11 @@ class ScoredGraph(Graph):
         labels = label_varies(y, layout)
         if ties == "exclude":
             if y.ndim > 1 and y.shape[1] > 1:
-                raise ValueError("With ties excluded each target has a graph of its own; build one graph a target.")
+                raise InputError(
+                    "With ties excluded each target has a graph of its own.",
+                    parameter="y",
+                    remedy="Build one graph for each target.",
+                )
             order, group_starts, group_query = label_classes(y.reshape(m), layout)
             if len(group_query) == m:
                 ties = "include"  # no two labels of a query are tied: the same graph, and no class level to carry
@@ -146,6 +167,19 @@ class ScoredGraph(Graph):
         e2 = beta + (1.0 - beta) * rho * query_weight
         e3 = np.full(layout.n_queries, beta)
         return cls(layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels)
+
+    @staticmethod
+    def of(graph: Graph) -> ScoredGraph:
+        """The graph itself, for a method that needs the queries and labels of one.
+
+        Raises
+        ------
+        InputError
+            If it is a graph of another kind.
+        """
+        if not isinstance(graph, ScoredGraph):
+            raise InputError("This needs labelled items; preferences between items have no labels.")
+        return graph
 
     @classmethod
     def from_labels(
@@ -185,10 +219,10 @@ class ScoredGraph(Graph):
         """
         labels = np.asarray(y, dtype=np.float64)
         if labels.ndim not in (1, 2) or not np.isfinite(labels).all():
-            raise ValueError("y must hold finite labels, of shape (m,) or (m, targets).")
+            raise InputError("{y} must hold finite labels, of shape (m,) or (m, targets).", parameter="y")
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
         if w is not None and (w.shape != labels.shape[:1] or not (np.isfinite(w) & (w > 0.0)).all()):
-            raise ValueError("weights must be positive, one a label.")
+            raise InputError("{weights} must be positive, one for each label.", parameter="weights")
         return cls.build(
             labels,
             query_layout(qid, len(labels)),
@@ -281,13 +315,12 @@ class ScoredGraph(Graph):
         values = self.weights[self.order] / np.repeat(self.group_weight, np.diff(self.group_starts))
         return sparse.csr_array((values, self.order, self.group_starts), shape=(len(self.group_query), self.n_items))
 
-    def group_means(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted mean of each group, (g, ...)."""
+    def group_means(self, V: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
+        """Weighted mean of each group, (g, ...), of values V of the items: a vector, or a matrix, dense or sparse."""
+        if sparse.issparse(V):
+            return np.asarray((self.averaging @ V).toarray())
         columns = V if V.ndim == 2 else V[:, None]
-        sums = group_sums(
-            self.weights[self.order, None] * (columns if self.is_contiguous else columns[self.order]),
-            self.group_starts,
-        )
+        sums = weighted_sums(columns, self.order, self.group_starts, self.weights, threads=threads)
         return np.asarray((sums / self.group_weight[:, None]).reshape((len(sums), *V.shape[1:])))
 
     def query_means(self, group_means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -298,25 +331,79 @@ class ScoredGraph(Graph):
         total = self.query_weight.reshape((-1, *[1] * (group_means.ndim - 1)))
         return np.asarray(group_sums(weight * group_means, self.query_groups) / total)
 
+    def rest(
+        self, levels: Levels, query: NDArray[np.intp], means: NDArray[np.float64], over: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """``k2 (zc - zq) + k3 zq`` of some groups, given their queries, their means and those of their queries."""
+        rest = levels[2][query, None] * over
+        if self.ties == "exclude":
+            rest += levels[1][query, None] * (means - over)
+        return rest
+
+    @property
+    def regresses(self) -> bool:
+        return bool(self.eigenvalues[2].any())
+
+    @property
+    def n_observations(self) -> int:
+        e1, e2, e3 = self.eigenvalues
+        inside = np.diff(self.group_starts) - 1
+        between = np.diff(self.query_groups) - 1
+        return int(inside[e1 > 0.0].sum() + between[e2 > 0.0].sum() + np.count_nonzero(e3 > 0.0))
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        e1, e2, e3 = self.eigenvalues
+        return np.asarray(self.weights * np.maximum(e1[self.row_group], np.maximum(e2, e3)[self.layout.codes]))
+
+    @cached_property
+    def faint_rows(self) -> NDArray[np.intp]:
+        """Items that this graph never compares, and items of next to no weight."""
+        return faint_rows(self.weights * self.eigenvalues[0][self.row_group])
+
+    def differences(self, V: NDArray[Any], rows: Rows = slice(None)) -> NDArray[Any]:
+        """The values of some items: held-out rows are judged by their scores."""
+        return np.asarray(V[rows])
+
+    def factor_rows(self, X: Any) -> ColumnRows | ScoredRows:
+        return ColumnRows(X, self) if isinstance(X, BasisColumns) else ScoredRows(X, self)
+
+    def _product(self, source: FeatureRows, rows: NDArray[np.intp]) -> ScoredProduct:
+        return ScoredProduct(source, self, rows)
+
+    def unseen(self, V: Matrix) -> NDArray[np.float64]:
+        """The mean of each query, then the deviation from it of each item of :attr:`faint_rows`."""
+        means = self.query_means(self.group_means(V))
+        faint = V[self.faint_rows]
+        faint = faint.toarray() if sparse.issparse(faint) else faint
+        return np.vstack((means, faint - means[self.layout.codes[self.faint_rows]]))
+
+    def unseen_features(self, rows: FactorRows) -> list[NDArray[np.float64]]:
+        return [rows.centres, *super().unseen_features(rows)]
+
+    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> QueryScores:
+        return QueryScores(self, block, unseen)
+
     def _laplacian(self, V: Matrix) -> Matrix:
         return self._apply(V, self.eigenvalues, self.weights)
 
     def _factor(self, V: Matrix) -> Matrix:
-        return self._apply(V, self._roots, np.sqrt(self.weights))
+        return self._apply(V, self.roots, np.sqrt(self.weights))
 
     def _factor_transposed(self, U: Matrix) -> Matrix:
         # F = T W^(1/2) with T symmetric, so F'u = W^(1/2) T u = w * levels(u / sqrt(w)).
-        return self._apply(_scale_rows(U, 1.0 / np.sqrt(self.weights)), self._roots, self.weights)
+        return self._apply(_scale_rows(U, 1.0 / np.sqrt(self.weights)), self.roots, self.weights)
 
     @cached_property
-    def _roots(self) -> Levels:
+    def roots(self) -> Levels:
+        """``sqrt(e)`` of each level."""
         e1, e2, e3 = (np.sqrt(e) for e in self.eigenvalues)
         return e1, e2, e3
 
     @cached_property
     def inverse_roots(self) -> Levels:
         """``1 / sqrt(e)`` of each level, 0 where the level's eigenvalue is 0."""
-        e1, e2, e3 = (np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in self._roots)
+        e1, e2, e3 = (np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in self.roots)
         return e1, e2, e3
 
     def apply_levels(self, V: NDArray[np.float64], levels: Levels) -> NDArray[np.float64]:
@@ -327,22 +414,13 @@ class ScoredGraph(Graph):
         """``scale_i [ k1 (z_i - zc) + k2 (zc - zq) + k3 zq ]`` for every column z of V."""
         if sparse.issparse(V):
             return self._apply_sparse(V, levels, scale)
-        V = np.asarray(V)
-        one = V.ndim == 1
-        Z = V[:, None] if one else V
-        k1, k2, k3 = levels
+        Z = np.ascontiguousarray(V if V.ndim == 2 else V[:, None], dtype=np.float64)
         means = self.group_means(Z)
-        over = self.query_means(means)
-        q = self.group_query
-        # Differences first and coefficients after: an offset common to a query must cancel exactly.
-        out = Z - means[self.row_group]
-        out *= k1[self.row_group, None]
-        rest = k3[q, None] * over[q]
-        if self.ties == "exclude":
-            rest += k2[q, None] * (means - over[q])
-        out += rest[self.row_group]
-        out *= scale[:, None]
-        return out[:, 0] if one else out
+        query = self.group_query
+        rest = self.rest(levels, query, means, self.query_means(means)[query])
+        out = np.empty_like(Z)
+        level_rows(Z, np.arange(len(Z), dtype=np.intp), self.row_group, levels[0], scale, means, rest, out)
+        return out.reshape(V.shape)
 
     def _apply_sparse(self, V: Any, levels: Levels, scale: NDArray[np.float64]) -> sparse.csr_array:
         Z = sparse.csr_array(V)
@@ -362,51 +440,3 @@ def _scale_rows(V: Matrix, scale: NDArray[np.float64]) -> Matrix:
     if sparse.issparse(V):
         return sparse.csr_array(sparse.diags_array(scale) @ V)
     return V * (scale if V.ndim == 1 else scale[:, None])
-
-
-def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sums over runs of rows; every run holds at least one row."""
-    if len(starts) == len(values) + 1:
-        return np.asarray(values)
-    return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
-
-
-def check_balance(balance: str) -> None:
-    """One of the three words."""
-    if balance not in ("pairs", "examples", "queries"):
-        raise ValueError(f"balance must be 'pairs', 'examples' or 'queries'; got {balance!r}.")
-
-
-def balance_factors(balance: str, query_weight: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``rho`` of each query.
-
-    ``own`` is read under "queries" only: the sum of ``S_c^2`` over what is not compared with itself, that is over the
-    classes where tied pairs are excluded and over the items where they are included.
-    """
-    if balance == "pairs":
-        return np.ones(len(query_weight))
-    if balance == "examples":
-        return 1.0 / query_weight
-    pairs = 0.5 * (query_weight**2 - own)
-    # A single item leaves rounding noise where there is no pair at all.
-    pairs[pairs <= 1e-14 * query_weight**2] = np.inf
-    return 1.0 / pairs
-
-
-def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
-    """Whether each query holds two different labels, in any target."""
-    if layout.n_rows == 0:
-        return np.zeros(layout.n_queries, dtype=bool)
-    sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
-    first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
-    return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
-
-
-def label_classes(
-    y: NDArray[np.float64], layout: QueryLayout
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Rows ordered by query, then label: the order, the classes' boundaries and each class's query."""
-    order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
-    q, z = layout.codes[order], y[order]
-    heads = np.concatenate(([0], np.flatnonzero((q[1:] != q[:-1]) | (z[1:] != z[:-1])) + 1)).astype(np.intp)
-    return order, np.append(heads, len(y)).astype(np.intp), q[heads]

@@ -13,7 +13,7 @@ from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
 from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
 from rankrls.models._validation import check_choice, check_count, check_features, check_no_extra_qid
-from rankrls.solvers.questions import CRITERIA, among, inside_queries
+from rankrls.problems.questions import CRITERIA, among, inside_queries
 
 __all__ = ["Questions", "pairs_to_ask"]
 

@@ -13,12 +13,11 @@ from scipy.special import ndtr
 
 from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
-from rankrls.models._pairs import pair_graph
-from rankrls.models._validation import check_alpha, check_choice, check_comparable, check_features
-from rankrls.solvers.blocks import row_slices
-from rankrls.solvers.posterior import Fitted, ItemScores, evidence_of, item_scores
+from rankrls.models._validation import check_alpha, check_choice, check_comparable, check_features, preferred_items
+from rankrls.problems.posterior import Fitted, ItemScores, evidence_of, item_scores
 
 __all__ = ["Posterior", "pair_posterior", "posterior"]
 
@@ -99,8 +98,8 @@ def posterior(
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
     check_comparable(data, beta)
-    candidate = model._holdout_candidate(data)
-    problem = candidate.problems(data)[0].problem
+    candidate = model._candidate(data)
+    problem = candidate.problem(data).parts[0]
     answers = _label_noise(problem.graph)
     return _assembled(
         model, problem, candidate.kernel, data.X, start, noise, answers, moved=beta == 0.0, by_query=qid is not None
@@ -151,10 +150,10 @@ def pair_posterior(
     array([0.79])
     """
     model, start = _checked(estimator, alpha, noise, "pair_posterior")
-    X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel=model.kernel)
-    problem = model._preference_problem(X, graph)
-    kernel = model._resolved_kernel(X)
-    return _assembled(model, problem, kernel, X, start, noise, 1.0, moved=True, by_query=False)
+    data = preferred_items(model, X, winners, losers, strength, weight, kernel=model.kernel)
+    candidate = model._candidate(data)
+    problem = candidate.problem(data)
+    return _assembled(model, problem, candidate.kernel, data.X, start, noise, 1.0, moved=True, by_query=False)
 
 
 @dataclass(frozen=True, eq=False)

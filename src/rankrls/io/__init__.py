@@ -2,13 +2,13 @@
 
 from rankrls._public import publish
 from rankrls.io._atomic import atomic_write
-from rankrls.io._columns import ColumnTable, TableError
-from rankrls.io._pairs import PairsError, PairTable, load_pairs
 from rankrls.io._reader import load_letor
 from rankrls.io._table import Comments, LetorError, LetorTable
-from rankrls.io._table_writer import save_table
-from rankrls.io._tables import load_table
 from rankrls.io._writer import save_letor
+from rankrls.io.preferences import PairsError, PairTable, load_pairs
+from rankrls.io.tables.columns import ColumnTable, TableError
+from rankrls.io.tables.reading import load_table
+from rankrls.io.tables.writing import save_table
 
 __all__ = [
     "ColumnTable",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from typing import IO, Any
 
-__all__ = ["atomic_write"]
+from rankrls._temporary import OPEN_FILES_CAN_MOVE, claim_file, remove
+
+__all__ = ["atomic_write", "is_written_in_place", "sync_folder", "take_over"]
+
+_MOST_LINKS = 40
 
 
 @contextlib.contextmanager
@@ -18,14 +21,19 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     """Open a file that takes its name only when everything has been written.
 
     What the block writes goes to a temporary file in the target's directory. At the end of the block it is flushed to
-    the disk and renamed. Where the block raises, or the disk fills up, the temporary file is removed and the target
-    keeps its old content.
+    the disk and renamed. If the block raises, or the disk fills up, the temporary file is removed and the target keeps
+    its old content. If the process is killed, the temporary file stays until the same target is written again on the
+    same machine. The temporary file of a process that is still running is never removed.
+
+    Devices, pipes and open descriptors (``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``) are not replaced: they are
+    written to as the block goes.
 
     Parameters
     ----------
     path : path
-        A regular file, existing or not; a symbolic link is followed, so that the link stays one. A new file gets the
-        permissions that ``open`` would have given it, a replaced one keeps its own.
+        A file, existing or not; a symbolic link is followed, so that the link stays one. A new file gets the
+        permissions that ``open`` would have given it. A replaced one keeps its permissions, and its owner and group as
+        far as the process may set them; otherwise it loses its setuid and setgid bits.
     mode : {"wb", "w"}, default="wb"
         Bytes or text.
     encoding : str, optional
@@ -39,8 +47,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     Raises
     ------
     OSError
-        Where the directory does not exist or may not be written, the target is a directory or a device, or the disk
-        is full. The error names the target.
+        If the directory does not exist or may not be written, the target is a directory, or the disk is full. The error
+        names the target.
 
     Examples
     --------
@@ -54,44 +62,106 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"mode must be 'wb' or 'w'; got {mode!r}.")
-    target = os.path.realpath(os.fspath(path))
-    permissions = _permissions(target)
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+    encoding = (encoding or "utf-8") if mode == "w" else None
+    name = os.fspath(path)
+    with _in_place(name, mode, encoding) if is_written_in_place(name) else _replacing(name, mode, encoding) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _replacing(path: str, mode: str, encoding: str | None) -> Iterator[IO[Any]]:
+    target = os.path.realpath(path)
+    old = _status(target)
     try:
-        # made as `open` makes files, so that the umask applies without being read (reading it means setting it)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        # what replaces a private file is private from the start
+        temporary, handle = claim_file(target, 0o666 if old is None else 0o600)
     except OSError as error:
         raise _about(error, target) from None
+    with contextlib.ExitStack() as held:
+        if OPEN_FILES_CAN_MOVE:  # the lock lasts until the file has its name
+            held.callback(os.close, os.dup(handle))
+        try:
+            with open(handle, mode, encoding=encoding) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if old is not None:
+                take_over(temporary, old)
+            os.replace(temporary, target)
+        except BaseException as error:
+            remove(temporary)
+            # errors of the temporary file name it, or nothing; who reads the message knows the target only
+            if isinstance(error, OSError) and error.filename in (None, handle, temporary):
+                raise _about(error, target) from error
+            raise
+    sync_folder(os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def _in_place(path: str, mode: str, encoding: str | None) -> Iterator[IO[Any]]:
+    number = _descriptor(path)
     try:
-        with open(handle, mode, encoding=(encoding or "utf-8") if mode == "w" else None) as file:
+        # opening /dev/stdout anew would empty the file that a shell has opened for it
+        with open(path if number is None else os.dup(number), mode, encoding=encoding) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if permissions is not None:
-            os.chmod(temporary, permissions)
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        # errors of the temporary file name it, or nothing; who reads the message knows the target only
-        if isinstance(error, OSError) and error.filename in (None, handle, temporary):
-            raise _about(error, target) from error
+    except OSError as error:
+        if error.filename is None:
+            raise type(error)(error.errno, error.strerror, path) from error
         raise
-    _sync_folder(folder)
 
 
-def _permissions(target: str) -> int | None:
-    """Permissions of the file to replace; None where there is none."""
+def is_written_in_place(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names something that is written to and never replaced: a device, a pipe, an open descriptor."""
+    name = os.fspath(path)
+    if _descriptor(name) is not None:
+        return True
+    with contextlib.suppress(OSError):
+        kind = os.stat(name).st_mode
+        return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+    return False
+
+
+def _descriptor(path: str) -> int | None:
+    """The number of the descriptor of this process that a path stands for, as /dev/stdout and /dev/fd/3 do."""
+    descriptors = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd")}
+    for _ in range(_MOST_LINKS):
+        folder, name = os.path.split(os.path.abspath(path))
+        if os.path.realpath(folder) in descriptors and name.isdigit():
+            return int(name)
+        if not os.path.islink(path):
+            return None
+        path = os.path.join(folder, os.readlink(path))
+    return None
+
+
+def _status(target: str) -> os.stat_result | None:
+    """What is known about the file to replace; None where there is none."""
     try:
         status = os.stat(target)
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "Is a directory, where a file should be written", target)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "Is no regular file, and cannot be replaced as a whole", target)
-    return stat.S_IMODE(status.st_mode)
+    return status
+
+
+def take_over(path: str, old: os.stat_result) -> None:
+    """Give a file or folder the owner, the group and the permissions of the one that it replaces.
+
+    Only root may give a file away, and others may choose a group of their own only. Where owner or group become others
+    than they were, the bits are dropped by which a file is run with the rights of its owner or group.
+    """
+    new = os.stat(path)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        for owner in (old.st_uid, -1):
+            with contextlib.suppress(OSError):
+                os.chown(path, owner, old.st_gid)
+                break
+        new = os.stat(path)
+    permissions = stat.S_IMODE(old.st_mode)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        permissions &= ~(stat.S_ISUID | stat.S_ISGID)
+    os.chmod(path, permissions)
 
 
 def _about(error: OSError, target: str) -> OSError:
@@ -100,8 +170,8 @@ def _about(error: OSError, target: str) -> OSError:
     return type(error)(error.errno, reason, target)
 
 
-def _sync_folder(folder: str) -> None:
-    """Make the rename itself durable, where a directory can be opened and synced at all."""
+def sync_folder(folder: str) -> None:
+    """Make a rename itself durable, where a directory can be opened and synced at all."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     with contextlib.suppress(OSError):

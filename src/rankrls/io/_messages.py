@@ -1,17 +1,17 @@
-"""What is wrong with a line, in words."""
+"""What is wrong with a line, as an error without its place."""
 
 from __future__ import annotations
 
 import math
 
 from rankrls.io._parse import Problem
+from rankrls.io._rows import quoted
+from rankrls.io._table import LetorError
 
 __all__ = ["describe"]
 
-_SHOWN = 40
 
-
-def describe(problem: int, token: bytes, number: int, columns: int, first_id: int) -> str:
+def describe(problem: int, token: bytes, number: int, columns: int, first_id: int) -> LetorError:
     """Word what :func:`rankrls.io._parse.parse_block` found.
 
     Parameters
@@ -25,36 +25,35 @@ def describe(problem: int, token: bytes, number: int, columns: int, first_id: in
     columns, first_id : int
         How many columns there are, and the id of column 0.
     """
-    shown = _quote(token)
+    shown = quoted(token)
     if problem == Problem.LABEL:
+        # a first cell with separators is that of a table
+        parameter = "format" if b"," in token or b";" in token else None
         if b":" in token:
-            return f"the line starts with {shown}, but a label has to come first."
-        return f"the label {shown} {_not_a_value(token)}."
+            return LetorError("the line starts with {0}, but a label has to come first.", shown, parameter=parameter)
+        return LetorError("the label {0} {1}.", shown, _not_a_value(token), column="label", parameter=parameter)
     if problem == Problem.VALUE:
         value = token.partition(b":")[2]
         if not value:
-            return f"feature {number} has no value ({shown})."
-        return f"the value {_quote(value)} of feature {number} {_not_a_value(value)}."
-    return {
-        Problem.TOKEN: f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').",
-        Problem.ID_TOO_LONG: f"the feature id of {shown} is too large.",
-        Problem.ID_ZERO: f"feature id 0 ({shown}), but zero_based=False says that ids start at 1.",
-        Problem.ID_TOO_HIGH: f"feature {number} ({shown}) is beyond n_features={columns}, with ids from {first_id} on.",
-        Problem.TWICE: f"feature {number} is named twice.",
-        Problem.QID_EMPTY: "the query id behind 'qid:' is missing.",
-        Problem.QID_TWICE: f"there is a second query id, {shown}.",
-        Problem.QID_MISSING: "the line has no qid, but the lines before it have one.",
-        Problem.QID_UNEXPECTED: f"the line has a query id, {shown}, but the lines before it have none.",
-        Problem.QID_NUL: f"the query id {shown} holds a NUL byte.",
+            return LetorError("feature {1} has no value ({0}).", shown, number, column=number)
+        facts = (quoted(value), number, _not_a_value(value))
+        return LetorError("the value {0} of feature {1} {2}.", *facts, column=number)
+    template, parameter = {
+        Problem.TOKEN: ("{0} is not 'feature:value' with a whole number as feature id (nor 'qid:id').", None),
+        Problem.ID_TOO_LONG: ("the feature id of {0} is too large.", None),
+        Problem.ID_ZERO: ("feature id 0 ({0}), but {zero_based=False} says that ids start at 1.", "zero_based"),
+        Problem.ID_TOO_HIGH: (
+            f"feature {{1}} ({{0}}) is beyond {{n_features={columns}}}, with ids from {first_id} on.",
+            "n_features",
+        ),
+        Problem.TWICE: ("feature {1} is named twice.", None),
+        Problem.QID_EMPTY: ("the query id behind 'qid:' is missing.", None),
+        Problem.QID_TWICE: ("there is a second query id, {0}.", None),
+        Problem.QID_MISSING: ("the line has no qid, but the lines before it have one.", None),
+        Problem.QID_UNEXPECTED: ("the line has a query id, {0}, but the lines before it have none.", None),
+        Problem.QID_NUL: ("the query id {0} holds a NUL byte.", None),
     }[problem]
-
-
-def _quote(token: bytes) -> str:
-    try:
-        text = token.decode()
-    except UnicodeDecodeError:
-        return repr(token)[1:]
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+    return LetorError(template, shown, number, parameter=parameter)
 
 
 def _not_a_value(token: bytes) -> str:

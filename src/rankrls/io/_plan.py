@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from rankrls.io._messages import describe
 from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
 from rankrls.io._regions import Block
-from rankrls.io._rows import NOT_UTF8, is_utf8, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, objects, quoted
 from rankrls.io._source import Text
 from rankrls.io._table import Comments, LetorError
 
@@ -30,7 +31,7 @@ class BadLine:
     """What is wrong in a line, counted from 0 inside its block."""
 
     line: int
-    message: str
+    error: LetorError
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Plan:
     dense: bool
     with_qid: bool
     text_qid: bool
+    single: bool
     target: Target
 
     @staticmethod
@@ -66,7 +68,7 @@ class Plan:
         total = sums.sum(axis=0)
         rows, entries = int(total[Sums.ROWS]), int(total[Sums.ENTRIES])
         if rows == 0:
-            raise LetorError(f"{name}: there is no row, only blank lines and comments.")
+            raise LetorError("there is no row, only blank lines and comments.", file=name)
         if zero_based == "auto":
             zero_based = bool(sums[:, Sums.LEAST_ID].min() == 0)
         largest = int(sums[:, Sums.LARGEST_ID].max())
@@ -98,7 +100,7 @@ class Plan:
                 f"values written does not fit into memory{' (dense=False makes it sparse)' if dense else ''}."
             ) from error
         before = np.cumsum(sums, axis=0) - sums
-        return Plan(name, sums, before, columns, zero_based, dense, with_qid, text_qid, target)
+        return Plan(name, sums, before, columns, zero_based, dense, with_qid, text_qid, single, target)
 
     @property
     def _first_id(self) -> int:
@@ -117,7 +119,7 @@ class Plan:
             first_id=self._first_id,
             n_columns=self.columns,
             dense=self.dense,
-            in_single=len(self.target.single) > 0,
+            in_single=self.single,
             with_qid=self.with_qid,
             text_qid=self.text_qid,
             row=int(self.before[k, Sums.ROWS]),
@@ -134,13 +136,15 @@ class Plan:
         if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
             bad.append(found)
         if problem != Problem.NONE:
-            message = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
-            bad.append(BadLine(line, message))
+            error = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
+            bad.append(BadLine(line, error))
+        elif self.text_qid and (found := self._undecodable(block, k)):
+            bad.append(found)
         return min(bad, key=lambda b: b.line, default=None)
 
     def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[BadLine]:
         """Ask Python about the decimals that the compiled loop could not round. The first one that is too large."""
-        values = self.target.single if len(self.target.single) else self.target.double
+        values = self.target.single if self.single else self.target.double
         for first, last, line, at in hard.tolist():
             token = _token(block, first, last)
             name, colon, digits = token.rpartition(b":")
@@ -162,14 +166,26 @@ class Plan:
         row, column = sort_rows(t.indptr, t.indices, t.double, t.single, first_row, last_row)
         if row < 0:
             return None
-        lines = _token(block, block.first, block.last).split(b"\n")
-        rows = [i for i, line in enumerate(lines) if line.strip(b" \t\r\v\f") and line.strip(b" \t\r\v\f")[:1] != b"#"]
-        message = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
-        return BadLine(rows[row - first_row], message)
+        error = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
+        return BadLine(_line_of(block, row - first_row), error)
+
+    def _undecodable(self, block: Block, k: int) -> BadLine | None:
+        """The first query id of block ``k`` that is not UTF-8."""
+        start = int(self.before[k, Sums.QID_BYTES])
+        data = self.target.qid_text[start : start + int(self.sums[k, Sums.QID_BYTES])].tobytes()
+        if data.isascii():
+            return None
+        first = int(self.before[k, Sums.ROWS])
+        ends = self.target.qid_ends[first : first + int(self.sums[k, Sums.ROWS])] - start
+        for row, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
+            if not is_utf8(data[begin:end]):
+                error = LetorError("the query id {0} is not UTF-8 text:", quoted(data[begin:end]), remedy=SAVE_AS_UTF8)
+                return BadLine(_line_of(block, row), error)
+        return None
 
     def features(self) -> NDArray[Any] | csr_array:
         """The features, after every block has been filled."""
-        values = self.target.single if len(self.target.single) else self.target.double
+        values = self.target.single if self.single else self.target.double
         rows = len(self.target.y)
         if self.dense:
             return values.reshape(rows, self.columns)
@@ -189,18 +205,13 @@ class Plan:
         if not self.text_qid:
             return self.target.qid
         data, start = self.target.qid_text.tobytes(), 0
-        ids: list[str] = []
-        known: dict[bytes, str] = {}
-        for end in self.target.qid_ends.tolist():
-            raw = data[start:end]
+        ends = self.target.qid_ends.tolist()
+        known: dict[bytes, int] = {}
+        codes = np.empty(len(ends), dtype=np.int64)
+        for row, end in enumerate(ends):
+            codes[row] = known.setdefault(data[start:end], len(known))
             start = end
-            if raw not in known:
-                if not is_utf8(raw):
-                    where = f"{self.name}: row {len(ids)}, counted from 0"
-                    raise LetorError(f"{where}: the query id {quoted(raw)} is {NOT_UTF8}")
-                known[raw] = raw.decode()
-            ids.append(known[raw])
-        return np.array(ids)
+        return objects(raw.decode() for raw in known)[codes]
 
     def comments(self) -> Comments:
         """The rows' comments, after every block has been filled."""
@@ -212,3 +223,9 @@ class Plan:
 
 def _token(block: Block, first: int, last: int) -> bytes:
     return block.text[first:last].tobytes()
+
+
+def _line_of(block: Block, row: int) -> int:
+    """In which line of a block a row stands, both counted from 0."""
+    lines = (line.strip(b" \t\r\v\f") for line in _token(block, block.first, block.last).split(b"\n"))
+    return [i for i, line in enumerate(lines) if line and not line.startswith(b"#")][row]

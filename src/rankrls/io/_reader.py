@@ -9,9 +9,13 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
+from rankrls._errors import InputError
 from rankrls.io._table import LetorError, LetorTable
 
 __all__ = ["load_letor"]
+
+_MOST_COLUMNS = 1 << 27
+"""Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
 
 
 def load_letor(
@@ -39,7 +43,8 @@ def load_letor(
         Read to its end, once.
     n_features : int, optional
         Columns of ``X``. By default as many as the largest feature id asks for; give the training table's
-        ``n_features`` where the shapes must agree. A line with a higher id is then an error.
+        ``n_features`` if the shapes must agree. A line with a higher id is then an error. More than 2**27 columns, as
+        a single wrong id makes them, have to be given so.
     zero_based : bool or "auto", default="auto"
         Whether column 0 is feature 0 or feature 1. "auto": feature 0 where any line names it. Where a training file
         does and the test file may not, give the training table's ``zero_based``.
@@ -91,9 +96,12 @@ def load_letor(
     from rankrls.io._source import read_text
 
     workers = usual_threads() if n_threads is None else int(n_threads)
-    text = read_text(path, lambda block: scan_block(block.text, block.first, block.last), workers)
+    try:
+        text = read_text(path, lambda block: scan_block(block.text, block.first, block.last), workers)
+    except MemoryError:
+        raise MemoryError(f"{getattr(path, 'name', path)}: the file does not fit into memory.") from None
     if not text.blocks:
-        raise LetorError(f"{text.name}: the file is empty.")
+        raise LetorError("the file is empty.", file=text.name)
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
     def second_pass(k: int) -> Any:
@@ -103,9 +111,15 @@ def load_letor(
     sha256, *problems = map_threads(second_pass, range(-1, len(text.blocks)), threads=workers)
     for k, problem in enumerate(problems):
         if problem is not None:
-            raise LetorError(f"{text.name}:{plan.first_line(k) + problem.line}: {problem.message}")
+            raise problem.error.located(file=text.name, line=plan.first_line(k) + problem.line)
     if plan.columns == 0:
-        raise LetorError(f"{text.name}: no line names a feature; pass n_features where that is right.")
+        remedy = "pass {n_features} if that is right."
+        raise LetorError("no line names a feature;", remedy=remedy, file=text.name, parameter="n_features")
+    if n_features is None and plan.columns > _MOST_COLUMNS:
+        largest = plan.columns - int(plan.zero_based)
+        problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {n_features} if that is right."
+        facts: dict[str, Any] = {"file": text.name, "column": largest, "parameter": "n_features"}
+        raise LetorError(problem, largest, plan.columns, remedy=remedy, **facts)
     return LetorTable(
         X=plan.features(),
         y=plan.target.y,
@@ -121,11 +135,12 @@ def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_t
     for name, value in (("n_features", n_features), ("n_threads", n_threads)):
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if value is not None and not (whole and value >= 1):
-            raise ValueError(f"{name} must be a whole number from 1 on, or None; got {value!r}.")
+            problem = f"{{{name}}} must be a whole number from 1 on, or None; got {{0!r}}."
+            raise InputError(problem, value, parameter=name)
     for name, value in (("zero_based", zero_based), ("dense", dense)):
         if value is not True and value is not False and not (isinstance(value, str) and value == "auto"):
-            raise ValueError(f"{name} must be True, False or 'auto'; got {value!r}.")
+            raise InputError(f"{{{name}}} must be True, False or 'auto'; got {{0!r}}.", value, parameter=name)
     out = np.dtype(dtype)
     if out not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise ValueError(f"dtype must be float64 or float32; got {out}.")
+        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
     return out

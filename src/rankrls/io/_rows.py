@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOT_UTF8", "Growing", "Names", "is_utf8", "quoted"]
+__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "is_utf8", "objects", "quoted"]
 
-NOT_UTF8 = "not UTF-8 text: save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
-"""What a name or an id is that cannot be decoded, and what to do."""
+SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
+"""What to do about a name or an id that cannot be decoded."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -27,10 +28,21 @@ def is_utf8(raw: bytes) -> bool:
     return True
 
 
-def quoted(raw: bytes) -> str:
-    """What cannot be decoded, as an error shows it."""
-    text = raw.decode("utf-8", "backslashreplace")
-    return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
+def quoted(raw: bytes | str) -> str:
+    """A word of a file as an error shows it: shortened, and escaped if it cannot be decoded."""
+    if isinstance(raw, bytes) and not is_utf8(raw):
+        text = raw[: 4 * _SHOWN].decode("utf-8", "backslashreplace")
+        return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
+    text = raw.decode() if isinstance(raw, bytes) else raw
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def objects(texts: Iterable[str]) -> NDArray[Any]:
+    """Strings as an array of references: its size does not depend on the longest of them."""
+    known = [*texts]
+    out = np.empty(len(known), dtype=object)
+    out[:] = known
+    return out
 
 
 class Growing:
@@ -44,18 +56,13 @@ class Growing:
         self._array = np.empty((0, *shape), dtype=dtype)
         self._rows = 0
 
-    def reserve(self, rows: int) -> None:
-        """Make room for so many rows altogether."""
-        if rows > len(self._array):
-            self._array.resize((rows, *self._array.shape[1:]), refcheck=False)
-
     def append(self, block: NDArray[Any]) -> None:
         """Rows to the end, cast to the array's dtype."""
         need = self._rows + len(block)
         if need > len(self._array):
-            self.reserve(max(need, len(self._array) + len(self._array) // 8))
-        with np.errstate(over="ignore"):  # who appends has checked, or checks the sum
-            self._array[self._rows : need] = block
+            rows = max(need, len(self._array) + len(self._array) // 8)
+            self._array.resize((rows, *self._array.shape[1:]), refcheck=False)
+        self._array[self._rows : need] = block
         self._rows = need
 
     def finish(self) -> NDArray[Any]:
@@ -64,23 +71,32 @@ class Growing:
         return self._array
 
 
-class Names:
-    """A column of ids, UTF-8: each different text once, and its number for every row."""
+class Ids:
+    """A column of ids: each different text once, and its number for every row; or whole numbers as they are."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
+        self._known: dict[str, int] = {}
         self._codes = Growing((), np.int64)
 
-    def append(self, cells: list[bytes]) -> None:
-        """More rows."""
-        known = self._known
-        codes = np.fromiter((known.setdefault(c, len(known)) for c in cells), dtype=np.int64, count=len(cells))
+    def append(self, texts: list[str] | None, codes: NDArray[Any]) -> None:
+        """More rows: numbers of texts, or without texts the ids themselves."""
+        if texts is not None:
+            known = self._known
+            number = np.fromiter((known.setdefault(t, len(known)) for t in texts), dtype=np.int64, count=len(texts))
+            codes = number[codes]
         self._codes.append(codes)
 
-    def finish(self) -> NDArray[Any]:
-        """int64 where every id is a whole number as ``str(int)`` writes it and fits, otherwise strings."""
-        texts = [raw.decode() for raw in self._known]
-        codes = self._codes.finish()
-        if all(_WHOLE.fullmatch(t) and _INT64.min <= int(t) <= _INT64.max for t in texts):
+    def finish(self, *, numbers: bool) -> NDArray[Any]:
+        """The ids of all rows.
+
+        Parameters
+        ----------
+        numbers : bool
+            Whether texts become int64 if every one of them is a whole number as ``str(int)`` writes it and fits.
+        """
+        codes, texts = self._codes.finish(), [*self._known]
+        if not texts:
+            return codes
+        if numbers and all(_WHOLE.fullmatch(t) and _INT64.min <= int(t) <= _INT64.max for t in texts):
             return np.array([int(t) for t in texts], dtype=np.int64)[codes]
-        return np.array(texts)[codes]
+        return objects(texts)[codes]

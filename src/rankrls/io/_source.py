@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 from rankrls._compiled.threads import map_threads
+from rankrls._errors import InputError
 from rankrls.io._regions import Block, read_regions, whole_lines
 from rankrls.io._table import LetorError
 
@@ -30,6 +31,7 @@ _FOREIGN = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
     b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
 }
 
 
@@ -80,8 +82,8 @@ class _Hashed:
 class _Gunzip:
     """Bytes unpacked from one or several gzip members, each with its checksum verified."""
 
-    def __init__(self, raw: _Source, name: str, digest: Any) -> None:
-        self._raw, self._name, self._digest = raw, name, digest
+    def __init__(self, raw: _Source, name: str, digest: Any, kind: type[InputError]) -> None:
+        self._raw, self._name, self._digest, self._kind = raw, name, digest, kind
         self._piece = bytearray(_PIECE)
         self._waiting = b""
         self._unpack = zlib.decompressobj(wbits=31)
@@ -100,7 +102,7 @@ class _Gunzip:
             try:
                 data = self._unpack.decompress(self._waiting, len(buffer))
             except zlib.error as error:
-                raise LetorError(f"{self._name}: the gzip data are damaged ({error}).") from None
+                raise self._kind("the gzip data are damaged ({0}).", error, file=self._name) from None
             self._waiting = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
             self._inside = not self._unpack.eof
             if data:
@@ -111,7 +113,7 @@ class _Gunzip:
         count = self._raw.readinto(memoryview(self._piece))
         if count == 0:
             if self._inside:
-                raise LetorError(f"{self._name}: the gzip data end too early; the file is truncated.")
+                raise self._kind("the gzip data end too early; the file is truncated.", file=self._name)
             return False
         self._waiting = bytes(memoryview(self._piece)[:count])
         self._digest.update(self._waiting)
@@ -162,7 +164,8 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
         start = _first_bytes(stream)
         what = foreign(start)
         if what is not None:
-            raise LetorError(f"{name}: this is {what}, not LETOR text; plain text and gzip are read.")
+            remedy = "plain text and gzip are read."
+            raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
         packed = start.startswith(b"\x1f\x8b")
         if regular and not packed and hasattr(os, "preadv"):
             both = read_regions(stream.fileno(), ask, threads)
@@ -171,7 +174,7 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
         raw = _Plain(stream, start)
         if packed:
             digest = hashlib.sha256()
-            found = _blocks(_Gunzip(raw, name, digest), _LARGEST_BLOCK)
+            found = _blocks(_Gunzip(raw, name, digest, LetorError), _LARGEST_BLOCK)
             sha256: Callable[[], str] = digest.hexdigest
         else:
             found = _blocks(raw, _LARGEST_BLOCK)
@@ -185,10 +188,13 @@ def foreign(start: bytes) -> str | None:
 
 
 @contextmanager
-def open_bytes(path: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[str, bytes, _Source, Any]]:
+def open_bytes(
+    path: str | os.PathLike[str] | BinaryIO, kind: type[InputError]
+) -> Iterator[tuple[str, bytes, _Source, Any]]:
     """A file to be read once from end to end, plain or gzip: its name, its first bytes, its bytes, and a running hash.
 
-    The hash is of the bytes as they lie on disk, and whole when everything has been read.
+    The hash is of the bytes as they lie on disk, and whole when everything has been read. Damaged data are told by an
+    error of that kind.
     """
     with ExitStack() as opened:
         if hasattr(path, "read"):
@@ -201,7 +207,7 @@ def open_bytes(path: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[str, b
         digest = hashlib.sha256()
         raw = _Plain(stream, start)
         if start.startswith(b"\x1f\x8b"):
-            yield name, start, _Gunzip(raw, name, digest), digest
+            yield name, start, _Gunzip(raw, name, digest, kind), digest
         else:
             yield name, start, _Hashed(raw, digest), digest
 

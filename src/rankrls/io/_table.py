@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Comments", "LetorError", "LetorTable"]
 
 
-class LetorError(ValueError):
-    """A file is not LETOR text, or holds something that a learner cannot use: ``file:line: what is wrong``."""
+class LetorError(InputError):
+    """A file is not LETOR text, or holds what a learner cannot use: ``file:line: what is wrong``, and its facts."""
 
 
 class Comments(Sequence[str]):
@@ -85,8 +88,8 @@ class LetorTable:
     y : ndarray of shape (m,), float64
         Labels.
     qid : ndarray of shape (m,) or None
-        Query ids: int64 where every id is a whole number as ``str(int)`` writes it and fits, otherwise strings, all of
-        them as they stand in the file. None where no line has one.
+        Query ids: int64 if every id is a whole number as ``str(int)`` writes it and fits, otherwise an object array of
+        strings, as they stand in the file, each different one held once. None if no line has one.
     comments : Comments
         What stands behind ``#``, without the blanks around it; ``""`` in a row without. A sequence that decodes when
         asked; false where no row has a comment.
@@ -123,5 +126,5 @@ class LetorTable:
 
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
-        queries = "no qid" if self.qid is None else f"{len(np.unique(self.qid))} queries"
+        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
         return f"<LetorTable {self.path}: {self.n_rows} rows, {self.n_features} features ({kind}), {queries}>"

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["as_features", "packed", "save_letor"]
 
 _BLOCK_ENTRIES = 200_000
+_FLAT = "{X} must have two dimensions, rows and features; got shape {0}."
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]")
 
 
@@ -87,12 +89,14 @@ def save_letor(
     rows, columns = features.shape
     labels = np.asarray(y, dtype=np.float64)
     if rows == 0 or columns == 0:
-        raise ValueError(f"X has shape {features.shape}: there is nothing to write.")
+        raise InputError("{X} has shape {0}: there is nothing to write.", features.shape, parameter="X")
     if labels.shape != (rows,):
-        raise ValueError(f"y has shape {labels.shape}, but X has {rows} rows: it needs one label per row.")
+        problem = "{y} has shape {0}, but {X} has {1} rows:"
+        raise InputError(problem, labels.shape, rows, remedy="it needs one label per row.", parameter="y")
     if not np.isfinite(labels).all():
         row = int(np.argmin(np.isfinite(labels)))
-        raise ValueError(f"y is {labels[row]} in row {row}: labels must be finite.")
+        problem = "{y} is {0} in row {1}:"
+        raise InputError(problem, labels[row], row, remedy="labels must be finite.", parameter="y", row=row)
     ids = None if qid is None else _qid_bytes(qid, rows)
     notes = _comment_bytes(comments, rows)
 
@@ -131,14 +135,14 @@ def as_features(X: Any) -> NDArray[Any] | csr_array:
 
         sparse = csr_array(X)
         if sparse.ndim != 2:
-            raise ValueError(f"X must have two dimensions, rows and features; got shape {sparse.shape}.")
+            raise InputError(_FLAT, sparse.shape, parameter="X")
         if not sparse.has_canonical_format:
             sparse = sparse.copy()
             sparse.sum_duplicates()
         return sparse
     dense = np.asarray(X)
     if dense.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and features; got shape {dense.shape}.")
+        raise InputError(_FLAT, dense.shape, parameter="X")
     return dense
 
 
@@ -162,7 +166,9 @@ def _entries(
     if not finite.all():
         entry = int(np.argmin(finite))
         row = rows.start + int(np.searchsorted(indptr, entry, side="right")) - 1
-        raise ValueError(f"X is {values[entry]} in row {row}, column {at[entry]}: features must be finite.")
+        problem, remedy = "{X} is {0} in row {1}, column {2}:", "features must be finite."
+        place = {"row": row, "column": int(at[entry])}
+        raise InputError(problem, values[entry], *place.values(), remedy=remedy, parameter="X", **place)
     if drop_zeros:
         kept = _is_kept(values)
         indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
@@ -228,22 +234,23 @@ def _joined(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
     ids = np.asarray(qid)
     if ids.shape != (rows,):
-        raise ValueError(f"qid has shape {ids.shape}, but X has {rows} rows: it needs one query id per row.")
+        problem = "{qid} has shape {0}, but {X} has {1} rows:"
+        raise InputError(problem, ids.shape, rows, remedy="it needs one query id per row.", parameter="qid")
     if ids.dtype.kind in "iu":
         return [b"%d" % v for v in ids.tolist()]
     if ids.dtype.kind not in "UTO":
-        raise ValueError(f"qid must be whole numbers or strings; got {ids.dtype}.")
+        raise InputError("{qid} must be whole numbers or strings; got {0}.", ids.dtype, parameter="qid")
     known: dict[Any, bytes] = {}
     for row, value in enumerate(ids.tolist()):
         if value in known:
             continue
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise ValueError(f"qid is {value!r} in row {row}: it must be a whole number or a string.")
+            problem, remedy = "{qid} is {0!r} in row {1}:", "it must be a whole number or a string."
+            raise InputError(problem, value, row, remedy=remedy, parameter="qid", row=row)
         text = str(value)
         if not text or _BREAKS_A_QID.search(text):
-            raise ValueError(
-                f"qid is {value!r} in row {row}: LETOR text has no empty ids and none with blanks, # or NUL."
-            )
+            problem = "{qid} is {0!r} in row {1}: LETOR text has no empty ids and none with blanks, # or NUL."
+            raise InputError(problem, value, row, parameter="qid", row=row)
         known[value] = text.encode("utf-8", "surrogateescape")
     return [known[value] for value in ids.tolist()]
 
@@ -252,10 +259,11 @@ def _comment_bytes(comments: Sequence[str] | None, rows: int) -> list[bytes] | N
     if comments is None:
         return None
     if len(comments) != rows:
-        raise ValueError(f"There are {len(comments)} comments, but X has {rows} rows.")
+        raise InputError("There are {0} {comments}, but {X} has {1} rows.", len(comments), rows, parameter="comments")
     out = []
     for row, comment in enumerate(comments):
         if "\n" in comment:
-            raise ValueError(f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comment!r}.")
+            problem = "The comment of row {0} holds a line end, which LETOR text cannot hold: {1!r}."
+            raise InputError(problem, row, comment, parameter="comments", row=row)
         out.append(comment.strip(" \t\r\v\f").encode("utf-8", "surrogateescape"))
     return out

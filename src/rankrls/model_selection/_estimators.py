@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankrls.models._validation import TrainingData, check_alphas, training_data
+from rankrls._comparisons import LabelledItems
+from rankrls._errors import InputError
+from rankrls.models._parameters import check_alphas
+from rankrls.models._validation import labelled_items
 
-__all__ = ["checked_model", "in_given_rows", "labelled_data"]
+__all__ = ["checked_model", "labelled_data"]
 
 
 _BY_REFITS = "use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid"
@@ -21,7 +24,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
 
     ``refits``: whether refits can do the same for estimators that are refused.
     """
-    if not hasattr(type(estimator), "_holdout_candidate"):
+    if not hasattr(type(estimator), "_checked_alpha"):
         name = type(estimator).__name__
         if hasattr(estimator, "alphas"):
             how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
@@ -29,28 +32,26 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
             how = f"Transform X first{f', or {_BY_REFITS}' if refits else ', and pass the last step'}."
         else:
             how = f"{_BY_REFITS[0].upper()}{_BY_REFITS[1:]}." if refits else "Pass RankRLS or SparseRankRLS."
-        raise ValueError(f"{what} works on the solver of an estimator such as RankRLS; got {name}. {how}")
+        raise InputError(
+            "{0} works on the solver of an estimator such as RankRLS; got {1}.",
+            what,
+            name,
+            how,
+            remedy="{2}",
+            parameter="estimator",
+        )
     model = clone(estimator)
     grid = check_alphas([model.alpha] if alphas is None else alphas)
     model.set_params(alpha=float(grid[0]))
-    model._check_parameters()
+    model._checked_alpha()
     if getattr(model, "solver", None) == "cg":
         model.set_params(solver="auto")  # the same model, from a factorisation
     return model, grid
 
 
-def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingData:
+def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> LabelledItems:
     """Checked data with one target."""
-    data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
+    data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
     if data.Y.shape[1] != 1:
-        raise ValueError(f"y must hold one target at a time; y has {data.Y.shape[1]}.")
+        raise InputError("{y} must hold one target at a time; y has {0}.", data.Y.shape[1], parameter="y")
     return data
-
-
-def in_given_rows(data: TrainingData, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values of the rows that are left, in the rows as they were given; NaN for rows of weight zero."""
-    if data.kept is None:
-        return values
-    full = np.full((len(data.kept), *values.shape[1:]), np.nan)
-    full[data.kept] = values
-    return full

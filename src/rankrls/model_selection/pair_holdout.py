@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._comparisons import LabelledItems, Setting
+from rankrls._errors import InputError
+from rankrls.graph import ScoredGraph
 from rankrls.graph.scored import label_varies
+from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
-from rankrls.models._problems import scored_graphs
-from rankrls.models._validation import TrainingData, check_comparable
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
-from rankrls.solvers.spectrum import auto_alphas
+from rankrls.models._parameters import number
+from rankrls.models._validation import check_comparable
+from rankrls.selection.plans import pair_problems
 
 __all__ = ["PairHoldout", "leave_pair_out"]
 
@@ -157,11 +158,10 @@ def leave_pair_out(
         _check_something_is_left(data)
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
+    ((problem, factor, _),) = pair_problems(model._candidate(data), data)
     model._warn_of_lost_features(problem, data.X, None if auto else grid * factor, pairs_held_out=True)
     if auto:
-        values = problem.extreme_values() if isinstance(problem, DualProblem) else problem.values
-        grid = auto_alphas(values, least=getattr(problem, "least_scale", np.inf))
+        grid = problem.axis(problem.extreme_values())
     ridge = grid * factor
     differences = None
     if chosen is None:
@@ -183,29 +183,33 @@ def leave_pair_out(
     return PairHoldout(float(grid[0]), float(score[0]), float(error[0]), ends, one, n_pairs, level)
 
 
-def check_pairs_can_be_held_out(model: Any, data: TrainingData, what: str) -> None:
+def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
     beta = float(model.regression_weight)
     if model._constrained():
-        raise ValueError(
-            f"{what} cannot hold out pairs without refitting: the signs of weights are constrained. leave_query_out is "
-            "exact under constraints."
+        raise InputError(
+            "{0} cannot hold out pairs without refitting: the signs of weights are constrained.",
+            what,
+            remedy="leave_query_out is exact under constraints.",
+            parameter="positive",
         )
-    ((graph, _),) = scored_graphs(data, model.ties, model.balance, beta)
+    (comparison,) = data.graphs(Setting(model.ties, model.balance, beta))
     reason = refuses_pair_holdout(
-        graph, balance=model.balance, regression_weight=beta, weighted=data.weights is not None
+        ScoredGraph.of(comparison.graph),
+        balance=model.balance,
+        regression_weight=beta,
+        weighted=data.weights is not None,
     )
     if reason is not None:
-        raise ValueError(f"{what} cannot hold out pairs without refitting: {reason}.")
+        raise InputError("{0} cannot hold out pairs without refitting: {1}.", what, reason)
 
 
 def _check_confidence(confidence: Any) -> float:
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0.0 < float(confidence) < 1.0:
-        raise ValueError(f"confidence must be a number between 0 and 1; got {confidence!r}.")
+    number(above=0.0, below=1.0)("confidence", confidence)
     return float(confidence)
 
 
-def _check_something_is_left(data: TrainingData) -> None:
+def _check_something_is_left(data: LabelledItems) -> None:
     """Refuse labels of which a single pair can take all that differs."""
     comparable = np.flatnonzero(label_varies(data.Y, data.layout))
     if len(comparable) > 1:
@@ -216,25 +220,31 @@ def _check_something_is_left(data: TrainingData) -> None:
     common = values[np.argmax(counts)]
     others = y[y != common]
     if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
-        raise ValueError(
-            f"All labels but {len(others)} are {common:g}: holding out a pair leaves labels that are all equal, and "
-            "nothing to learn from."
+        raise InputError(
+            "All labels but {0} are {1:g}: holding out a pair leaves labels that are all equal, and nothing to learn "
+            "from.",
+            len(others),
+            common,
+            parameter="y",
         )
 
 
-def _checked_pairs(pairs: Any, data: TrainingData) -> NDArray[np.intp]:
+def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
     """Pairs as numbers of the rows that are left."""
     numbers = np.asarray(pairs)
     if numbers.ndim != 2 or numbers.shape[1] != 2 or not len(numbers):
-        raise ValueError(f"pairs must hold two row numbers each, shape (p, 2); got shape {numbers.shape}.")
+        raise InputError(
+            "{pairs} must hold two row numbers each, shape (p, 2); got shape {0}.", numbers.shape, parameter="pairs"
+        )
     if numbers.dtype.kind not in "iu":
-        raise ValueError(f"pairs must hold row numbers of X; got dtype {numbers.dtype}.")
+        raise InputError("{pairs} must hold row numbers of X; got dtype {0}.", numbers.dtype, parameter="pairs")
     m = data.layout.n_rows if data.kept is None else len(data.kept)
 
     def refuse(bad: Any, what: str) -> None:
         if bad.any():
             k = int(np.argmax(bad))
-            raise ValueError(f"Pair {k}, rows {int(numbers[k, 0])} and {int(numbers[k, 1])}: {what}.")
+            i, j = numbers[k].tolist()
+            raise InputError("Pair {0}, rows {1} and {2}: {3}.", k, i, j, what, parameter="pairs", row=i)
 
     refuse(((numbers < 0) | (numbers >= m)).any(axis=1), f"the rows are 0 to {m - 1}")
     refuse(numbers[:, 0] == numbers[:, 1], "a row makes no pair with itself")

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.model_selection._estimators import checked_model
-from rankrls.models._pair_selection import pair_blocks
-from rankrls.models._pairs import pair_graph
+from rankrls.models._validation import preferred_items
+from rankrls.selection.folds import preference_blocks
+from rankrls.selection.plans import held_out_scores
 
 __all__ = ["leave_preference_out"]
 
@@ -74,10 +75,10 @@ def leave_preference_out(
     array([0.73, 0.72])
     """
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
-    X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel=model.kernel, groups=groups)
-    blocks, _ = pair_blocks(graph, None, groups is not None)
-    problem = model._preference_problem(X, graph)
-    lead = problem.holdout(blocks, grid)[:, :, 0]
+    data = preferred_items(model, X, winners, losers, strength, weight, kernel=model.kernel, groups=groups)
+    blocks, _ = preference_blocks(data)
+    candidate = model._candidate(data)
+    lead = held_out_scores(data, candidate, candidate.problem(data), blocks, grid)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0
         full = np.full((len(kept), len(grid)), np.nan)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.model_selection._estimators import checked_model, in_given_rows
-from rankrls.models._groups import group_blocks, group_codes
-from rankrls.models._selection import held_out_scores
-from rankrls.models._validation import check_comparable, check_folds_leave_something, training_data
+from rankrls.model_selection._estimators import checked_model
+from rankrls.models._validation import check_comparable, labelled_items
+from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes
+from rankrls.selection.plans import held_out_scores
 
 __all__ = ["leave_query_out"]
 
@@ -92,8 +93,8 @@ def leave_query_out(
     """
     model, grid = checked_model(estimator, alphas, "leave_query_out")
     if qid is None:
-        raise ValueError("leave_query_out needs qid, one query id per row.")
-    data = training_data(model, X, y, qid, sample_weight, kernel=model.kernel)
+        raise InputError("leave_query_out needs {qid}, one query id per row.", parameter="qid")
+    data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
     beta = float(model.regression_weight)
     check_comparable(data, beta)
     if beta == 1.0 and groups is not None:  # no item is compared with another: any rows can be held out together
@@ -109,8 +110,8 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    problems = model._holdout_candidate(data).problems(data)
-    scores = in_given_rows(data, held_out_scores(problems, blocks, grid, data.layout))
+    candidate = model._candidate(data)
+    scores = data.given_rows(held_out_scores(data, candidate, candidate.problem(data), blocks, grid))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores

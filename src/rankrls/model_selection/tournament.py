@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import auc, roc_curve
 
-from rankrls.model_selection._estimators import checked_model, in_given_rows, labelled_data
+from rankrls._errors import InputError
+from rankrls.holdout.pair_holdout import tournament_wins
+from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
 from rankrls.models._validation import check_comparable
-from rankrls.solvers.pair_holdout import tournament_wins
+from rankrls.selection.plans import pair_problems
 
 __all__ = ["Tournament", "tournament_leave_pair_out"]
 
@@ -97,13 +99,15 @@ def tournament_leave_pair_out(
     labels = data.Y[:, 0]
     values, counts = np.unique(labels, return_counts=True)
     if len(values) != 2:
-        raise ValueError(f"A ROC curve needs exactly two labels; y has {len(values)}.")
+        raise InputError("A ROC curve needs exactly two labels; {y} has {0}.", len(values), parameter="y")
     if counts.min() < 2:
-        raise ValueError(
-            f"Only one row has label {values[np.argmin(counts)]:g}: without it there is nothing to learn from."
+        raise InputError(
+            "Only one row has label {0:g}: without it there is nothing to learn from.",
+            values[np.argmin(counts)],
+            parameter="y",
         )
     check_pairs_can_be_held_out(model, data, "tournament_leave_pair_out")
-    ((problem, factor, _),) = model._holdout_candidate(data).pair_problems(data)
+    ((problem, factor, _),) = pair_problems(model._candidate(data), data)
     scores = tournament_wins(problem, labels, grid * factor)[:, 0]
     fpr, tpr, thresholds = roc_curve(labels == values[1], scores, sample_weight=data.weights, drop_intermediate=False)
-    return Tournament(in_given_rows(data, scores), fpr, tpr, thresholds, float(auc(fpr, tpr)))
+    return Tournament(data.given_rows(scores), fpr, tpr, thresholds, float(auc(fpr, tpr)))

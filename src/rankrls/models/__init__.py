@@ -1,18 +1,14 @@
-"""The estimators: a thin scikit-learn skin over the solvers."""
+"""The estimators: a thin scikit-learn skin over problems, comparisons and the search."""
 
 from rankrls._public import publish
 from rankrls.models._pipeline_pairs import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost
-from rankrls.models.ranking_pursuit import RankingPursuit
-from rankrls.models.ranking_pursuit_cv import RankingPursuitCV
-from rankrls.models.rankrls import RankRLS
-from rankrls.models.rankrls_cv import RankRLSCV
-from rankrls.models.ranksvm import RankSVM
-from rankrls.models.ranksvm_cv import RankSVMCV
-from rankrls.models.sparse_rankrls import SparseRankRLS
-from rankrls.models.sparse_rankrls_cv import SparseRankRLSCV
+from rankrls.models.ranking_pursuit import RankingPursuit, RankingPursuitCV
+from rankrls.models.rankrls import RankRLS, RankRLSCV
+from rankrls.models.ranksvm import RankSVM, RankSVMCV
+from rankrls.models.sparse_rankrls import SparseRankRLS, SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
 
 __all__ = [

@@ -6,25 +6,28 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from rankrls._compiled.threads import map_threads, one_blas_thread
-from rankrls.graph import PairGraph
-from rankrls.kernels import Kernel, KernelColumns
+from rankrls._comparisons import Comparisons, LabelledItems
+from rankrls._errors import InputError
+from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
-from rankrls.models._problems import FittedProblem, feature_weights, is_in_features
 from rankrls.models._spreads import warn_of_lost_features
-from rankrls.models._validation import TrainingData, check_features, check_no_extra_qid, holds_objects
+from rankrls.models._validation import (
+    check_comparable,
+    check_features,
+    check_no_extra_qid,
+    labelled_items,
+)
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.scorer import Scorer
 from rankrls.ranking import rank_positions
-from rankrls.solvers.rows import row_products, row_slices
+from rankrls.selection.candidates import Candidate
 
-__all__ = ["SOLVERS", "KernelRanker", "Ranker", "expansion_scores", "linear_scores", "resolve_kernel"]
+__all__ = ["SOLVERS", "KernelRanker", "Ranker", "check_one_target", "check_square"]
 
 SOLVERS = ("auto", "primal", "dual")
-_PREDICT_ROWS = 4096
-_EXPANSION_ROWS = 512
 
 
 class Ranker(RegressorMixin, BaseEstimator):
@@ -45,6 +48,14 @@ class Ranker(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Defined by each family of estimators."""
         raise TypeError(f"{type(self).__name__} does not predict.")
+
+    def _begin(self, comparisons: Comparisons) -> None:
+        """Forget an earlier fit, and keep what is known of the data."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
+            delattr(self, name)
+        self._fitted_with_qid = comparisons.has_qid
+        self._one_target = comparisons.one_target
+        self.n_queries_ = comparisons.n_queries
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
         """Rank items inside their queries.
@@ -90,7 +101,9 @@ class Ranker(RegressorMixin, BaseEstimator):
         if labels.ndim == 1 and scores.shape[1] == 1:
             labels = labels[:, None]
         if labels.shape != scores.shape:
-            raise ValueError(f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.")
+            raise InputError(
+                "{y} has shape {0}, but the model has targets for shape {1}.", labels.shape, scores.shape, parameter="y"
+            )
         errors = [
             float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
             for t in range(scores.shape[1])
@@ -110,11 +123,12 @@ class Ranker(RegressorMixin, BaseEstimator):
 class KernelRanker(Ranker):
     """Scores items by ``w'x`` or ``sum_i a_i k(x, x_i)``."""
 
-    kernel: Any
     coef_: NDArray[np.float64]
     dual_coef_: NDArray[np.float64]
     X_fit_: Any
     alpha_: float
+    _kernel_: Kernel
+    _single_target = False  # whether y must hold one target
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -134,116 +148,92 @@ class KernelRanker(Ranker):
         O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
         """
         check_is_fitted(self)
-        kernel = self._kernel_in_use()
-        X = check_features(self, X, kernel=kernel)
-        if hasattr(self, "coef_"):
-            return linear_scores(X, self.coef_.T)
-        a = self.dual_coef_
-        if kernel == "precomputed":
-            X = self._expansion_columns(X)
-            return np.asarray(X @ a) if sparse.issparse(X) else row_products(X, a)
-        return expansion_scores(X, self._kernel_.columns(self.X_fit_), a)
+        scores = self.scorer_(check_features(self, X, kernel=self._kernel_.name))
+        return scores[:, 0] if self._one_target else scores
 
-    def _resolved_kernel(self, X: Any) -> Any:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.")
+    @property
+    def scorer_(self) -> Scorer:
+        """The fitted function, a column for each target: what predictions, exports and explanations are made from."""
+        kernel, known = self._kernel_, vars(self)
+        weights, a = (_columns(known.get(name)) for name in ("coef_", "dual_coef_"))
+        if weights is not None and not self._one_target:
+            weights = weights.T
+        return Scorer(weights, a, kernel, known.get("X_fit_"))
+
+    def _take(self, scorer: Scorer, kernel: Kernel) -> None:
+        """Keep a function as this model's public coefficients."""
+        self._kernel_ = kernel
+        if scorer.weights is not None:
+            self.coef_ = np.ascontiguousarray(scorer.weights[:, 0] if self._one_target else scorer.weights.T)
+        if scorer.coefficients is not None:
+            a = scorer.coefficients
+            self.dual_coef_ = np.ascontiguousarray(a[:, 0] if self._one_target else a)
+        if scorer.items is not None:
+            self.X_fit_ = scorer.items
+
+    def _labelled(self, X: Any, y: Any, qid: Any, sample_weight: Any, kernel: Any) -> LabelledItems:
+        """Checked items with labels that can be learnt from."""
+        if self._single_target and y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
+            y = column_or_1d(given, warn=True)
+        data = labelled_items(self, X, y, qid, sample_weight, kernel=kernel)
+        if self._single_target:
+            check_one_target(self, data)
+        check_comparable(data, float(getattr(self, "regression_weight", 0.0)))
+        return data
+
+    def _candidate(self, comparisons: Comparisons) -> Candidate:
+        """What ``fit`` solves and held-out scores come from, for an estimator of one model."""
+        raise NotImplementedError
+
+    def _solve(self, comparisons: Comparisons, value: float) -> tuple[Problem, Solutions]:
+        """Solve the candidate's problem for one value, and keep the function."""
+        candidate = self._candidate(comparisons)
+        problem = candidate.problem(comparisons)
+        solutions = problem.path(np.array([value]))
+        self._begin(comparisons)
+        self._adopt(comparisons, candidate, solutions)
+        return problem, solutions
+
+    def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
+        """Keep the one solution as this model's function."""
+        self._take(solutions[0].over(comparisons.kept), candidate.kernel)
+
+    def _resolved_kernel(self, X: Any) -> Kernel:
+        check_square(X, self.kernel)
         return resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-
-    def _expansion_columns(self, K: Any) -> Any:
-        """The columns of a given kernel matrix that the coefficients weigh."""
-        return K
 
     def _constrained(self) -> bool:
         """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
         return False
 
-    def _warn_of_lost_features(self, problem: Any, X: Any, alphas: Any, *, pairs_held_out: bool = False) -> None:
-        if self._kernel_in_use() == "linear":
-            names = getattr(self, "feature_names_in_", None)
-            warn_of_lost_features(problem, X, alphas, names, pairs_held_out=pairs_held_out)
-
-    def _forget_fit(self) -> None:
-        for name in ("coef_", "dual_coef_", "X_fit_", "_equations", "_seen", "_graph_parameters"):
-            self.__dict__.pop(name, None)
-
-    def _adopt(
-        self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]
-    ) -> None:
-        """Take the solutions of scored problems as this model's coefficients."""
-        self._kernel_ = kernel
-        self._fitted_with_qid = data.has_qid
-        self._one_target = data.one_target
-        self.n_queries_ = data.layout.n_queries
-        if kernel.is_linear:
-            weights = [feature_weights(data.X, p.problem, s) for p, s in zip(problems, solutions, strict=True)]
-            self._set_coefficients(weights, data.one_target)
-        if not is_in_features(problems[0].problem):
-            a = np.column_stack(solutions)
-            if kernel.name == "precomputed" and data.kept is not None:
-                # predict is given the kernel with all training items, also those of weight zero
-                a_all = np.zeros((len(data.kept), a.shape[1]))
-                a_all[data.kept] = a
-                a = a_all
-            self.dual_coef_ = a[:, 0] if data.one_target else a
-            if kernel.name not in ("linear", "precomputed"):
-                self.X_fit_ = data.X
-
-    def _adopt_pairs(self, X: Any, kernel: Any, problem: Any, graph: PairGraph, solution: NDArray[np.float64]) -> None:
-        """Take the solution of a pair problem as this model's coefficients."""
-        self._kernel_ = kernel
-        self._fitted_with_qid = False
-        self._one_target = True
-        self.n_queries_ = 1
-        if kernel.is_linear:
-            self._set_coefficients([feature_weights(X, problem, solution)], True)
-        if not is_in_features(problem):
-            self.dual_coef_ = solution[:, 0]
-            if kernel.name not in ("linear", "precomputed"):
-                self.X_fit_ = X
-
-    def _set_coefficients(self, weights: list[NDArray[np.float64]], one_target: bool) -> None:
-        W = np.column_stack(weights)
-        self.coef_ = np.ascontiguousarray(W[:, 0] if one_target else W.T)
-
-    def _kernel_in_use(self) -> Any:
-        return self.kernel if not hasattr(self, "_kernel_") else self._kernel_.name
+    def _warn_of_lost_features(self, problem: Problem, X: Any, alphas: Any, *, pairs_held_out: bool = False) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_lost_features(problem, X, alphas, names, pairs_held_out=pairs_held_out)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = not self._single_target
         return tags
 
 
-def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
-    """The kernel with gamma's default filled in from the number of features."""
-    if gamma is None:
-        gamma = 1.0 if holds_objects(X, name) else 1.0 / max(X.shape[1], 1)
-    return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
+def check_one_target(estimator: Any, data: LabelledItems) -> None:
+    """Several targets would each need a model of their own."""
+    if data.Y.shape[1] > 1:
+        raise InputError(
+            "{0} learns one target: y should be a 1d array, got an array of shape {1} instead.",
+            type(estimator).__name__,
+            data.Y.shape,
+            remedy="Fit one model a target.",
+            parameter="y",
+        )
 
 
-def expansion_scores(X: Any, columns: KernelColumns, a: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``K a`` for coefficients (items,) or (items, targets), block by block."""
-    m = len(X) if isinstance(X, list) else X.shape[0]
-    out = np.empty((m, *a.shape[1:]))
-
-    def score(rows: slice) -> None:
-        out[rows] = row_products(columns(X[rows]), a)
-
-    with one_blas_thread():
-        map_threads(score, row_slices(0, m, _EXPANSION_ROWS))
-    return out
+def check_square(X: Any, kernel: Any) -> None:
+    """A kernel matrix to fit has a row and a column for each item."""
+    if isinstance(kernel, str) and kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        raise InputError("A precomputed kernel matrix must be square to fit; got shape {0}.", X.shape, parameter="X")
 
 
-def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
-    if sparse.issparse(X):
-        return np.asarray(X @ W)
-    out = np.empty((X.shape[0], *W.shape[1:]))
-
-    def score(rows: slice) -> None:
-        out[rows] = row_products(X[rows], W)
-
-    with one_blas_thread():
-        map_threads(score, row_slices(0, X.shape[0], _PREDICT_ROWS))
-    return out
+def _columns(values: Any) -> Any:
+    return values[:, None] if values is not None and values.ndim == 1 else values

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from rankrls._errors import InputWarning
+from rankrls.equations.graded import MOST_GRADED
+from rankrls.equations.holdout import holdout_alphas
 from rankrls.graph import ScoredGraph
-from rankrls.models._problems import Problem
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.graded import MOST_GRADED
-from rankrls.solvers.holdout import holdout_alphas
-from rankrls.solvers.pair_holdout import LEVERAGE
-from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.rows import ScoredRows, factor_rows
+from rankrls.holdout.pair_holdout import LEVERAGE
+from rankrls.problems.problem import Problem
 
 __all__ = ["warn_of_lost_features"]
 
@@ -43,18 +40,12 @@ def warn_of_lost_features(
     -----
     O(m n). A feature counts where its part of the diagonal of ``X'LX`` is larger than the smallest alpha.
     """
-    primal = isinstance(problem, PrimalProblem)
-    exact = primal and X.shape[1] <= MOST_GRADED
-    known = type(problem) is PrimalProblem or isinstance(problem, DualProblem)
-    if sparse.issparse(X) or not known or (exact and not pairs_held_out):
+    problem = problem.parts[0]
+    exact = problem.rounding == "graded"
+    if not isinstance(X, np.ndarray) or problem.rounding is None or (exact and not pairs_held_out):
         return
     graph = problem.graph
-    rows = factor_rows(X, graph)
-    energy = np.zeros(rows.n_features)
-    for piece in rows.pieces(slice(0, rows.n_rows)):
-        energy += (rows.factor(piece) ** 2).sum(axis=0)
-    if isinstance(rows, ScoredRows):
-        energy[energy <= rows.centring_noise()] = 0.0
+    energy = graph.factor_rows(X).energies()
     most, largest = float(energy.max(initial=0.0)), int(np.argmax(energy))
     least = 0.0 if alphas is None else float(alphas.min())
     noise = _CLEAR * float(np.finfo(np.float64).eps) * max(X.shape) * most
@@ -66,19 +57,23 @@ def warn_of_lost_features(
     smallest = int(lost[np.argmin(energy[lost])])
     ratio = float(np.sqrt(most / energy[smallest]))
     others = f" ({len(lost)} features are as small)" if len(lost) > 1 else ""
-    remedy = " or take solver='primal'" if not primal and X.shape[1] <= MOST_GRADED and not pairs_held_out else ""
+    dual = not exact and X.shape[1] <= MOST_GRADED and not pairs_held_out
     warnings.warn(
-        f"Feature {_called(largest, names)} has {ratio:.1g} times the spread of feature {_called(smallest, names)}"
-        f"{others}: rounding of the large one hides what the small one says. Scale the features, as StandardScaler "
-        f"does{remedy}.",
-        UserWarning,
+        InputWarning(
+            "Feature {0} has {1:.1g} times the spread of feature {2}{3}: rounding of the large one hides what the "
+            "small one says.",
+            *(_called(largest, names), ratio, _called(smallest, names), others),
+            remedy="Scale the features, as StandardScaler does" + (" or take {solver='primal'}." if dual else "."),
+            parameter="X",
+            column=smallest if names is None else str(names[smallest]),
+        ),
         stacklevel=4,
     )
 
 
 def _stands_alone(column: NDArray[np.floating], graph: ScoredGraph) -> bool:
     """Whether two items alone determine a feature's weight, so that alpha was raised for pairs."""
-    rows = factor_rows(column[:, None], graph)
+    rows = graph.factor_rows(column[:, None])
     squares = np.concatenate([rows.factor(piece)[:, 0] ** 2 for piece in rows.pieces(slice(0, rows.n_rows))])
     leverage = squares / squares.sum() + graph.weights / graph.query_weight[graph.layout.codes]
     return bool(np.sort(leverage)[-2:].sum() > LEVERAGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +10,18 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
+from rankrls._errors import InputError
+from rankrls._queries import QueryLayout
+from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.graph import ScoredGraph
 from rankrls.models._base import KernelRanker
-from rankrls.models._problems import FittedProblem, scored_graphs
-from rankrls.models._updates import SeenQueries, query_energies
-from rankrls.models._validation import TrainingData, check_no_extra_qid, training_data
-from rankrls.solvers.normal_equations import NormalEquations, normal_equations
-from rankrls.solvers.primal import PrimalProblem, solve_equations
-from rankrls.solvers.rows import factor_rows
+from rankrls.models._validation import check_no_extra_qid, labelled_items
+from rankrls.problems.primal import solve_equations
+from rankrls.problems.problem import Problem
+from rankrls.problems.scorer import Scorer
 
-__all__ = ["UpdatingRanker"]
+__all__ = ["SeenQueries", "UpdatingRanker"]
 
 
 def _can_update(model: Any) -> bool:
@@ -31,35 +34,32 @@ class UpdatingRanker(KernelRanker):
 
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    ties: Any
-    balance: Any
-    regression_weight: Any
-    _equations: list[NormalEquations]
-    _seen: SeenQueries
-    _graph_parameters: dict[str, Any] | None = None  # of what was seen; model files of format 1 may lack it
+    _equations_: list[NormalEquations]
+    _seen_: SeenQueries
+    _seen_with_: dict[str, Any]
     _not_updatable = "it was fitted in the dual or from pairs. Fit it with solver='primal', or start from a clone."
 
     def _check_updatable(self) -> None:
         """Raise an AttributeError where the parameters allow no exact updates."""
 
-    def _check_parameters(self) -> float:
+    def _checked_alpha(self) -> float:
         raise NotImplementedError
 
-    def _begin(self, data: TrainingData) -> None:
+    def _start(self, data: LabelledItems) -> None:
         """Settle what every batch shares, before the first one."""
         self._kernel_ = self._resolved_kernel(data.X)
 
-    def _batch_equations(self, data: TrainingData, graph: ScoredGraph, part: slice) -> NormalEquations:
+    def _batch_equations(self, X: Any, comparison: Comparison) -> NormalEquations:
         """The normal equations of one batch."""
-        return normal_equations(factor_rows(data.X, graph), graph.F @ data.Y[:, part])
+        return normal_equations(comparison.graph.factor_rows(X), comparison.target)
 
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
         """The coefficients of all that was seen; X are the batch's rows."""
         return solve_equations(equations, alpha, size)
 
-    def _take_solution(self, coefficients: list[Any]) -> None:
-        """Take what solves the equations as this model's coefficients."""
-        self._set_coefficients(coefficients, self._one_target)
+    def _read(self, coefficients: NDArray[np.float64]) -> Scorer:
+        """What solves the equations, (size, targets), as functions."""
+        return Scorer(coefficients)
 
     @available_if(_can_update)
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
@@ -102,46 +102,49 @@ class UpdatingRanker(KernelRanker):
         return self._update(X, y, qid, sample_weight, add=False)
 
     def _update(self, X: Any, y: Any, qid: Any, sample_weight: Any, *, add: bool) -> Self:
-        alpha = self._check_parameters()
+        alpha = self._checked_alpha()
         name = "partial_fit" if add else "forget"
-        started = hasattr(self, "_equations")
+        started = hasattr(self, "_equations_")
         if hasattr(self, "alpha_") and not started:
-            raise ValueError(f"{name} cannot continue this model: {self._not_updatable}")
+            raise InputError("{0} cannot continue this model: {1}", name, self._not_updatable)
         if not started and not add:
             check_is_fitted(self)
-        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
-        if started and self._graph_parameters not in (None, self._graph_settings()):
-            raise ValueError(
-                f"{name} cannot mix graphs: what the model has seen was compared with {self._graph_parameters}, its "
-                f"parameters are now {self._graph_settings()}. Only alpha may change between updates."
-            )
+        data = labelled_items(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
         if started:
-            check_no_extra_qid(self._fitted_with_qid, qid, name)
-            if qid is not None and not self._fitted_with_qid:
-                raise ValueError(f"{name} was called with qid, but this model was fitted without.")
-        if started and data.Y.shape[1] != self._equations_targets():
-            raise ValueError(f"y has {data.Y.shape[1]} targets; the model has {self._equations_targets()}.")
-        graphs = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
-        energies = np.sum([query_energies(graph, data.Y[:, part]) for graph, part in graphs], axis=0)
-        seen = self._seen if started else SeenQueries()
+            self._check_continued(data, qid, name)
+        parts = data.graphs(Setting(self.ties, self.balance, float(self.regression_weight)))
+        energies = _energies(data, [ScoredGraph.of(part.graph) for part in parts])
+        seen = self._seen_ if started else SeenQueries()
         layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=add)
         seen = seen.with_queries(layout, energies) if add else seen.without_queries(layout, energies)
         if not started:
-            self._begin(data)
-        batch = [self._batch_equations(data, graph, part) for graph, part in graphs]
+            self._start(data)
+            self._one_target, self._fitted_with_qid = data.one_target, data.has_qid
+        batch = [self._batch_equations(data.X, part) for part in parts]
         if started:
-            batch = [old + new if add else old - new for old, new in zip(self._equations, batch, strict=True)]
-        else:
-            self._one_target = data.one_target
-            self._fitted_with_qid = data.has_qid
+            batch = [old + new if add else old - new for old, new in zip(self._equations_, batch, strict=True)]
         size = max(seen.n_rows, batch[0].gram.shape[0])
-        self._take_solution([self._solve_batch(e, alpha, size, data.X) for e in batch])
-        self._seen = seen
-        self._equations = batch
-        self._graph_parameters = self._graph_settings()
+        solution = np.hstack([self._solve_batch(equations, alpha, size, data.X) for equations in batch])
+        self._take(self._read(solution), self._kernel_)
+        self._seen_, self._equations_, self._seen_with_ = seen, batch, self._graph_settings()
         self.alpha_ = alpha
         self.n_queries_ = len(seen)
         return self
+
+    def _check_continued(self, data: LabelledItems, qid: Any, name: str) -> None:
+        """Refuse a batch that does not go with what was seen."""
+        if self._seen_with_ != self._graph_settings():
+            raise InputError(
+                "{0} cannot mix graphs: what the model has seen was compared with {1}, its parameters are now {2}.",
+                *(name, self._seen_with_, self._graph_settings()),
+                remedy="Only alpha may change between updates.",
+            )
+        check_no_extra_qid(self._fitted_with_qid, qid, name)
+        if qid is not None and not self._fitted_with_qid:
+            raise InputError("{0} was called with {qid}, but this model was fitted without.", name, parameter="qid")
+        targets = sum(e.rhs.shape[1] for e in self._equations_)
+        if data.Y.shape[1] != targets:
+            raise InputError("{y} has {0} targets; the model has {1}.", data.Y.shape[1], targets, parameter="y")
 
     def _graph_settings(self) -> dict[str, Any]:
         return {
@@ -150,16 +153,93 @@ class UpdatingRanker(KernelRanker):
             "regression_weight": float(self.regression_weight),
         }
 
-    def _equations_targets(self) -> int:
-        return sum(e.rhs.shape[1] for e in self._equations)
-
-    def _remember(self, data: TrainingData, problems: list[FittedProblem]) -> None:
-        """Keep what exact updates need: the normal equations, and which queries are in them."""
-        if not all(isinstance(p.problem, PrimalProblem) for p in problems):
+    def _remember(self, data: Comparisons, problem: Problem) -> None:
+        """Keep what exact updates need, if the problem has normal equations: those, and which queries are in them."""
+        equations = [e for part in problem.parts if (e := part.equations) is not None]
+        if not isinstance(data, LabelledItems) or len(equations) < len(problem.parts):
             return
-        self._graph_parameters = self._graph_settings()
-        self._equations = [p.problem.equations for p in problems]  # type: ignore[union-attr]
-        energies = np.sum([query_energies(p.problem.graph, data.Y[:, p.targets]) for p in problems], axis=0)  # type: ignore[arg-type]
-        seen = SeenQueries()
+        energies, seen = _energies(data, [part.graph for part in problem.parts]), SeenQueries()
         layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=True)
-        self._seen = seen.with_queries(layout, energies)
+        self._seen_, self._equations_ = seen.with_queries(layout, energies), equations
+        self._seen_with_ = self._graph_settings()
+
+
+def _energies(data: LabelledItems, graphs: list[ScoredGraph]) -> NDArray[np.float64]:
+    """One graph for all targets, or one for each."""
+    if len(graphs) == 1:
+        return query_energies(graphs[0], data.Y)
+    return np.asarray(np.sum([query_energies(g, y[:, None]) for g, y in zip(graphs, data.Y.T, strict=True)], axis=0))
+
+
+def query_energies(graph: ScoredGraph, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``y'Ly`` of each query, summed over targets: a fingerprint of its labels and weights. O(m)."""
+    FY = graph.F @ Y
+    squares = np.einsum("ij,ij->i", FY, FY)
+    return np.bincount(graph.layout.codes, weights=squares, minlength=graph.n_blocks).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class SeenQueries:
+    """Rows and label energy of each query seen, by id. A value: updating returns a new one."""
+
+    queries: dict[Any, tuple[int, float]] = field(default_factory=dict)
+    n_rows: int = 0
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def with_queries(self, layout: QueryLayout, energies: NDArray[np.float64]) -> SeenQueries:
+        """These and the layout's queries; an id that is here already is an error."""
+        ids = [_key(i) for i in layout.ids]
+        if self.queries:
+            again = [i for i in ids if i in self.queries]
+            if again:
+                raise InputError(
+                    "Query {0!r} has been seen before ({1} such queries in this batch): whole queries are added.",
+                    again[0],
+                    len(again),
+                    remedy="Forget its old rows first, or give all its rows at once.",
+                    parameter="qid",
+                )
+        entries = zip(layout.counts.tolist(), energies.tolist(), strict=True)
+        return SeenQueries({**self.queries, **dict(zip(ids, entries, strict=True))}, self.n_rows + layout.n_rows)
+
+    def unnamed_batch(self, layout: QueryLayout, energies: NDArray[np.float64], *, add: bool) -> QueryLayout:
+        """A batch without qid, under a number of its own: a new one, or that of the batch with these very labels."""
+        if add:
+            number = max(self.queries, default=-1) + 1
+        else:
+            entry = (layout.n_rows, float(energies[0]))
+            number = next((k for k, known in self.queries.items() if _same(known, entry)), -1)
+            if number < 0:
+                raise InputError(
+                    "No batch with these labels and weights has been seen: it cannot be forgotten.", parameter="y"
+                )
+        return replace(layout, ids=np.array([number]))
+
+    def without_queries(self, layout: QueryLayout, energies: NDArray[np.float64]) -> SeenQueries:
+        """These without the layout's queries, which must be here with the same rows and labels."""
+        left = dict(self.queries)
+        for raw, count, energy in zip(layout.ids, layout.counts.tolist(), energies.tolist(), strict=True):
+            key = _key(raw)
+            if key not in left:
+                raise InputError("Query {0!r} has not been seen: it cannot be forgotten.", key, parameter="qid")
+            rows, old = left.pop(key)
+            if not _same((rows, old), (count, energy)):
+                raise InputError(
+                    "Query {0!r} was seen with {1} rows and other labels or weights than these {2} rows: forget needs "
+                    "the very rows that were added.",
+                    *(key, rows, count),
+                    parameter="qid",
+                )
+        if not left:
+            raise InputError("forget would remove every query: nothing would be left of the model.", parameter="qid")
+        return SeenQueries(left, self.n_rows - layout.n_rows)
+
+
+def _same(a: tuple[int, float], b: tuple[int, float]) -> bool:
+    return a[0] == b[0] and bool(np.isclose(a[1], b[1], rtol=1e-9, atol=1e-12))
+
+
+def _key(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,10 +1,7 @@
-"""What comes in through an estimator's methods, checked once."""
+"""What comes in through an estimator's methods, checked once and made into comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,13 +10,19 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.validation import validate_data
 
+from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
+from rankrls._preferences import check_preferences
+from rankrls._queries import query_layout
+from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
-from rankrls.kernels import KERNELS
+from rankrls.metrics import RankingMeasure
+from rankrls.models._parameters import check_alpha, check_alphas, check_choice, check_count, check_fraction
+from rankrls.selection.judging import LabelJudge, judged_queries
+from rankrls.selection.plans import Validation
 
 __all__ = [
-    "TrainingData",
+    "OverflowInputError",
     "check_alpha",
     "check_alphas",
     "check_choice",
@@ -27,21 +30,19 @@ __all__ = [
     "check_count",
     "check_features",
     "check_finite_features",
-    "check_folds_leave_something",
     "check_fraction",
-    "check_kernel",
     "check_labels",
     "check_matrix",
     "check_no_extra_qid",
     "check_operator",
     "check_weights",
     "holds_objects",
+    "labelled_items",
+    "preferred_items",
     "split_labels",
-    "take_rows",
-    "training_data",
+    "validation_data",
 ]
 
-Choices = Iterable[str]
 _MATRIX: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -50,95 +51,114 @@ _MATRIX: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """Checked data: rows of weight zero are gone.
-
-    Attributes
-    ----------
-    X : ndarray, csr_array or list
-    Y : ndarray of shape (m, targets)
-    layout : QueryLayout
-    weights : ndarray of shape (m,) or None
-    one_target : bool
-        Whether y was one-dimensional.
-    has_qid : bool
-    kept : ndarray of shape (rows given,), bool, or None
-        Which rows are left, where some had weight zero.
-    """
-
-    X: Any
-    Y: NDArray[np.float64]
-    layout: QueryLayout
-    weights: NDArray[np.float64] | None
-    one_target: bool
-    has_qid: bool
-    kept: NDArray[np.bool_] | None
-
-    def rows(self, rows: NDArray[np.intp]) -> TrainingData:
-        """Some rows, as training data of their own."""
-        return replace(
-            self,
-            X=take_rows(self.X, rows),
-            Y=self.Y[rows],
-            layout=query_layout(self.layout.codes[rows], len(rows)),
-            weights=None if self.weights is None else self.weights[rows],
-            kept=None,
-        )
-
-
-def training_data(
+def labelled_items(
     estimator: Any, X: Any, y: Any, qid: Any, sample_weight: Any, *, kernel: Any, reset: bool = True
-) -> TrainingData:
-    """Check what ``fit`` was given. Errors name the row, and the column or feature."""
+) -> LabelledItems:
+    """Check what ``fit`` was given. Errors name the row, and the column or feature. Rows of weight zero go."""
+    if y is None:
+        raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator), parameter="y")
     if holds_objects(X, kernel):
-        if y is None:
-            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         X = list(X)
-        y = np.asarray(y)
         if not X:
-            raise ValueError("X is empty: there is nothing to learn from.")
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} items but y has {len(y)} labels; it needs one label per item.")
+            raise InputError("{X} is empty: there is nothing to learn from.", parameter="X")
+        _check_length(len(X), y)
     elif isinstance(X, LinearOperator):
         X = check_operator(estimator, X, reset=reset)
-        if y is None:
-            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-        if len(np.atleast_1d(np.asarray(y))) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} items but y has {len(y)} labels; it needs one label per item.")
+        _check_length(X.shape[0], y)
     else:
-        if y is not None and not sparse.issparse(y):
+        if not sparse.issparse(y):
             check_labels(y)  # before scikit-learn, whose message names no row
-        X, y = _validated(
-            estimator,
-            X,
-            y,
-            reset=reset,
-            multi_output=True,
-            **_MATRIX,
-        )
+        X, y = _validated(estimator, X, y, reset=reset, multi_output=True, **_MATRIX)
         X = _as_csr_array(X)
         products = getattr(estimator, "_multiplies_features", True)
         check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
     Y, one_target = check_labels(y)
-    layout = query_layout(qid, len(Y))
-    weights = check_weights(sample_weight, len(Y))
-    data = TrainingData(X, Y, layout, weights, one_target, qid is not None, None)
-    if weights is None or (weights > 0.0).all():
-        return data
-    kept = weights > 0.0
-    rows = np.flatnonzero(kept)
-    if isinstance(X, LinearOperator):  # it cannot be cut: who multiplies by it has to mind ``kept``
-        left = replace(replace(data, X=np.empty((len(Y), 0))).rows(rows), X=X)
+    layout, weights = query_layout(qid, len(Y)), check_weights(sample_weight, len(Y))
+    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
+    return data.of_positive_weight(square=isinstance(kernel, str) and kernel == "precomputed")
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _check_length(items: int, y: Any) -> None:
+    labels = len(np.atleast_1d(np.asarray(y)))
+    if items != labels:
+        raise InputError(
+            "{X} has {0} items but {y} has {1} labels; it needs one label per item.", items, labels, parameter="y"
+        )
+
+
+def preferred_items(
+    estimator: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, *, kernel: Any, groups: Any = None
+) -> PreferredItems:
+    """Check items and preferences; preferences of weight zero are dropped."""
+    if holds_objects(X, kernel):
+        X = list(X)
     else:
-        left = data.rows(rows)
-        if kernel == "precomputed":
-            left = replace(left, X=left.X[:, rows])
-    return replace(left, layout=query_layout(np.asarray(_row_ids(layout))[rows], len(rows)), kept=kept)
+        check = check_operator if isinstance(X, LinearOperator) else check_matrix
+        X = check(estimator, X, reset=True)
+    m = len(X) if isinstance(X, list) else X.shape[0]
+    given = check_preferences(winners, losers, m, strength, weight)
+    if not len(given.winners):
+        raise InputError("There are no preferences to learn from.", parameter="winners")
+    codes = None
+    if groups is not None:
+        try:
+            codes = query_layout(groups, len(given.winners)).codes
+        except InputError as error:
+            raise error.renamed({"qid": "groups", "X": "winners"}) from None
+    kept = given.weight > 0.0
+    if not kept.any():
+        raise InputError("All preferences have weight zero: there is nothing to learn from.", parameter="weight")
+    if not kept.all():
+        given = given.rows(kept)
+        codes = None if codes is None else np.unique(codes[kept], return_inverse=True)[1]
+    if not given.strength.any():
+        raise InputError("Every {strength} is 0: ties alone order nothing.", parameter="strength")
+    i, j, s, c = given
+    return PreferredItems(X, None, False, True, PairGraph(i, j, m, s, c, codes))
 
 
-def _row_ids(layout: QueryLayout) -> NDArray[Any]:
-    return layout.ids[layout.codes]
+def validation_data(
+    estimator: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any, *, kernel: Any
+) -> Validation:
+    """Check rows of their own to judge on, given beside the training data of a ``fit``.
+
+    ``X`` of the result has the columns that a model of ``data`` takes: with a precomputed kernel those of the rows
+    that were kept.
+    """
+    if X_val is None or y_val is None:
+        raise InputError("Validation data need {X_val} and {y_val}, and {qid_val} if fit has qid.", parameter="X_val")
+    check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
+    X = check_features(estimator, X_val, kernel=kernel)
+    Y, _ = check_labels(y_val)
+    rows, targets = len(X) if isinstance(X, list) else X.shape[0], data.Y.shape[1] if hasattr(data, "Y") else 1
+    if len(Y) != rows:
+        raise InputError("{X_val} has {0} rows but {y_val} has {1} labels.", rows, len(Y), parameter="y_val")
+    if Y.shape[1] != targets:
+        raise InputError("{y_val} has {0} targets but {y} has {1}.", Y.shape[1], targets, parameter="y_val")
+    if isinstance(kernel, str) and kernel == "precomputed" and data.kept is not None:
+        operators = [isinstance(part, LinearOperator) for part in (data.X, X)]
+        if operators == [False, True]:
+            raise InputError(
+                "With rows of weight zero, {X} and {X_val} must both be matrices, or both LinearOperators.",
+                parameter="X_val",
+            )
+        X = X if operators[0] else X[:, data.kept]
+    layout = query_layout(qid_val, rows)
+    if not rows or not judged_queries(measure, Y[:, 0], layout).any():
+        raise InputError(
+            "The validation data hold no query that the measure can judge (two different labels).", parameter="y_val"
+        )
+    q = layout.n_queries
+    description = f"validation data with {q} {'query' if q == 1 else 'queries'}"
+    return Validation(LabelJudge(measure, Y, layout), X, description)
+
+
+class OverflowInputError(InputError):
+    """Features so large that their products overflow."""
 
 
 def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
@@ -156,16 +176,24 @@ def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearO
     """A kernel that is known by its products, for estimators that take one."""
     name = type(estimator).__name__
     if not getattr(estimator, "_accepts_operators", False):
-        raise ValueError(f"{name} needs a matrix; CGRankRLS takes a LinearOperator.")
+        raise InputError("{0} needs a matrix; CGRankRLS takes a LinearOperator.", name, parameter="X")
     if estimator.kernel != "precomputed":
-        raise ValueError(f"A LinearOperator is a kernel: {name} takes it with kernel='precomputed'.")
+        raise InputError(
+            "A LinearOperator is a kernel: {0} takes it with {kernel='precomputed'}.", name, parameter="kernel"
+        )
     if reset:
         if X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel must be square to fit; got shape {X.shape}.")
+            raise InputError("A precomputed kernel must be square to fit; got shape {0}.", X.shape, parameter="X")
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
     elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} features.")
+        raise InputError(
+            "X has {0} features, but {1} is expecting {2} features.",
+            X.shape[1],
+            name,
+            estimator.n_features_in_,
+            parameter="X",
+        )
     return X
 
 
@@ -187,38 +215,40 @@ def holds_objects(X: Any, kernel: Any) -> bool:
     return not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub")
 
 
-def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of a matrix, or items of a list."""
-    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
-
-
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """scikit-learn's check, whose message about text names no place."""
     try:
         return validate_data(estimator, X, *y, **options)
     except ValueError as error:
-        where = _not_a_number(X) if str(error).startswith("could not convert string to float") else None
+        where = _not_a_number(X)
         if where is None:
             raise
         row, column, value = where
         names = getattr(X, "columns", None)
         name = "" if names is None else f" ({names[column]!r})"
-        raise ValueError(
-            f"Input X holds the text {value!r}: row {row}, column {column}{name}. Features are numbers: encode such "
-            "columns, or leave them out."
+        raise InputError(
+            "Input {X} holds the text {0!r}: row {1}, column {2}{3}. Features are numbers.",
+            value,
+            row,
+            column,
+            name,
+            remedy="Encode such columns, or leave them out.",
+            parameter="X",
+            row=row,
+            column=column if names is None else str(names[column]),
         ) from error
 
 
 def _not_a_number(values: Any) -> tuple[int, int, Any] | None:
     """Row, column and content of the first text that is no number."""
-    cells = np.asarray(values, dtype=object)
-    if cells.ndim not in (1, 2):
+    cells = np.asarray(values)
+    if cells.ndim not in (1, 2) or cells.dtype.kind not in "OUS":
         return None
     for (row, *column), value in np.ndenumerate(cells):
         try:
             float(value)
         except (TypeError, ValueError):
-            return row, *(column or [0]), value
+            return row, *(column or [0]), str(value) if isinstance(value, np.str_) else value
     return None
 
 
@@ -231,17 +261,30 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
     except (TypeError, ValueError):
         where = _not_a_number(y)
         got = "" if where is None else f" Row {where[0]} holds {where[2]!r}."
-        raise ValueError(f"y must be numeric: graded relevance, utilities, or a binary outcome.{got}") from None
+        raise InputError(
+            "{y} must be numeric: graded relevance, utilities, or a binary outcome.{0}",
+            got,
+            parameter="y",
+            row=None if where is None else where[0],
+        ) from None
     if is_complex:
-        raise ValueError("Complex data not supported: y must hold real numbers.")
+        raise InputError("Complex data not supported: {y} must hold real numbers.", parameter="y")
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
-        raise ValueError(f"y must have shape (m,) or (m, targets); got {Y.shape}.")
+        raise InputError("{y} must have shape (m,) or (m, targets); got {0}.", Y.shape, parameter="y")
     finite = np.isfinite(Y)
     if not finite.all():
         where = np.argwhere(~finite)[0]
         value = "NaN" if np.isnan(Y[tuple(where)]) else "infinity or a value too large for float64"
         column = f", target {where[1]}" if Y.ndim == 2 else ""
-        raise ValueError(f"Input y contains {value}: row {where[0]}{column}. Every row needs a finite label.")
+        raise InputError(
+            "Input {y} contains {0}: row {1}{2}.",
+            value,
+            where[0],
+            column,
+            remedy="Every row needs a finite label.",
+            parameter="y",
+            row=int(where[0]),
+        )
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
@@ -260,9 +303,14 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     if given.ndim == 2:
         partly = missing.any(axis=1) & ~missing.all(axis=1)
         if partly.any():
-            raise ValueError(
-                f"Input y contains NaN for some targets of row {int(np.argmax(partly))} and labels for others: a row "
-                "has all its labels, or its query has none. Fit targets with different unscored queries separately."
+            row = int(np.argmax(partly))
+            raise InputError(
+                "Input {y} contains NaN for some targets of row {0} and labels for others: a row has all its labels, "
+                "or its query has none.",
+                row,
+                remedy="Fit targets with different unscored queries separately.",
+                parameter="y",
+                row=row,
             )
     return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
 
@@ -274,135 +322,68 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     try:
         w = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("sample_weight must be numeric, one weight per row.") from None
+        raise InputError("{sample_weight} must be numeric, one weight per row.", parameter="sample_weight") from None
     if w.ndim == 0:
         w = np.full(m, float(w))
     if w.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar; got shape {w.shape}.")
+        raise InputError(
+            "Sample weights must be 1D array or scalar; got shape {0}.", w.shape, parameter="sample_weight"
+        )
     if len(w) != m:
-        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(m,)}: it needs one weight per row.")
+        raise InputError(
+            "sample_weight.shape == {0}, expected {1}: it needs one weight per row.",
+            w.shape,
+            (m,),
+            parameter="sample_weight",
+        )
     bad = ~(np.isfinite(w) & (w >= 0.0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"sample_weight must be finite and not negative; row {row} has {w[row]}.")
+        raise InputError(
+            "{sample_weight} must be finite and not negative; row {0} has {1}.",
+            row,
+            w[row],
+            parameter="sample_weight",
+            row=row,
+        )
     if not (w > 0.0).any():
-        raise ValueError("All values of sample_weight are zero: there is nothing to learn from.")
+        raise InputError(
+            "All values of {sample_weight} are zero: there is nothing to learn from.", parameter="sample_weight"
+        )
     return w
-
-
-def check_alpha(alpha: Any) -> float:
-    """One regularization value."""
-    if isinstance(alpha, (bool, np.bool_)) or not isinstance(alpha, Real):
-        hint = " RankRLSCV chooses it." if isinstance(alpha, str) else ""
-        raise ValueError(f"alpha must be a number; got {alpha!r}.{hint}")
-    value = float(alpha)
-    if not (np.isfinite(value) and value >= 0.0):
-        raise ValueError(f"alpha must be finite and not negative; got {alpha!r}.")
-    return value
-
-
-def check_alphas(alphas: Any) -> NDArray[np.float64]:
-    """A grid of regularization values, in the caller's order."""
-    if not isinstance(alphas, str) and np.ndim(alphas) == 1 and len(alphas) == 0:
-        raise ValueError("alphas is empty: there is nothing to choose from.")
-    if isinstance(alphas, str) or np.ndim(alphas) != 1:
-        raise ValueError(f"alphas must be 'auto' or a sequence of numbers; got {alphas!r}.")
-    return np.array([check_alpha(a) for a in alphas])
-
-
-def check_choice(name: str, value: Any, choices: Choices) -> None:
-    """One of some words."""
-    if value not in tuple(choices):
-        words = ", ".join(repr(c) for c in choices)
-        hint = " The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
-        raise ValueError(f"{name} must be one of {words}; got {value!r}.{hint}")
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """A number in [0, 1]."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
-        raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
-    return float(value)
-
-
-def check_count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
-    return int(value)
-
-
-def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
-    """A kernel's name and its parameters."""
-    if not callable(kernel):
-        check_choice("kernel", kernel, KERNELS)
-    if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise ValueError(f"gamma must be None or a positive number; got {gamma!r}.")
-    if kernel in ("polynomial", "poly") and not (isinstance(degree, Integral) and int(degree) >= 1):
-        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
-    if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-        raise ValueError(f"coef0 must be a finite number; got {coef0!r}.")
-    if kernel_params is not None and not callable(kernel):
-        raise ValueError("kernel_params are the keyword arguments of a kernel function; kernel is a name here.")
 
 
 def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
     """A model of queries cannot be judged as if everything were one query."""
     if fitted_with_qid and qid is None:
         by_routing = (
-            " Where scikit-learn makes the call (pipelines, searches, cross_validate), qid arrives by metadata "
-            "routing: call sklearn.set_config(enable_metadata_routing=True) first."
+            " If scikit-learn makes the call (pipelines, searches, cross_validate), qid arrives by metadata routing: "
+            "call sklearn.set_config(enable_metadata_routing=True) first."
         )
-        raise ValueError(
-            f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
-            f"compared. Pass qid to {what}, one id per row.{by_routing if what == 'score' else ''}"
+        raise InputError(
+            "This model was fitted with qid, but {0} was called without: scores of different queries cannot be "
+            "compared.",
+            what,
+            by_routing if what == "score" else "",
+            remedy="Pass {qid} to {0}, one id per row.{1}",
+            parameter="qid",
         )
 
 
-def check_folds_leave_something(
-    data: TrainingData, held_out: Iterable[Any], regression_weight: float, *, remedy: str, parameter: str
-) -> None:
-    """Refuse held-out rows without which no two rows of a query have different labels, in any of the targets.
-
-    Of what would be learned from the rest only rounding noise is left, and nothing is left to judge in other folds.
-    """
-    if regression_weight > 0.0:
-        return
-    layout, targets = data.layout, data.Y.shape[1]
-    everything = np.arange(layout.n_rows)
-    varies = np.stack([label_varies(labels, layout) for labels in data.Y.T])
-    first = np.argmax(varies, axis=1)[varies.any(axis=1)]
-    for block in held_out:
-        rows = everything[block]
-        if not np.isin(first, layout.codes[rows]).any():
-            continue  # of each target, its first query with two labels is left
-        rest = np.delete(everything, rows)
-        left = query_layout(layout.codes[rest], len(rest))
-        for t in np.flatnonzero(varies.any(axis=1)):
-            if label_varies(data.Y[rest, t], left).any():
-                continue
-            held = layout.ids[np.unique(layout.codes[rows])][:3].tolist()
-            raise InputError(
-                "Without {0} {1} with two different labels{2} is left to learn from.",
-                f"{len(rows)} held-out rows" if layout.n_queries == 1 else ", ".join(repr(i) for i in held),
-                "no pair of rows" if layout.n_queries == 1 else "no query",
-                "" if targets == 1 else f" in target {t}",
-                remedy=remedy,
-                parameter=parameter,
-                column=None if targets == 1 else int(t),
-            )
-
-
-def check_comparable(data: TrainingData, regression_weight: float) -> None:
-    """Refuse labels that order nothing."""
-    if regression_weight > 0.0:
+def check_comparable(data: Any, regression_weight: float) -> None:
+    """Refuse labels that order nothing; preferences were checked when they became a graph."""
+    if regression_weight > 0.0 or isinstance(data, PreferredItems):
         return
     if not label_varies(data.Y, data.layout).any():
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
-        raise ValueError(
-            f"Nothing to compare: {where} two items with different labels (n_samples = {m}). Learning to rank needs "
-            "at least one query with two different labels; check y and qid."
+        raise InputError(
+            "Nothing to compare: {0} two items with different labels (n_samples = {1}). Learning to rank needs at "
+            "least one query with two different labels.",
+            where,
+            m,
+            remedy="Check {y} and {qid}.",
+            parameter="y",
         )
 
 
@@ -435,11 +416,20 @@ def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X", *
         value = values[row, column]
     name = "" if names is None else f" ({names[column]!r})"
     if np.isfinite(value):
-        raise ValueError(
-            f"Input {what} holds values whose products overflow, the largest {value:g}: row {row}, column "
-            f"{column}{name}. Scale the features before fitting."
+        raise OverflowInputError(
+            "Input {0} holds values whose products overflow, the largest {1:g}: row {2}, column {3}{4}.",
+            *(what, value, row, column, name),
+            remedy="Scale the features before fitting.",
+            parameter=what,
+            row=row,
+            column=column,
         )
     word = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {what} contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
+    raise InputError(
+        "Input {0} contains {1}: row {2}, column {3}{4}.",
+        *(what, word, row, column, name),
+        remedy="Remove or impute such values before fitting.",
+        parameter=what,
+        row=row,
+        column=column,
     )

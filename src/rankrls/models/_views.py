@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls.kernels import Kernel
-from rankrls.models._base import resolve_kernel
-from rankrls.models._validation import check_kernel
+from rankrls._errors import InputError
+from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 
 __all__ = ["ViewPlan", "select_features", "view_plans"]
 
@@ -47,15 +46,21 @@ def view_plans(
         half = (n_features + 1) // 2
         views = (slice(0, half), slice(half, None))
     if isinstance(views, (str, Mapping)) or not hasattr(views, "__iter__"):
-        raise ValueError(f"views must be a sequence of views; got {views!r}.")
+        raise InputError("{views} must be a sequence of views; got {0!r}.", views, parameter="views")
     plans = [_plan(v, view, defaults, n_features, names, n_rows) for v, view in enumerate(views)]
     if not plans:
-        raise ValueError("views is empty: at least one view is needed.")
+        raise InputError("{views} is empty: at least one view is needed.", parameter="views")
     given = [plan.kernel.name == "precomputed" for plan in plans]
     if any(given) and not all(given):
-        raise ValueError("Either all views have the precomputed kernel or none: X means different things to them.")
+        raise InputError(
+            "Either all {views} have the precomputed kernel or none: X means different things to them.",
+            parameter="views",
+        )
     if any(given) and any(plan.features is not None for plan in plans):
-        raise ValueError("A precomputed kernel has no features to choose from; views of it differ by their rows.")
+        raise InputError(
+            "A precomputed kernel has no features to choose from; {views} of it differ by their rows.",
+            parameter="views",
+        )
     return plans
 
 
@@ -76,14 +81,14 @@ def _plan(
         view = {"features": view}
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
-        raise ValueError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.")
+        raise InputError("{0} has {1!r}; a view may have {2}.", where, unknown[0], ", ".join(_KEYS), parameter="views")
     if "kernel" in view and "kernel_params" not in view:
         defaults = {**defaults, "kernel_params": None}
     settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", "rows")}}
     try:
         check_kernel(**settings)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+    except InputError as error:
+        raise InputError("{0}: {1}", where, error, parameter="views") from None
     features = _numbers(f"{where}['features']", view.get("features"), n_features, "features", names)
     rows = _numbers(f"{where}['rows']", view.get("rows"), n_rows, "rows", None)
     mask = None
@@ -109,16 +114,22 @@ def _numbers(where: str, given: Any, n: int, what: str, names: NDArray[Any] | No
             known = {name: k for k, name in enumerate(names)}
             missing = [name for name in values.tolist() if name not in known]
             if missing:
-                raise ValueError(f"{where} names {missing[0]!r}, which X has not.")
+                raise InputError("{0} names {1!r}, which X has not.", where, missing[0], parameter="views")
             values = np.array([known[name] for name in values.tolist()], dtype=np.intp)
         if values.dtype == bool and values.shape == (n,):
             values = np.flatnonzero(values)
         if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
-            raise ValueError(f"{where} must be a slice, a list of numbers, or a mask of length {n}; got {given!r}.")
+            raise InputError(
+                "{0} must be a slice, a list of numbers, or a mask of length {1}; got {2!r}.",
+                *(where, n, given),
+                parameter="views",
+            )
         numbers = values.astype(np.intp)
         outside = (numbers < 0) | (numbers >= n)
         if outside.any():
-            raise ValueError(f"{where} names {numbers[outside][0]}, but there are {what} 0 to {n - 1}.")
+            raise InputError(
+                "{0} names {1}, but there are {2} 0 to {3}.", where, numbers[outside][0], what, n - 1, parameter="views"
+            )
     if not len(numbers):
-        raise ValueError(f"{where} is empty.")
+        raise InputError("{0} is empty.", where, parameter="views")
     return numbers

@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from rankrls.metrics import resolve_measure
-from rankrls.models._base import KernelRanker, resolve_kernel
-from rankrls.models._krylov_parts import KrylovData, KrylovPlan, label_plan, pair_plan
-from rankrls.models._krylov_selection import Reading, Surface, progress_lines
-from rankrls.models._pairs import pair_graph
-from rankrls.models._validation import (
+from rankrls._comparisons import Comparisons, PreferredItems
+from rankrls._errors import InputError
+from rankrls._preferences import Preferences, check_preferences
+from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status
+from rankrls.graph import PairGraph
+from rankrls.kernels import resolve_kernel
+from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.models._base import KernelRanker, check_square
+from rankrls.models._parameters import (
+    GraphParameters,
+    SelectionParameters,
     check_alphas,
-    check_choice,
-    check_comparable,
-    check_count,
-    check_fraction,
-    check_operator,
-    training_data,
+    check_parameters,
+    choice,
+    estimator,
+    number,
+    parameter,
 )
-from rankrls.solvers.krylov import MultiShiftCG, Status
+from rankrls.models._validation import check_features, preferred_items, validation_data
+from rankrls.problems.scorer import Scorer
+from rankrls.selection.folds import (
+    fifth_of_preferences,
+    fifth_of_rows,
+    folds_plan,
+    preference_judge,
+    preference_plan,
+)
+from rankrls.selection.judging import PreferenceJudge
+from rankrls.selection.krylov_systems import KrylovSystems
+from rankrls.selection.plans import Plan, Validation
+from rankrls.selection.surface import Reading, Surface, Watched, progress_lines
 
 __all__ = ["CGRankRLS"]
 
 _GRID = tuple(2.0**k for k in range(-10, 11))
 
 
-class CGRankRLS(KernelRanker):
+@estimator
+class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -65,6 +79,9 @@ class CGRankRLS(KernelRanker):
         ranking). The data are not copied.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+    rule : {"best", "one_se"}, default="best"
+        "one_se" takes the largest alpha that comes within one standard error of the best measure, after the fewest
+        iterations at which it does; a model that is not the best one on the way costs as many iterations again.
     kernel : {"linear", "precomputed"}, default="linear"
         With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that multiplies by it,
         and the same iteration runs on ``F K F'``.
@@ -147,36 +164,14 @@ class CGRankRLS(KernelRanker):
 
     _accepts_operators = True
 
-    def __init__(
-        self,
-        alphas: Any = "auto",
-        *,
-        selection: str = "hybrid",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        patience: int = 10,
-        cv: Any = None,
-        scoring: Any = "disagreement",
-        kernel: str = "linear",
-        ties: str = "include",
-        balance: str = "examples",
-        regression_weight: float = 0.0,
-        verbose: Any = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.selection = selection
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.ties = ties
-        self.balance = balance
-        self.regression_weight = regression_weight
-        self.verbose = verbose
-        self.random_state = random_state
+    alphas: Any = parameter(default="auto", kw_only=False)
+    selection: str = parameter(default="hybrid", check=choice("hybrid", "tikhonov", "early_stopping"))
+    max_iter: int = parameter(default=500, check=number(least=1, whole=True))
+    tol: float = parameter(default=1e-5, check=number(least=0.0, below=1.0))
+    patience: int = parameter(default=10, check=number(least=1, whole=True))
+    kernel: str = parameter(default="linear", check=choice("linear", "precomputed"))
+    verbose: Any = parameter(default=0)
+    random_state: Any = parameter(default=0)
 
     def fit(
         self,
@@ -211,22 +206,17 @@ class CGRankRLS(KernelRanker):
         KeyboardInterrupt
             After an interrupt, with ``interrupted_`` set and the best model so far fitted.
         """
-        alphas = self._check_parameters()
-        measure = resolve_measure(self.scoring)
-        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
-        check_comparable(data, float(self.regression_weight))
-        given = KrylovData(data, self._resolve(data.X), self.ties, self.balance, float(self.regression_weight))
-        plan = label_plan(
-            self,
-            given,
-            measure,
-            (X_val, y_val, qid_val),
-            select=self._selects(alphas),
-            rng=check_random_state(self.random_state),
-        )
-        self._begin(data.layout.n_queries, data.has_qid, data.one_target)
-        self._run(plan, alphas, measure.greater_is_better)
-        return self
+        alphas, measure = self._checked_alphas(), resolve_measure(self.scoring)
+        data = self._labelled(X, y, qid, sample_weight, self.kernel)
+        plan: Plan | None = None
+        if X_val is not None or y_val is not None or qid_val is not None:
+            self._refuse_cv()
+            plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=self.kernel)
+        elif self.cv is not None:
+            plan = folds_plan(self.cv, measure, data, float(self.regression_weight))
+        elif self._selects(alphas):
+            plan = fifth_of_rows(measure, data, check_random_state(self.random_state))
+        return self._run(data, plan, alphas)
 
     def fit_pairs(
         self,
@@ -267,109 +257,134 @@ class CGRankRLS(KernelRanker):
         rightly or wrongly ("pair_accuracy" or "disagreement"); strength 0 is not judged. Without validation data a
         fifth of the preferences (of the groups) is held out, or ``cv`` folds of them.
         """
-        alphas = self._check_parameters()
-        measure = resolve_measure(self.scoring)
-        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel, groups=groups)
-        plan = pair_plan(
-            self,
-            X,
-            graph,
-            self._resolve(X),
-            measure,
-            (X_val, y_val, qid_val),
-            (winners_val, losers_val, strength_val, weight_val),
-            select=self._selects(alphas),
-            rng=check_random_state(self.random_state),
-        )
-        self._begin(1, False, True)
-        self._run(plan, alphas, measure.greater_is_better)
-        return self
+        alphas, measure = self._checked_alphas(), resolve_measure(self.scoring)
+        data = preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel, groups=groups)
+        pairs = (winners_val, losers_val, strength_val, weight_val)
+        plan: Plan | None = None
+        if any(part is not None for part in pairs):
+            self._refuse_cv()
+            if y_val is not None or qid_val is not None:
+                raise InputError(
+                    "Give validation labels ({y_val}) or validation preferences ({winners_val}), not both.",
+                    parameter="y_val",
+                )
+            plan = self._validation_preferences(measure, data, X_val, *pairs)
+        elif X_val is not None or y_val is not None or qid_val is not None:
+            self._refuse_cv()
+            plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=self.kernel)
+        elif self.cv is not None:
+            plan = preference_plan(measure, data, self.cv)
+        elif self._selects(alphas):
+            plan = fifth_of_preferences(measure, data, check_random_state(self.random_state))
+        return self._run(data, plan, alphas)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items.
+    def _validation_preferences(
+        self,
+        measure: RankingMeasure,
+        data: PreferredItems,
+        X_val: Any,
+        winners: Any,
+        losers: Any,
+        strength: Any,
+        weight: Any,
+    ) -> Validation:
+        if winners is None or losers is None:
+            raise InputError(
+                "Validation preferences need both {winners_val} and {losers_val}.", parameter="winners_val"
+            )
+        other = None if X_val is None else check_features(self, X_val, kernel=self.kernel)
+        try:
+            given = check_preferences(
+                winners, losers, data.n_rows if other is None else other.shape[0], strength, weight
+            )
+        except InputError as error:
+            names = {name: f"{name}_val" for name in ("winners", "losers", "strength", "weight")}
+            raise error.renamed(names) from None
+        _check_judged(given, "The validation preferences")
+        graph = PairGraph(given.winners, given.losers, 0, given.strength, given.weight)
+        whole = PreferenceJudge(graph, preference_judge(measure, data).greater_is_better)
+        rows = np.arange(graph.n_rows)
+        watched = whole.watched(rows)
+        description = f"validation data with {graph.n_rows} preferences"
+        return Validation(whole.part(rows), watched if other is None else other[watched], description)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-            With ``kernel="precomputed"`` the kernel between these items and the training items, or a LinearOperator.
+    def _refuse_cv(self) -> None:
+        if self.cv is not None:
+            raise InputError("Give either {cv} or validation data ({X_val}), not both.", parameter="cv")
 
-        Returns
-        -------
-        ndarray of shape (m,) or (m, targets)
-        """
-        if isinstance(X, LinearOperator):
-            check_is_fitted(self)
-            return np.asarray(check_operator(self, X, reset=False) @ self.dual_coef_)
-        return super().predict(X)
-
-    def _check_parameters(self) -> NDArray[np.float64]:
-        check_choice("selection", self.selection, ("hybrid", "tikhonov", "early_stopping"))
-        check_choice("kernel", self.kernel, ("linear", "precomputed"))
-        check_choice("ties", self.ties, ("include", "exclude"))
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        check_fraction("regression_weight", self.regression_weight)
-        check_count("max_iter", self.max_iter)
-        check_count("patience", self.patience)
-        if isinstance(self.tol, bool) or not isinstance(self.tol, Real) or not 0.0 <= float(self.tol) < 1.0:
-            raise ValueError(f"tol must be a number of at least 0 and below 1; got {self.tol!r}.")
+    def _checked_alphas(self) -> NDArray[np.float64]:
+        check_parameters(self)
         early = self.selection == "early_stopping"
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return np.array([0.0] if early else _GRID)
         alphas = check_alphas(self.alphas)
         if early and len(alphas) > 1:
-            raise ValueError(
-                f"selection='early_stopping' takes one alpha (0 by default); got {len(alphas)}. selection='hybrid' "
-                "chooses among several."
+            raise InputError(
+                "{selection='early_stopping'} takes one alpha (0 by default); got {0}.",
+                len(alphas),
+                remedy="{selection='hybrid'} chooses among several.",
+                parameter="alphas",
             )
         return alphas
 
     def _selects(self, alphas: NDArray[np.float64]) -> bool:
         return self.selection != "tikhonov" or len(alphas) > 1
 
-    def _resolve(self, X: Any) -> Any:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.")
-        return resolve_kernel(X, self.kernel, None, 3, 1.0, None)
+    def _run(self, data: Comparisons, plan: Plan | None, alphas: NDArray[np.float64]) -> Self:
+        check_square(data.X, self.kernel)
+        kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
+        setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
+        systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
 
-    def _begin(self, n_queries: int, with_qid: bool, one_target: bool) -> None:
-        self._forget_fit()
-        for name in [name for name in vars(self) if name == "alpha_" or name == "interrupted_"]:
-            delattr(self, name)
-        self.n_queries_ = n_queries
-        self._fitted_with_qid, self._one_target = with_qid, one_target
+        def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
+            return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]
 
-    def _run(self, plan: KrylovPlan, alphas: NDArray[np.float64], greater_is_better: bool) -> None:
-        cg = MultiShiftCG(float(self.tol), int(self.max_iter))
-        report = (
-            self.verbose if callable(self.verbose) else progress_lines(type(self).__name__) if self.verbose else None
+        parts = [] if plan is None else plan.parts(data)
+        watched = [Watched(start(part.train, part.watched), part.judge) for part in parts]
+        final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
+        report: Any = self.verbose
+        if not callable(report):
+            report = progress_lines(type(self).__name__) if report else None
+        surface = Surface(
+            cg=cg,
+            alphas=alphas,
+            final=final,
+            parts=watched,
+            reading=Reading(self.selection != "tikhonov", int(self.patience)),
+            greater_is_better=plan is None or plan.greater_is_better,
+            report=report,
         )
-        final, parts = plan.runs(cg, alphas)
-        reading = Reading(self.selection != "tikhonov", int(self.patience))
-        surface = Surface(cg, alphas, final, parts, reading, greater_is_better, report)
+        self._begin(data)
         try:
             surface.run()
+            surface.choose_by(self.rule, start)
         except KeyboardInterrupt:
             if surface.best[0] >= 0:
-                self._publish(surface, plan, interrupted=True)
+                self._publish(surface, data, plan, kernel, interrupted=True)
             raise
-        self._publish(surface, plan, interrupted=False)
+        self._publish(surface, data, plan, kernel, interrupted=False)
         self._warn(surface, cg)
+        return self
 
-    def _publish(self, surface: Surface, plan: KrylovPlan, *, interrupted: bool) -> None:
+    def _publish(
+        self, surface: Surface, data: Comparisons, plan: Plan | None, kernel: Any, *, interrupted: bool
+    ) -> None:
         k, n_iter = surface.best
         solutions = surface.solutions()
-        self._kernel_ = plan.kernel
-        if plan.kernel.is_linear:
-            self._set_coefficients([x[:, None] for x in solutions], self._one_target)
+        if kernel.is_linear:
+            self._take(Scorer(np.column_stack(solutions)), kernel)
         else:
-            a = plan.item_coefficients(surface.final, solutions)
-            self.dual_coef_ = a[:, 0] if self._one_target else a
+            a = np.column_stack(
+                [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
+            )
+            whole = data.kept is None or len(a) == len(data.kept)
+            self._take(Scorer(None, a, kernel).over(None if whole else data.kept), kernel)
         scores, errors, read_at = surface.readings()
         self.alphas_ = surface.alphas
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
         self.validation_surface_ = surface.table()
         self.status_, self.iterations_ = surface.status(), surface.iterations()
-        self.best_score_, self.best_score_error_ = float(scores[k]), float(errors[k])
+        self.best_score_, self.best_score_error_ = surface.at_best(scores, errors)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
         self.cv_results_ = {
             "alpha": surface.alphas,
@@ -379,7 +394,7 @@ class CGRankRLS(KernelRanker):
         }
         ends = (surface.alphas.min(), surface.alphas.max())
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
-        self.selection_ = plan.description
+        self.selection_ = "nothing held out" if plan is None else plan.description
         self.held_out_scores_ = None
         self.interrupted_ = interrupted
 
@@ -407,3 +422,12 @@ class CGRankRLS(KernelRanker):
 
     def _say(self, what: str) -> None:
         warnings.warn(f"{type(self).__name__}: {what}", ConvergenceWarning, stacklevel=4)
+
+
+def _check_judged(given: Preferences, what: str) -> None:
+    if not (given.weight * np.abs(given.strength)).any():
+        raise InputError(
+            "{0} hold none that can be judged: all have strength 0 or weight 0, or there are none.",
+            what,
+            parameter="winners_val",
+        )

@@ -4,42 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from rankrls._comparisons import LabelledItems, Setting
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.features.columns import take_items
 from rankrls.graph import ScoredGraph
+from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
+from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
+from rankrls.greedy.pursuit import PursuitPath
+from rankrls.greedy.pursuit_problem import expanded
 from rankrls.kernels import Kernel
-from rankrls.models._base import Ranker
-from rankrls.models._problems import scored_graphs
-from rankrls.models._pursuits import check_one_target, expanded
+from rankrls.models._base import Ranker, check_one_target, check_square
+from rankrls.models._parameters import (
+    GraphParameters,
+    KernelParameters,
+    check_parameters,
+    choice,
+    estimator,
+    flag,
+    number,
+    parameter,
+)
 from rankrls.models._validation import (
-    TrainingData,
-    check_choice,
     check_comparable,
-    check_count,
-    check_fraction,
-    check_kernel,
     check_matrix,
     check_no_extra_qid,
+    labelled_items,
     split_labels,
-    take_rows,
-    training_data,
 )
 from rankrls.models._views import ViewPlan, select_features, view_plans
-from rankrls.solvers.copursuit import CoPursuitPath, View, co_pursue
-from rankrls.solvers.dictionaries import held_dictionary, kernel_columns
-from rankrls.solvers.pursuit import PursuitPath
 
 __all__ = ["CoRankingPursuit", "ViewFunction"]
 
 
-class CoRankingPursuit(Ranker):
+@estimator
+class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
     r"""Semi-supervised ranking pursuit: views that fit the scored rows and agree on the unscored ones.
 
     M functions, one a view, each a sum of at most P kernel columns, minimise
@@ -117,44 +123,15 @@ class CoRankingPursuit(Ranker):
     True
     """
 
-    path_: CoPursuitPath
-    basis_indices_: NDArray[np.intp]
-    X_fit_: Any
-    _view_kernels: list[Kernel]
-    _view_features: list[NDArray[np.intp] | None]
+    _single_target = True
 
-    def __init__(
-        self,
-        n_basis: int = 10,
-        *,
-        views: Any = None,
-        nu: float = 1.0,
-        shared_basis: bool = True,
-        agreement: str = "functions",
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        ties: str = "include",
-        balance: str = "examples",
-        regression_weight: float = 0.0,
-        backfit: bool = True,
-    ) -> None:
-        self.n_basis = n_basis
-        self.views = views
-        self.nu = nu
-        self.shared_basis = shared_basis
-        self.agreement = agreement
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.ties = ties
-        self.balance = balance
-        self.regression_weight = regression_weight
-        self.backfit = backfit
+    n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
+    views: Any = parameter(default=None)
+    nu: float = parameter(default=1.0, check=number(least=0.0))
+    shared_basis: bool = parameter(default=True, check=flag)
+    agreement: str = parameter(default="functions", check=choice("functions", "increments"))
+    kernel: Any = parameter(default="rbf", several=True)
+    backfit: bool = parameter(default=True, check=flag)
 
     def fit(
         self,
@@ -186,19 +163,20 @@ class CoRankingPursuit(Ranker):
         -------
         self
         """
-        n_basis, nu = self._check_parameters()
+        check_parameters(self)
         labels, missing = split_labels(y)
+        if labels is not None and (given := np.asarray(labels)).ndim == 2 and given.shape[1] == 1:
+            labels = column_or_1d(given, warn=True)
         form = "precomputed" if self._is_precomputed() else "linear"
-        data = training_data(self, X, labels, qid, sample_weight, kernel=form)
+        data = labelled_items(self, X, labels, qid, sample_weight, kernel=form)
         check_one_target(self, data)
-        if form == "precomputed" and data.X.shape[0] != data.X.shape[1]:
-            raise ValueError(f"A precomputed kernel matrix must be square to fit; got shape {data.X.shape}.")
+        check_square(data.X, form)
         m = data.layout.n_rows if data.kept is None else len(data.kept)
-        numbers = np.arange(m) if data.kept is None else np.flatnonzero(data.kept)
+        numbers = data.given_numbers(np.arange(data.n_rows))
         unscored = np.zeros(len(numbers), dtype=bool) if missing is None else missing[numbers]
         if unscored.all():
-            raise ValueError("Every row is unscored: some rows need a label in y.")
-        scored = data.rows(np.flatnonzero(~unscored))
+            raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
+        scored = data.take(np.flatnonzero(~unscored))
         check_comparable(scored, float(self.regression_weight))
         X_all, more = self._with_unscored(data, X_unscored, qid_unscored)
         numbers = np.concatenate((numbers, m + np.arange(more)))
@@ -220,22 +198,21 @@ class CoRankingPursuit(Ranker):
         ]
         path = co_pursue(
             views,
-            n_basis,
-            nu,
+            int(self.n_basis),
+            float(self.nu),
             shared=bool(self.shared_basis),
             increments=self.agreement == "increments",
             backfit=bool(self.backfit),
         )
+        self._begin(scored)
         self._take(path, plans, candidates, numbers, X_all)
-        self._fitted_with_qid = data.has_qid
-        self.n_queries_ = scored.layout.n_queries
         return self
 
     @property
     def views_(self) -> tuple[ViewFunction, ...]:
         """The function of each view."""
         check_is_fitted(self, "path_")
-        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels)))
+        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels_)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the mean of the views' functions.
@@ -251,7 +228,7 @@ class CoRankingPursuit(Ranker):
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         last = slice(self.path_.n_stages - 1, None) if self.path_.n_stages else slice(0)
-        parts = [self._stages(v, X, last) for v in range(len(self._view_kernels))]
+        parts = [self._stages(v, X, last) for v in range(len(self._view_kernels_))]
         return np.asarray(np.mean(parts, axis=0)[:, 0]) if self.path_.n_stages else np.zeros(X.shape[0])
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
@@ -263,7 +240,7 @@ class CoRankingPursuit(Ranker):
         """
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
-        parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels))]
+        parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels_))]
         yield from np.mean(parts, axis=0).T
 
     def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
@@ -276,12 +253,12 @@ class CoRankingPursuit(Ranker):
     def _terms(self, v: int) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.intp], NDArray[np.float64]]:
         """A view's kernel, features, items (None for a kernel matrix), their row numbers and coefficients by stage."""
         taken, coefficients = self._view_path(v).merged()
-        kernel, features = self._view_kernels[v], self._view_features[v]
+        kernel, features = self._view_kernels_[v], self._view_features_[v]
         if kernel.name == "precomputed":
             return kernel, features, None, taken, coefficients
         order = np.argsort(self.basis_indices_)
         places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
-        return kernel, features, select_features(take_rows(self.X_fit_, places), features), taken, coefficients
+        return kernel, features, select_features(take_items(self.X_fit_, places), features), taken, coefficients
 
     def _view_path(self, v: int) -> PursuitPath:
         return self.path_.view(v)
@@ -291,7 +268,7 @@ class CoRankingPursuit(Ranker):
         number: int,
         plan: ViewPlan,
         X_all: Any,
-        scored: TrainingData,
+        scored: LabelledItems,
         is_scored: NDArray[np.bool_],
         candidates: NDArray[np.intp],
         agree_on: NDArray[np.intp],
@@ -303,13 +280,13 @@ class CoRankingPursuit(Ranker):
         if plan.rows is not None:
             inside = plan.rows[rows]
             if not inside.any():
-                raise ValueError(f"views[{number}] has no scored row to be fitted on.")
-            own, rows = scored.rows(np.flatnonzero(inside)), rows[inside]
+                raise InputError("views[{0}] has no scored row to be fitted on.", number, parameter="views")
+            own, rows = scored.take(np.flatnonzero(inside)), rows[inside]
             try:
                 check_comparable(own, float(self.regression_weight))
-            except ValueError as error:
-                raise ValueError(f"views[{number}]: {error}") from None
-        [(graph, _)] = scored_graphs(own, self.ties, self.balance, float(self.regression_weight))
+            except InputError as error:
+                raise InputError("views[{0}]: {1}", number, error, parameter="views") from None
+        (comparison,) = own.graphs(self._setting())
         X_view = select_features(X_all, plan.features)
 
         def columns(of: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -318,8 +295,8 @@ class CoRankingPursuit(Ranker):
             return kernel_columns(plan.kernel, X_view[of], X_view[candidates])
 
         return View(
-            held_dictionary(columns(rows), graph),
-            graph.F @ own.Y[:, 0],
+            held_dictionary(columns(rows), comparison.graph),
+            comparison.target[:, 0],
             held_dictionary(columns(agree_on), agreement),
         )
 
@@ -330,19 +307,20 @@ class CoRankingPursuit(Ranker):
             return [np.flatnonzero(mask) for mask in masks]
         common = np.logical_and.reduce(masks)
         if not common.any():
-            raise ValueError(
-                "The views have no rows in common whose columns they could share; use shared_basis=False to try all "
-                "combinations of their rows."
+            raise InputError(
+                "The {views} have no rows in common whose columns they could share.",
+                remedy="Use {shared_basis=False} to try all combinations of their rows.",
+                parameter="views",
             )
         return [np.flatnonzero(common)] * len(plans)
 
     def _agreement_graph(
-        self, data: TrainingData, scored: TrainingData, unscored: NDArray[np.bool_], more: int, qid_unscored: Any
+        self, data: LabelledItems, scored: LabelledItems, unscored: NDArray[np.bool_], more: int, qid_unscored: Any
     ) -> ScoredGraph:
         """Of the unscored rows, all of whose pairs are compared; without any, of the scored rows."""
         if not unscored.any() and not more:
-            [(graph, _)] = scored_graphs(scored, self.ties, self.balance, float(self.regression_weight))
-            return graph
+            (comparison,) = scored.graphs(self._setting())
+            return ScoredGraph.of(comparison.graph)
         rows = np.flatnonzero(unscored)
         layout = _joint_layout(data, rows, more, qid_unscored)
         weights = None
@@ -353,21 +331,26 @@ class CoRankingPursuit(Ranker):
             layout,
             weights=weights,
             ties="include",
-            balance=self.balance,  # type: ignore[arg-type]
+            balance=self.balance,
             regression_weight=float(self.regression_weight),
         )
 
-    def _with_unscored(self, data: TrainingData, X_unscored: Any, qid_unscored: Any) -> tuple[Any, int]:
+    def _with_unscored(self, data: LabelledItems, X_unscored: Any, qid_unscored: Any) -> tuple[Any, int]:
         """All rows, those of X_unscored last, and how many they are."""
         if X_unscored is None:
             if qid_unscored is not None:
-                raise ValueError("qid_unscored was given without X_unscored.")
+                raise InputError("{qid_unscored} was given without {X_unscored}.", parameter="qid_unscored")
             return data.X, 0
         if self._is_precomputed():
-            raise ValueError("With a precomputed kernel unscored rows are rows of X whose label in y is NaN.")
+            raise InputError(
+                "With a precomputed kernel unscored rows are rows of {X} whose label in {y} is NaN.",
+                parameter="X_unscored",
+            )
         check_no_extra_qid(data.has_qid, qid_unscored, "fit's unscored rows (qid_unscored)")
         if qid_unscored is not None and not data.has_qid:
-            raise ValueError("qid_unscored was given without qid: all rows have a query or none.")
+            raise InputError(
+                "{qid_unscored} was given without {qid}: all rows have a query or none.", parameter="qid_unscored"
+            )
         X_more = check_matrix(self, X_unscored, reset=False)
         if sparse.issparse(data.X) or sparse.issparse(X_more):
             return sparse.csr_array(sparse.vstack((data.X, X_more))), X_more.shape[0]
@@ -388,11 +371,13 @@ class CoRankingPursuit(Ranker):
         taken = taken[np.argsort(first)]
         self.path_ = replace(path, indices=numbers[rows].astype(np.intp))
         self.basis_indices_ = numbers[taken].astype(np.intp)
-        self._view_kernels = [plan.kernel for plan in plans]
-        self._view_features = [plan.features for plan in plans]
-        self.__dict__.pop("X_fit_", None)
+        self._view_kernels_ = [plan.kernel for plan in plans]
+        self._view_features_ = [plan.features for plan in plans]
         if not self._is_precomputed():
-            self.X_fit_ = take_rows(X_all, taken)
+            self.X_fit_ = take_items(X_all, taken)
+
+    def _setting(self) -> Setting:
+        return Setting(self.ties, self.balance, float(self.regression_weight))
 
     def _kernel_settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0", "kernel_params")}
@@ -401,19 +386,6 @@ class CoRankingPursuit(Ranker):
         views = self.views if hasattr(self.views, "__iter__") else ()
         named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
         return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
-
-    def _check_parameters(self) -> tuple[int, float]:
-        check_choice("agreement", self.agreement, ("functions", "increments"))
-        check_choice("ties", self.ties, ("include", "exclude"))
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        check_fraction("regression_weight", self.regression_weight)
-        check_kernel(**self._kernel_settings())
-        for name in ("shared_basis", "backfit"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
-        if isinstance(self.nu, bool) or not isinstance(self.nu, Real) or not 0.0 <= float(self.nu) < np.inf:
-            raise ValueError(f"nu must be a number, not negative; got {self.nu!r}.")
-        return check_count("n_basis", self.n_basis), float(self.nu)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -456,7 +428,7 @@ class ViewFunction:
         return kernel, features, items, coefficients[-1]
 
 
-def _joint_layout(data: TrainingData, rows: NDArray[np.intp], more: int, qid_unscored: Any) -> QueryLayout:
+def _joint_layout(data: LabelledItems, rows: NDArray[np.intp], more: int, qid_unscored: Any) -> QueryLayout:
     """Queries of the unscored rows of X and of X_unscored together."""
     if not data.has_qid:
         return query_layout(None, len(rows) + more)

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from rankrls._comparisons import Comparisons
+from rankrls._errors import InputError
+from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
+from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
 from rankrls.metrics import resolve_measure
-from rankrls.models._base import Ranker
-from rankrls.models._choice import is_better
-from rankrls.models._pairs import pair_graph
-from rankrls.models._selection import Curve, ValidationSet, judged, validation_set
-from rankrls.models._validation import check_choice, check_comparable, check_matrix, training_data
-from rankrls.solvers.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
-from rankrls.solvers.stumps import StepFunctions, bin_features, by_columns, column_values
+from rankrls.models._base import Ranker, check_one_target
+from rankrls.models._parameters import BALANCES, check_parameters, choice, estimator, number, parameter
+from rankrls.models._validation import check_comparable, check_matrix, labelled_items, preferred_items, validation_data
+from rankrls.selection.choice import is_better
+from rankrls.selection.judging import Curve
+from rankrls.selection.plans import Validation
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import Results
 
 __all__ = ["RankBoost"]
 
 _CHUNK = 25
 """Rounds whose validation scores are judged together."""
-_SELECTION = (
-    *("validation_scores_", "best_score_", "best_score_error_", "best_params_", "best_index_", "cv_results_"),
-    "selection_",
-)
 
 
+@estimator
 class RankBoost(Ranker):
     r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
 
@@ -64,6 +63,8 @@ class RankBoost(Ranker):
     patience : int, optional
         Stop after this many rounds in which the measure of the validation data has not become better. None: all rounds
         are run and the best number of them is taken.
+    rule : {"best", "one_se"}, default="best"
+        "one_se" keeps the fewest rounds whose measure on the validation data is within one standard error of the best.
 
     Attributes
     ----------
@@ -122,26 +123,13 @@ class RankBoost(Ranker):
 
     _multiplies_features = False
 
-    features_: NDArray[np.intp]
-    thresholds_: NDArray[np.float64]
-    weights_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        *,
-        learning_rate: float = 1.0,
-        max_bins: int | None = 256,
-        balance: str = "examples",
-        scoring: Any = "disagreement",
-        patience: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_bins = max_bins
-        self.balance = balance
-        self.scoring = scoring
-        self.patience = patience
+    n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
+    learning_rate: float = parameter(default=1.0, check=number(above=0.0, most=1.0))
+    max_bins: int | None = parameter(default=256, check=number(least=2, whole=True, none=True))
+    balance: str = parameter(default="examples", check=choice(*BALANCES))
+    scoring: Any = parameter(default="disagreement")
+    patience: int | None = parameter(default=None, check=number(least=1, whole=True, none=True))
+    rule: str = parameter(default="best", check=choice(*RULES))
 
     def fit(
         self,
@@ -178,26 +166,24 @@ class RankBoost(Ranker):
         ValueError
             For bad input, naming the row and column; and where no query holds two different labels.
         """
-        self._check_parameters()
+        check_parameters(self)
         measure = resolve_measure(self.scoring)
-        data = training_data(self, X, y, qid, sample_weight, kernel="linear")
-        if not data.one_target:
-            if data.Y.shape[1] > 1:
-                raise ValueError(f"y must have one label a row; got shape {data.Y.shape}. Fit one model a target.")
-            what = "A column-vector y was passed when a 1d array was expected: shape (m, 1) is taken as (m,)."
-            warnings.warn(what, DataConversionWarning, stacklevel=2)
+        if y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
+            y = column_or_1d(given, warn=True)
+        data = labelled_items(self, X, y, qid, sample_weight, kernel="linear")
+        check_one_target(self, data)
         check_comparable(data, 0.0)
         validation = None
         if X_val is not None or y_val is not None or qid_val is not None:
-            validation = validation_set(self, measure, data, X_val, y_val, qid_val, kernel="linear")
+            validation = validation_data(self, measure, data, X_val, y_val, qid_val, kernel="linear")
         elif self.patience is not None:
-            raise ValueError("patience needs validation data: give X_val and y_val (and qid_val where fit has qid).")
+            raise InputError(
+                "{patience} needs validation data.",
+                remedy="Give {X_val} and {y_val}, and {qid_val} if fit has qid.",
+                parameter="patience",
+            )
         pairs = LevelWeights.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)  # type: ignore[arg-type]
-        path = self._boost(pairs, data.X, data.weights, validation)
-        self._fitted_with_qid = data.has_qid
-        self.n_queries_ = data.layout.n_queries
-        self._adopt(path, validation)
-        return self
+        return self._learn(data, pairs, data.weights, validation)
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Learn from preferences: lower :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`.
@@ -221,13 +207,9 @@ class RankBoost(Ranker):
         -----
         O(p) more a round. ``balance``, ``scoring`` and ``patience`` play no part.
         """
-        self._check_parameters()
-        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel="linear")
-        path = self._boost(EdgeWeights(graph), X, None, None)
-        self._fitted_with_qid = False
-        self.n_queries_ = 1
-        self._adopt(path, None)
-        return self
+        check_parameters(self)
+        data = preferred_items(self, X, winners, losers, strength, weight, kernel="linear")
+        return self._learn(data, EdgeWeights(data.graph), None, None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -246,8 +228,12 @@ class RankBoost(Ranker):
         O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        return StepFunctions.of(self.features_, self.thresholds_, self.weights_)(X)
+        return self.scorer_(check_matrix(self, X, reset=False))
+
+    @property
+    def scorer_(self) -> StepFunctions:
+        """The fitted function: a sum of steps."""
+        return StepFunctions.of(self.features_, self.thresholds_, self.weights_)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
@@ -271,104 +257,94 @@ class RankBoost(Ranker):
         total = sums.sum()
         return np.asarray(sums / total if total > 0.0 else sums, dtype=np.float64)
 
-    def _boost(
+    def _learn(
         self,
+        data: Comparisons,
         pairs: PairWeights,
-        X: Any,
         weights: NDArray[np.float64] | None,
-        validation: ValidationSet | None,
-    ) -> _Path:
+        validation: Validation | None,
+    ) -> Self:
         max_bins = None if self.max_bins is None else int(self.max_bins)
-        boosting = Boosting(pairs, bin_features(X, pairs.order, weights, max_bins), float(self.learning_rate))
-        path = _Path()
-        judge = None if validation is None else _Judge(validation)
-        while len(path.stumps) < self.n_estimators and boosting.status == "running":
-            rounds = (boosting.round() for _ in range(min(_CHUNK, self.n_estimators - len(path.stumps))))
+        boosting = Boosting(pairs, bin_features(data.X, pairs.order, weights, max_bins), float(self.learning_rate))
+        watch = None if validation is None else _Watch(validation, self.patience)
+        stumps: list[Stump] = []
+        stopped = ""
+        while not stopped and len(stumps) < self.n_estimators and boosting.status == "running":
+            rounds = (boosting.round() for _ in range(min(_CHUNK, self.n_estimators - len(stumps))))
             chunk = [stump for stump in rounds if stump is not None]
-            path.stumps += chunk
-            if judge is not None and chunk and path.judged(judge(chunk), judge.sign, self.patience):
-                path.stopped = "patience"
-                return path
-        path.stopped = "n_estimators" if boosting.status == "running" else boosting.status
-        return path
-
-    def _adopt(self, path: _Path, validation: ValidationSet | None) -> None:
-        for name in _SELECTION:
-            self.__dict__.pop(name, None)
-        stumps = path.stumps
-        if validation is not None:
-            stumps = stumps[: path.best + 1]
-            self.validation_scores_ = np.array(path.scores)
-            self.best_score_ = path.scores[path.best] if path.scores else np.nan
-            self.best_score_error_ = path.errors[path.best] if path.scores else np.nan
-            self.best_params_ = {"n_estimators": len(stumps)}
-            self.best_index_ = path.best
-            self.cv_results_ = {
-                "n_estimators": np.arange(1, len(path.scores) + 1),
-                "mean_score": self.validation_scores_,
-                "standard_error": np.array(path.errors),
-            }
-            self.selection_ = validation.description
+            stumps += chunk
+            if watch is not None and chunk and watch.look(chunk):
+                stopped = "patience"
+        self._begin(data)
+        if watch is not None:
+            stumps = stumps[: self._publish(watch)]
         self.n_estimators_ = len(stumps)
         self.features_ = np.array([s.feature for s in stumps], dtype=np.intp)
         self.thresholds_ = np.array([s.threshold for s in stumps])
         self.weights_ = np.array([s.weight for s in stumps])
         self.train_loss_ = np.array([s.loss for s in stumps])
-        self.stopped_ = path.stopped
+        self.stopped_ = stopped or ("n_estimators" if boosting.status == "running" else boosting.status)
+        return self
 
-    def _check_parameters(self) -> None:
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        _check_whole("n_estimators", self.n_estimators, 1)
-        if self.max_bins is not None:
-            _check_whole("max_bins", self.max_bins, 2, "None or ")
-        if self.patience is not None:
-            _check_whole("patience", self.patience, 1, "None or ")
-        rate = self.learning_rate
-        if isinstance(rate, (bool, np.bool_)) or not isinstance(rate, Real) or not 0.0 < float(rate) <= 1.0:
-            raise ValueError(f"learning_rate must be a number above 0, up to 1; got {rate!r}.")
-
-
-def _check_whole(name: str, value: Any, least: int, otherwise: str = "") -> None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be {otherwise}a whole number of at least {least}; got {value!r}.")
+    def _publish(self, watch: _Watch) -> int:
+        """Choose by the validation data; returns how many rounds are kept."""
+        curve = watch.judged.curve
+        rounds = np.arange(1, len(curve.mean) + 1)
+        results = Results(watch.validation.greater_is_better, self.rule, "n_estimators")
+        if len(rounds):
+            results.add({}, rounds.astype(np.float64), curve, None)
+        self.validation_scores_ = curve.mean
+        self.best_score_, self.best_score_error_ = results.best_score, results.best_error
+        self.best_index_ = max(results.best_index, 0)
+        kept = self.best_index_ + 1 if len(rounds) else 0
+        self.best_params_ = {"n_estimators": kept}
+        self.cv_results_ = {"n_estimators": rounds, "mean_score": curve.mean, "standard_error": curve.error}
+        self.selection_ = watch.validation.description
+        return kept
 
 
 @dataclass
-class _Path:
-    """The rounds run, and what the validation data say of each."""
+class _Judgements:
+    """The measure of every round so far, and when patience has come to its end."""
 
-    stumps: list[Stump] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
+    sign: float
+    patience: int | None
+    means: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
     best: int = 0
-    stopped: str = ""
 
-    def judged(self, curve: Curve, sign: float, patience: int | None) -> bool:
-        """Take the judgement of the next rounds, one after the other; True where patience has come to its end."""
-        entries = zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True)
-        for mean, error, size in entries:
-            self.scores.append(mean)
+    def take(self, curve: Curve) -> bool:
+        """Take the judgement of some more rounds; True if patience ended, the rounds after that not taken."""
+        for mean, error, size in zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True):
+            self.means.append(mean)
             self.errors.append(error)
-            if is_better(sign * mean, sign * self.scores[self.best], size):
-                self.best = len(self.scores) - 1
-            if patience is not None and len(self.scores) - 1 - self.best >= patience:
+            self.sizes.append(size)
+            if is_better(self.sign * mean, self.sign * self.means[self.best], size):
+                self.best = len(self.means) - 1
+            if self.patience is not None and len(self.means) - 1 - self.best >= self.patience:
                 return True
         return False
 
+    @property
+    def curve(self) -> Curve:
+        """The measure of every round so far."""
+        return Curve(np.array(self.means), np.array(self.errors), np.array([self.sizes]))
 
-class _Judge:
+
+class _Watch:
     """Validation scores round by round, judged in chunks of rounds."""
 
-    def __init__(self, validation: ValidationSet) -> None:
-        self._validation = validation
+    def __init__(self, validation: Validation, patience: int | None) -> None:
+        self.validation = validation
+        self.judged = _Judgements(1.0 if validation.greater_is_better else -1.0, patience)
         self._X = by_columns(validation.X)
         self._scores = np.zeros(self._X.shape[0])
-        self.sign = 1.0 if validation.measure.greater_is_better else -1.0
 
-    def __call__(self, chunk: list[Stump]) -> Curve:
+    def look(self, chunk: list[Stump]) -> bool:
+        """Judge some more rounds; True if patience has come to its end."""
         columns = np.empty((len(self._scores), len(chunk)), order="F")
         for t, stump in enumerate(chunk):
             self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
             columns[:, t] = self._scores
-        v = self._validation
-        return judged(v.measure, v.Y, columns[:, :, None], v.layout, None)
+        return self.judged.take(self.validation.judge.curve(columns[:, :, None]))

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
-from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import scored_graphs
-from rankrls.models._pursuits import PathRanker, check_one_target
-from rankrls.models._validation import (
-    check_choice,
-    check_comparable,
-    check_count,
-    check_fraction,
-    check_kernel,
-    training_data,
-)
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["RankingPursuit"]
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls.kernels import Kernel
+from rankrls.metrics import RankingMeasure
+from rankrls.models._parameters import SelectionParameters, check_parameters, estimator, number, parameter
+from rankrls.models._pursuits import PathRanker
+from rankrls.models._selecting import SelectingRanker
+from rankrls.models._validation import preferred_items
+from rankrls.problems.problem import Problem
+from rankrls.selection.candidates import Pursued
+from rankrls.selection.folds import folds_plan
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import Results
+
+__all__ = ["RankingPursuit", "RankingPursuitCV"]
+
+_LINEAR = Kernel("linear")
+_FOLDS = 5
 
 
+@estimator
 class RankingPursuit(PathRanker):
     r"""Ranking by a weighted sum of few functions, taken greedily from a dictionary.
 
@@ -96,36 +105,7 @@ class RankingPursuit(PathRanker):
     array([ 3., -2.])
     """
 
-    def __init__(
-        self,
-        n_basis: int = 10,
-        *,
-        dictionary: str = "kernel",
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        centers: Any = None,
-        ties: str = "include",
-        balance: str = "examples",
-        regression_weight: float = 0.0,
-        backfit: bool = True,
-        cache_size: float = 4096,
-    ) -> None:
-        self.n_basis = n_basis
-        self.dictionary = dictionary
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.centers = centers
-        self.ties = ties
-        self.balance = balance
-        self.regression_weight = regression_weight
-        self.backfit = backfit
-        self.cache_size = cache_size
+    n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items with labels.
@@ -144,16 +124,8 @@ class RankingPursuit(PathRanker):
         -------
         self
         """
-        n_basis = self._check_parameters()
-        data = training_data(self, X, y, qid, sample_weight, kernel=self._data_kernel())
-        check_one_target(self, data)
-        check_comparable(data, float(self.regression_weight))
-        pursuit = self._pursuit(data.X)
-        [(graph, _)] = scored_graphs(data, self.ties, self.balance, float(self.regression_weight))
-        path = pursuit.path(data.X, graph, graph.F @ data.Y[:, 0], n_basis)
-        self._take_path(data.X, pursuit, path, data.kept)
-        self._fitted_with_qid = data.has_qid
-        self.n_queries_ = data.layout.n_queries
+        check_parameters(self)
+        self._solve(self._labelled(X, y, qid, sample_weight, self._data_kernel()), float(self.n_basis))
         return self
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
@@ -167,19 +139,134 @@ class RankingPursuit(PathRanker):
         -------
         self
         """
-        n_basis = self._check_parameters()
-        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self._data_kernel())
-        pursuit = self._pursuit(X)
-        path = pursuit.path(X, graph, graph.target, n_basis)
-        self._take_path(X, pursuit, path, None)
-        self._fitted_with_qid = False
-        self.n_queries_ = 1
+        check_parameters(self)
+        kernel = self._data_kernel()
+        self._solve(preferred_items(self, X, winners, losers, strength, weight, kernel=kernel), float(self.n_basis))
         return self
 
-    def _check_parameters(self) -> int:
-        self._check_pursuit()
-        check_choice("ties", self.ties, ("include", "exclude"))
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        check_fraction("regression_weight", self.regression_weight)
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return check_count("n_basis", self.n_basis)
+    def _data_kernel(self) -> Any:
+        return "linear" if self.dictionary == "features" else self.kernel
+
+    def _candidate(self, comparisons: Comparisons) -> Pursued:
+        kernel = _LINEAR if self.dictionary == "features" else self._resolved_kernel(comparisons.X)
+        return Pursued(
+            kernel=kernel,
+            setting=Setting(self.ties, self.balance, float(self.regression_weight)),
+            pursuit=self._pursuit_of(kernel, self._checked_centers(comparisons.X, self.kernel)),
+            n_basis=int(self.n_basis),
+        )
+
+
+@estimator
+class RankingPursuitCV(PathRanker, SelectingRanker, SelectionParameters):
+    r"""Ranking pursuit whose number of terms is chosen by cross-validation.
+
+    Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is judged after every stage.
+
+    Parameters
+    ----------
+    max_basis : int, default=50
+        The largest number of stages to choose from.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many. Every fold is
+        refitted; its dictionary are its own training rows, unless ``centers`` are given.
+    scoring : as in :class:`RankRLSCV`
+    rule : {"best", "one_se"}, default="best"
+        "one_se" takes the fewest stages whose measure is within one standard error of the best.
+    dictionary, kernel_params, centers, regression_weight, backfit, cache_size : as in :class:`RankingPursuit`
+    kernel, gamma, degree, coef0, ties, balance : as in :class:`RankingPursuit`, or a tuple of values to choose from
+
+    Attributes
+    ----------
+    best_params_ : dict
+        ``n_basis`` (stages), ties, balance and the kernel's parameters.
+    n_basis_at_edge_ : bool
+        Whether the choice is ``max_basis``: raise it then.
+    cv_results_ : dict of ndarray
+        One entry for every combination and number of stages: the parameters, ``n_basis``, ``mean_score``,
+        ``standard_error``.
+    best_score_, best_score_error_, best_index_, selection_ : as in :class:`RankRLSCV`
+    query_scores_ : ndarray or None
+        The measure of each held-out query under the choice, fold by fold.
+    path_ : PursuitPath
+        On all rows, up to the choice.
+    n_basis_, basis_indices_, dual_coef_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
+        :class:`RankingPursuit`
+
+    Notes
+    -----
+    One pursuit a fold and one on all rows, for each combination. Equal measures: the fewest stages, then the earliest
+    combination. A path that ends early counts with its last stage from there on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import RankingPursuitCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(300, 40)), np.repeat(np.arange(30), 10)
+    >>> y = X[:, 3] - 2 * X[:, 11] + 0.5 * X[:, 30] + rng.normal(size=300)
+    >>> model = RankingPursuitCV(20, dictionary="features", rule="one_se").fit(X, y, qid=qid)
+    >>> model.selection_, model.basis_indices_
+    ('5 folds of 30 queries', array([11,  3, 30]))
+    """
+
+    max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
+
+    def fit_pairs(
+        self,
+        X: Any,
+        winners: Any,
+        losers: Any,
+        *,
+        strength: Any = None,
+        weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose by folds of preferences, or of groups of them; then learn from all.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+        groups : array-like of shape (p,), optional
+            A group for each preference, held out together. ``cv`` is the number of folds, 5 by default.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit_pairs(X, winners, losers, strength=strength, weight=weight, groups=groups)
+
+    def _grid(self) -> NDArray[np.float64]:
+        return np.arange(1.0, int(self.max_basis) + 1.0)
+
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        parts = data.n_queries if data.n_queries > 1 else data.n_rows
+        cv = min(_FOLDS, parts) if self.cv is None else self.cv
+        return folds_plan(cv, measure, data, float(self.regression_weight))
+
+    def _preference_folds(self, data: PreferredItems) -> Any:
+        return min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv
+
+    def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
+        return iter([(_LINEAR, {})]) if self.dictionary == "features" else super()._kernels(X)
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Pursued, Problem]]:
+        centres = self._checked_centers(comparisons.X, self._data_kernel())
+        for kernel, choices in self._kernels(comparisons.X):
+            for setting, chosen in self._settings(comparisons):
+                candidate = Pursued(
+                    kernel=kernel,
+                    setting=setting,
+                    choices={**choices, **chosen},
+                    pursuit=self._pursuit_of(kernel, centres),
+                    n_basis=int(self.max_basis),
+                )
+                yield candidate, candidate.problem(comparisons)
+
+    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+        terms = self.n_basis_
+        super()._publish(results, plan, data)
+        stages = int(results.best_value)
+        self.best_params_["n_basis"] = stages
+        self.n_basis_ = terms  # distinct ones: a stage may take a column again
+        self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages

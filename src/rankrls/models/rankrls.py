@@ -3,37 +3,54 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from rankrls.graph import PairGraph
-from rankrls.models._base import SOLVERS
-from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import Candidate, FittedProblem, Problem, make_problem
+from rankrls._comparisons import Comparisons, Setting
+from rankrls.equations.krylov import Status
+from rankrls.equations.normal_equations import NormalEquations
+from rankrls.models._base import SOLVERS, KernelRanker
+from rankrls.models._parameters import (
+    GraphParameters,
+    KernelParameters,
+    SelectionParameters,
+    check_alpha,
+    check_parameters,
+    choice,
+    estimator,
+    options,
+    parameter,
+)
+from rankrls.models._selecting import SelectingRanker
 from rankrls.models._signs import check_positive, constrained_signs
 from rankrls.models._updating import UpdatingRanker
-from rankrls.models._validation import (
-    TrainingData,
-    check_alpha,
-    check_choice,
-    check_comparable,
-    check_fraction,
-    check_kernel,
-    training_data,
-)
-from rankrls.solvers.krylov import Status
-from rankrls.solvers.krylov_problem import KrylovProblem
-from rankrls.solvers.normal_equations import NormalEquations
-from rankrls.solvers.primal import solve_equations
-from rankrls.solvers.signed import solve_signed
+from rankrls.models._validation import preferred_items
+from rankrls.problems.primal import solve_equations
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.signed import solve_signed
+from rankrls.selection.candidates import LeastSquares, is_primal
 
-__all__ = ["RankRLS"]
+__all__ = ["RankRLS", "RankRLSCV"]
 
 
-class RankRLS(UpdatingRanker):
+class SignedRanker(KernelRanker):
+    """A ranker of linear functions whose weights may be constrained in their signs."""
+
+    def _constrained(self) -> bool:
+        return check_positive(self.positive, options(self.kernel, "kernel"), self.solver)
+
+    def _signs(self, X: Any) -> NDArray[np.int8] | None:
+        if not self._constrained():
+            return None
+        return constrained_signs(self.positive, X.shape[1], getattr(self, "feature_names_in_", None))
+
+
+@estimator
+class RankRLS(UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -120,34 +137,9 @@ class RankRLS(UpdatingRanker):
     1.0
     """
 
-    positive: Any = False  # model files of older versions lack it
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        ties: str = "include",
-        balance: str = "examples",
-        regression_weight: float = 0.0,
-        solver: str = "auto",
-        positive: Any = False,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.ties = ties
-        self.balance = balance
-        self.regression_weight = regression_weight
-        self.solver = solver
-        self.positive = positive
+    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
+    solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
+    positive: Any = parameter(default=False)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items with labels.
@@ -172,18 +164,8 @@ class RankRLS(UpdatingRanker):
         ValueError
             For bad input, naming the row and column; and where no query holds two different labels.
         """
-        alpha = self._check_parameters()
-        data = training_data(self, X, y, qid, sample_weight, kernel=self.kernel)
-        check_comparable(data, float(self.regression_weight))
-        candidate = self._holdout_candidate(data)
-        problems = candidate.problems(data)
-        self._forget_fit()
-        self._adopt(data, candidate.kernel, problems, [p.problem.solve(alpha) for p in problems])
-        self.alpha_ = alpha
-        _warn_unless_converged(problems)
-        self._warn_of_lost_features(problems[0].problem, data.X, np.array([alpha]))
-        self._remember(data, problems)
-        return self
+        self._checked_alpha()
+        return self._learn(self._labelled(X, y, qid, sample_weight, self.kernel))
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Learn from preferences: minimise :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2 + \alpha \|f\|^2`.
@@ -209,15 +191,24 @@ class RankRLS(UpdatingRanker):
         Primal O(p n^2 + n^3), or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3). ``ties``, ``balance`` and
         ``regression_weight`` are about labels and play no part.
         """
-        alpha = self._check_parameters()
-        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        problem = self._preference_problem(X, graph)
-        self._forget_fit()
-        self._adopt_pairs(X, self._resolved_kernel(X), problem, graph, problem.solve(alpha))
-        self.alpha_ = alpha
-        _warn_unless_converged([FittedProblem(problem, slice(0, 1))])
-        self._warn_of_lost_features(problem, X, np.array([alpha]))
+        self._checked_alpha()
+        return self._learn(preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel))
+
+    def _learn(self, comparisons: Comparisons) -> Self:
+        problem, solutions = self._solve(comparisons, float(self.alpha))
+        self.alpha_ = float(self.alpha)
+        _warn_unless_converged(solutions)
+        self._warn_of_lost_features(problem, comparisons.X, np.array([self.alpha_]))
+        self._remember(comparisons, problem)
         return self
+
+    def _candidate(self, comparisons: Comparisons) -> LeastSquares:
+        return LeastSquares(
+            kernel=self._resolved_kernel(comparisons.X),
+            setting=Setting(self.ties, self.balance, float(self.regression_weight)),
+            solver=self.solver,
+            signs=self._signs(comparisons.X),
+        )
 
     def _check_updatable(self) -> None:
         if self.kernel != "linear" or self.solver in ("dual", "cg"):
@@ -226,50 +217,118 @@ class RankRLS(UpdatingRanker):
                 "or 'cg'."
             )
 
-    def _holdout_candidate(self, data: TrainingData) -> Candidate:
-        """What ``fit`` solves and held-out scores come from; see :mod:`rankrls.model_selection`."""
-        kernel = self._resolved_kernel(data.X)
-        signs = self._signs(data.X)
-        return Candidate(kernel, self.ties, self.balance, float(self.regression_weight), self.solver, signs=signs)
-
-    def _preference_problem(self, X: Any, graph: PairGraph) -> Problem:
-        """What ``fit_pairs`` solves and held-out preferences come from."""
-        kernel = self._resolved_kernel(X)
-        return make_problem(X, graph, graph.target[:, None], kernel, self.solver, signs=self._signs(X))
-
-    def _constrained(self) -> bool:
-        return check_positive(self.positive, (self.kernel,), self.solver)
-
-    def _signs(self, X: Any) -> NDArray[np.int8] | None:
-        if not self._constrained():
-            return None
-        return constrained_signs(self.positive, X.shape[1], getattr(self, "feature_names_in_", None))
-
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
         signs = self._signs(X)
         if signs is None:
             return solve_equations(equations, alpha, size, own_units=True)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
-    def _check_parameters(self) -> float:
-        check_choice("solver", self.solver, (*SOLVERS, "cg"))
-        check_choice("ties", self.ties, ("include", "exclude"))
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        check_fraction("regression_weight", self.regression_weight)
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+    def _checked_alpha(self) -> float:
+        check_parameters(self)
         self._constrained()
-        return check_alpha(self.alpha)
+        return float(self.alpha)
 
 
-def _warn_unless_converged(problems: list[FittedProblem]) -> None:
-    """Conjugate gradients say where they did not reach the solution."""
-    iterated = [p.problem for p in problems if isinstance(p.problem, KrylovProblem)]
-    failed = [str(status) for p in iterated for status in p.status if status is not Status.CONVERGED]
+@estimator
+class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters, SelectionParameters):
+    r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
+
+    Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala
+    et al. 2007, section 2.4) and, without refitting, the scores of every query by the model that never saw it
+    (Pahikkala, Suominen, Boberg, Salakoski 2007).
+
+    Parameters
+    ----------
+    alphas : "auto" or tuple of float, default="auto"
+        Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
+        measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
+        queries, exact too, drawn in the order of their ids whatever the order of the rows (of rows for one global
+        ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
+    scoring : str, Measure or callable, default="disagreement"
+        What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+    rule : {"best", "one_se"}, default="best"
+        "one_se" takes the largest alpha whose measure is within one standard error of the best.
+    kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
+    kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
+        Under constraints on signs the held-out scores are exact too: the constrained problem is solved again on the
+        normal equations without each query, O(n^3) for each query and alpha. Leave-pair-out has no such shortcut: one
+        global ranking takes 5 folds of rows.
+
+    Attributes
+    ----------
+    alpha_ : float
+    best_params_ : dict
+        alpha, ties, balance and the kernel's parameters.
+    best_score_, best_score_error_ : float
+        The measure of the choice in its own units, and its standard error.
+    best_index_ : int
+        Row of ``cv_results_``.
+    cv_results_ : dict of ndarray
+        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``.
+    alpha_at_edge_ : bool
+        Whether the chosen alpha is the smallest or largest of a grid of three or more: widen the grid then.
+    selection_ : str
+        How it was chosen, in words.
+    held_out_scores_ : ndarray of shape (m,) or (m, targets), or None
+        Each training row's score by the chosen model without the row's own query; NaN for rows of weight zero.
+    query_scores_ : ndarray of shape (q,) or None
+        The measure of each query under the choice.
+    coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Notes
+    -----
+    Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
+    O(m^3). Equal measures: the largest alpha, then the earliest combination.
+
+    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
+    Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import RankRLSCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 4))
+    >>> qid = np.repeat(np.arange(12), 5)
+    >>> y = X @ [2.0, 1.0, 0.0, 0.0] + rng.normal(size=60) + 100 * qid
+    >>> model = RankRLSCV().fit(X, y, qid=qid)
+    >>> model.selection_
+    'leave-query-out over 12 queries'
+    >>> round(model.best_score_, 2), model.held_out_scores_.shape
+    (0.13, (60,))
+    """
+
+    alphas: Any = parameter(default="auto", kw_only=False)
+    solver: str = parameter(default="auto", check=choice(*SOLVERS))
+    positive: Any = parameter(default=False)
+
+    def _check(self) -> None:
+        super()._check()
+        self._constrained()
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[LeastSquares, Problem]]:
+        signs, several = self._signs(comparisons.X), len(self._settings(comparisons)) > 1 or not comparisons.one_target
+        for kernel, choices in self._kernels(comparisons.X):
+            K = None  # the kernel matrix, if several graphs share it
+            if several and not kernel.is_linear and not is_primal(kernel, comparisons.X, 0, self.solver):
+                K = kernel(comparisons.X)
+            for setting, chosen in self._settings(comparisons):
+                candidate = LeastSquares(
+                    kernel=kernel, setting=setting, choices={**choices, **chosen}, solver=self.solver, signs=signs
+                )
+                yield candidate, candidate.problem(comparisons, K)
+
+
+def _warn_unless_converged(solutions: Solutions) -> None:
+    """Conjugate gradients say if they did not reach the solution."""
+    failed = [detail for detail in solutions.details if detail.status is not Status.CONVERGED]
     if failed:
-        residual = max(p.residual for p in iterated)
         warnings.warn(
-            f"RankRLS: solver='cg' ended with {failed[0]!r}, at a relative residual of {residual:.1e}. Use a larger "
-            "alpha, scale the features, or take solver='auto'; CGRankRLS has max_iter and tol.",
+            f"RankRLS: solver='cg' ended with {str(failed[0].status)!r}, at a relative residual of "
+            f"{max(detail.residual for detail in failed):.1e}. Use a larger alpha, scale the features, or take "
+            "solver='auto'; CGRankRLS has max_iter and tol.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

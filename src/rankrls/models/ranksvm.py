@@ -2,17 +2,118 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
-from rankrls.graph import OrderedPairs
-from rankrls.models._hinge import HingeRanker, check_C
-from rankrls.models._pairs import pair_graph
-from rankrls.models._problems import FittedProblem
-from rankrls.models._validation import check_kernel
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["RankSVM"]
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._errors import InputError
+from rankrls.hinge.ranksvm import LOSSES
+from rankrls.kernels import Kernel
+from rankrls.metrics import RankingMeasure
+from rankrls.models._basis import BasisRanker
+from rankrls.models._parameters import (
+    BALANCES,
+    BasisParameters,
+    KernelParameters,
+    SelectionParameters,
+    check_grid,
+    check_parameters,
+    choice,
+    estimator,
+    number,
+    options,
+    parameter,
+)
+from rankrls.models._selecting import SelectingRanker
+from rankrls.models._validation import preferred_items
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.subset import Basis
+from rankrls.selection.candidates import HingeLoss
+from rankrls.selection.folds import folds_plan
+from rankrls.selection.plans import Plan
+
+__all__ = ["RankSVM", "RankSVMCV"]
+
+MOST_EXACT = 5000
+"""Items whose kernel matrix is decomposed without being asked for."""
+_FOLDS = 5
 
 
+@estimator
+class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
+    """What both forms of RankSVM share: functions ``w'x``, or expansions over items, of pairwise hinge losses."""
+
+    _single_target = True
+
+    loss: str = parameter(default="squared_hinge", check=choice(*LOSSES))
+    balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    tol: float | None = parameter(default=None, check=number(above=0.0, below=1.0, none=True))
+    max_iter: int = parameter(default=100, check=number(least=1, whole=True))
+
+    def _tolerance(self) -> float:
+        if self.tol is not None:
+            return float(self.tol)
+        return 1e-3 if self.loss == "hinge" else 1e-6
+
+    def _hinge(
+        self, kernel: Kernel, balance: Any, basis: Basis | None, choices: dict[str, Any] | None = None
+    ) -> HingeLoss:
+        return HingeLoss(
+            kernel=kernel,
+            setting=Setting("exclude", balance),
+            choices=choices or {},
+            basis=basis,
+            loss=self.loss,
+            tol=self._tolerance(),
+            max_iter=int(self.max_iter),
+        )
+
+    def _expansion_basis(self, comparisons: Comparisons, kernel: Kernel) -> Basis | None:
+        m = comparisons.n_rows
+        if kernel.is_linear:
+            return None
+        if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
+            raise InputError(
+                "An exact kernel machine on {0} items needs a matrix of {0} x {0}.",
+                m,
+                remedy="Give the number of items to expand over ({n_basis}), or as many as there are to have it all "
+                "the same.",
+                parameter="n_basis",
+            )
+        return self._build_basis(comparisons, kernel, Setting("exclude"))
+
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
+        self._take(solutions[0].over(comparisons.kept), candidate.kernel)
+        if candidate.basis is not None:
+            self._keep_basis(comparisons, candidate.basis)
+        (minimum,) = solutions.details
+        self.support_ = comparisons.given_numbers(np.flatnonzero(minimum.degree > 0.0))
+        self.n_support_ = len(self.support_)
+        self.n_iter_ = minimum.n_iter
+        self.objective_ = minimum.value
+        self.dual_gap_ = minimum.gap
+        if minimum.status == "converged":
+            return
+        why = "rounding leaves no better step"
+        if minimum.status == "max_iter":
+            why = f"max_iter={self.max_iter} Newton steps were taken"
+        warnings.warn(
+            f"{type(self).__name__} stopped before tol={self._tolerance():g} was reached: {why}. The objective is "
+            f"within {minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower C, or "
+            "raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+@estimator
 class RankSVM(HingeRanker):
     r"""Learning to rank by pairwise hinge losses.
 
@@ -79,7 +180,7 @@ class RankSVM(HingeRanker):
     -----
     Truncated Newton with an exact line search; a value, a gradient or a product with the Hessian costs two products
     with X and O(m log m), whatever the number of pairs and of distinct labels. See
-    :mod:`rankrls.solvers.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
+    :mod:`rankrls.hinge.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
 
     Items with equal labels (``==`` in float64) are no pair. A query of one item or one label contributes nothing. Rows
     of weight zero are dropped first; integer weights equal repetition of rows.
@@ -111,38 +212,7 @@ class RankSVM(HingeRanker):
     1.0
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "squared_hinge",
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        balance: str = "examples",
-        n_basis: int | None = None,
-        basis: str = "random",
-        basis_indices: Any = None,
-        tol: float | None = None,
-        max_iter: int = 100,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.balance = balance
-        self.n_basis = n_basis
-        self.basis = basis
-        self.basis_indices = basis_indices
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    C: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items with labels.
@@ -171,14 +241,8 @@ class RankSVM(HingeRanker):
         -----
         O((non-zeros + m log m) x products); up to 1024 features O(m n^2 + n^3) once, which saves most products.
         """
-        C = self._check_parameters()
-        data = self._training_data(X, y, qid, sample_weight, self.kernel)
-        kernel = self._resolved_kernel(data.X)
-        pairs = OrderedPairs.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)
-        problem = self._problem(data.X, pairs, self._expansion_basis(data.X, kernel, data.kept))
-        self._forget_fit()
-        fitted = FittedProblem(problem, slice(0, 1))  # type: ignore[arg-type]
-        self._adopt(data, kernel, [fitted], [problem.solve(0.5 / C)])
+        check_parameters(self)
+        self._solve(self._labelled(X, y, qid, sample_weight, self.kernel), float(self.C))
         return self
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
@@ -199,15 +263,87 @@ class RankSVM(HingeRanker):
         -----
         O((non-zeros + p) x products). ``balance`` is about labels and plays no part.
         """
-        C = self._check_parameters()
-        X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self.kernel)
-        kernel = self._resolved_kernel(X)
-        problem = self._problem(X, graph, self._expansion_basis(X, kernel, None))
-        self._forget_fit()
-        self._adopt_pairs(X, kernel, problem, graph, problem.solve(0.5 / C))
+        check_parameters(self)
+        self._solve(preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel), float(self.C))
         return self
 
-    def _check_parameters(self) -> float:
-        self._check_shared(self.balance)
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return check_C(self.C)
+    def _candidate(self, comparisons: Comparisons) -> HingeLoss:
+        kernel = self._resolved_kernel(comparisons.X)
+        return self._hinge(kernel, self.balance, self._expansion_basis(comparisons, kernel))
+
+
+@estimator
+class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
+    r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
+
+    Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: every
+    fold is learnt anew, along a path of C from the smallest up in which each minimum starts the search for the next.
+
+    Parameters
+    ----------
+    Cs : "auto" or tuple of float, default="auto"
+        Values to choose from. "auto" is a geometric grid of 15, from where the model is a constant direction up by
+        seven decades.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is 5 folds of whole queries (of rows for one global ranking); otherwise as in :class:`RankRLSCV`, by
+        refits.
+    scoring, rule : as in :class:`RankRLSCV`
+        "one_se" takes the smallest C within one standard error of the best.
+    loss, tol, max_iter, kernel_params, n_basis, basis, basis_indices, random_state : as in :class:`RankSVM`
+    kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from
+
+    Attributes
+    ----------
+    C_ : float
+    C_at_edge_ : bool
+        Whether it is the smallest or largest of a grid of three or more: widen the grid then.
+    best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_,
+    query_scores_ : as in :class:`RankRLSCV`, with C in the place of alpha
+    coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_, objective_, dual_gap_, n_iter_, n_queries_,
+    n_features_in_, feature_names_in_ : as in :class:`RankSVM`
+
+    Notes
+    -----
+    Equal measures: the smallest C, then the earliest combination. A kernel's basis is chosen once, from all rows:
+    held-out queries lend it items, but not their labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import RankSVMCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 4))
+    >>> qid = np.repeat(np.arange(12), 5)
+    >>> y = X @ [2.0, 1.0, 0.0, 0.0] + rng.normal(size=60) + 100 * qid
+    >>> model = RankSVMCV().fit(X, y, qid=qid)
+    >>> model.selection_, model.held_out_scores_.shape
+    ('5 folds of 12 queries', (60,))
+    """
+
+    Cs: Any = parameter(default="auto", kw_only=False)
+
+    def _grid(self) -> NDArray[np.float64] | None:
+        if isinstance(self.Cs, str) and self.Cs == "auto":
+            return None
+        return np.sort(check_grid("Cs", self.Cs, _checked_C))
+
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        parts = data.n_queries if data.n_queries > 1 else data.n_rows
+        return folds_plan(min(_FOLDS, parts) if self.cv is None else self.cv, measure, data)
+
+    def _preference_folds(self, data: PreferredItems) -> Any:
+        return min(_FOLDS, max(data.graph.n_blocks, 2)) if self.cv is None else self.cv
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[HingeLoss, Problem]]:
+        settings = list(comparisons.settings(("exclude",), options(self.balance, "balance"), 0.0))
+        for kernel, choices in self._kernels(comparisons.X):
+            basis = self._expansion_basis(comparisons, kernel)
+            for setting, chosen in settings:
+                own = {name: value for name, value in chosen.items() if name != "ties"}
+                candidate = self._hinge(kernel, setting.balance, basis, {**choices, **own})
+                yield candidate, candidate.problem(comparisons)
+
+
+def _checked_C(C: Any) -> float:
+    number(above=0.0)("C", C)
+    return float(C)

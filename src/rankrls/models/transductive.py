@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.kernels import Kernel
+from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._errors import InputError
+from rankrls.holdout.transductive import transduce
 from rankrls.models._base import KernelRanker
-from rankrls.models._basis import BASES, BasisRanker
-from rankrls.models._groups import group_blocks
-from rankrls.models._problems import BasisCandidate, Candidate, FittedProblem
-from rankrls.models._validation import (
-    TrainingData,
+from rankrls.models._basis import BasisRanker
+from rankrls.models._parameters import (
+    BasisParameters,
+    GraphParameters,
+    KernelParameters,
     check_alpha,
-    check_choice,
-    check_comparable,
-    check_fraction,
-    check_kernel,
-    split_labels,
-    training_data,
+    check_parameters,
+    choice,
+    estimator,
+    number,
+    parameter,
 )
-from rankrls.solvers.dual import DualProblem
-from rankrls.solvers.primal import PrimalProblem
-from rankrls.solvers.transductive import transduce
+from rankrls.models._validation import check_comparable, labelled_items, split_labels
+from rankrls.problems.problem import PathSolutions, Solutions
+from rankrls.selection.candidates import LeastSquares, OverBasis
+from rankrls.selection.folds import group_blocks
 
 __all__ = ["TransductiveRankRLS"]
 
 
-class TransductiveRankRLS(BasisRanker):
+@estimator
+class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisParameters):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -109,45 +111,14 @@ class TransductiveRankRLS(BasisRanker):
     (15,)
     """
 
-    transduction_: NDArray[np.float64]
-
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        penalty: float = 1.0,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        ties: str = "include",
-        balance: str = "examples",
-        regression_weight: float = 0.0,
-        solver: str = "auto",
-        n_basis: int | None = None,
-        basis: str = "random",
-        basis_indices: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.ties = ties
-        self.balance = balance
-        self.regression_weight = regression_weight
-        self.solver = solver
-        self.n_basis = n_basis
-        self.basis = basis
-        self.basis_indices = basis_indices
-        self.random_state = random_state
+    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
+    penalty: float = parameter(default=1.0, check=number(above=0.0))
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from queries with labels and queries without.
@@ -174,29 +145,23 @@ class TransductiveRankRLS(BasisRanker):
             For bad input; where a query has labels in some of its rows only; where no query has labels; and where
             there is but one fold.
         """
-        alpha = self._check_parameters()
+        self._check()
         filled, missing = split_labels(y)
-        data = training_data(self, X, filled, qid, sample_weight, kernel=self.kernel)
+        data = labelled_items(self, X, filled, qid, sample_weight, kernel=self.kernel)
         if data.kept is not None and missing is not None:
             missing = missing[data.kept]
         hidden = _hidden_rows(data, missing)
         check_comparable(data, float(self.regression_weight))
-        kernel = self._resolved_kernel(data.X)
-        (fitted,) = self._candidate(data, kernel).problems(data)
-        labels = data.Y.copy()
-        if len(hidden):
-            assert isinstance(fitted.problem, PrimalProblem | DualProblem)
-            found = transduce(fitted.problem, hidden, group_blocks(data, groups), alpha, float(self.penalty))
-            labels[hidden], solution = found.labels, found.coefficients
-        else:
-            solution = fitted.problem.solve(alpha)
-        self._forget_fit()
-        self._adopt(data, kernel, [fitted], [solution])
-        self.alpha_ = alpha
-        if data.kept is not None:
-            given = labels
-            labels = np.full((len(data.kept), given.shape[1]), np.nan)
-            labels[data.kept] = given
+        candidate = self._candidate(data)
+        problem: Any = candidate.problem(data)
+        labels, solutions = data.Y.copy(), problem.path(np.array([float(self.alpha)])) if not len(hidden) else None
+        if solutions is None:
+            found = transduce(problem, hidden, group_blocks(data, groups), float(self.alpha), float(self.penalty))
+            labels[hidden], solutions = found.labels, PathSolutions(found.coefficients[None], problem.read)
+        self._begin(data)
+        self._adopt(data, candidate, solutions)
+        self.alpha_ = float(self.alpha)
+        labels = data.given_rows(labels)
         self.transduction_ = labels[:, 0] if data.one_target else labels
         return self
 
@@ -204,49 +169,41 @@ class TransductiveRankRLS(BasisRanker):
     def _has_basis(self) -> bool:
         return self.n_basis is not None or self.basis_indices is not None
 
-    def _candidate(self, data: TrainingData, kernel: Kernel) -> Candidate:
-        settings = kernel, "include", self.balance, float(self.regression_weight)
+    def _candidate(self, comparisons: Comparisons) -> LeastSquares | OverBasis:
+        kernel = self._resolved_kernel(comparisons.X)
+        setting = Setting("include", self.balance, float(self.regression_weight))
         if not self._has_basis:
-            return Candidate(*settings, self.solver)
-        return BasisCandidate(*settings, "direct", self._build_basis(data.X, kernel, data.kept))
+            return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
+        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(comparisons, kernel, setting))
 
-    def _adopt(
-        self, data: TrainingData, kernel: Any, problems: list[FittedProblem], solutions: list[NDArray[np.float64]]
-    ) -> None:
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         family = BasisRanker if self._has_basis else KernelRanker
-        family._adopt(self, data, kernel, problems, solutions)
+        family._adopt(self, comparisons, candidate, solutions)
 
-    def _expansion_columns(self, K: Any) -> Any:
-        return super()._expansion_columns(K) if hasattr(self, "basis_indices_") else K
-
-    def _check_parameters(self) -> float:
+    def _check(self) -> None:
+        check_parameters(self)
         if self.ties == "exclude":
-            raise ValueError(
-                "ties='exclude' compares only items with different labels, and the labels of unscored queries are "
-                "what is sought: which of their items are compared would change with them. Use ties='include'."
+            raise InputError(
+                "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
+                "what is sought: which of their items are compared would change with them.",
+                remedy="Use {ties='include'}.",
+                parameter="ties",
             )
-        check_choice("ties", self.ties, ("include",))
-        check_choice("solver", self.solver, ("auto", "primal", "dual"))
-        check_choice("basis", self.basis, BASES)
-        if self.n_basis is not None:
-            self._check_basis()
         if self._has_basis and self.solver != "auto":
-            raise ValueError(
-                f"With a basis (n_basis, basis_indices) there is one solver: leave solver='auto'; got {self.solver!r}."
+            raise InputError(
+                "With a basis ({n_basis}, {basis_indices}) there is one solver; got {0!r}.",
+                self.solver,
+                remedy="Leave {solver='auto'}.",
+                parameter="solver",
             )
-        check_choice("balance", self.balance, ("pairs", "examples", "queries"))
-        check_fraction("regression_weight", self.regression_weight)
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        penalty = self.penalty
-        if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < np.inf:
-            raise ValueError(f"penalty must be a positive number; got {penalty!r}.")
-        alpha = check_alpha(self.alpha)
-        if alpha == 0.0:
-            raise ValueError("alpha must be positive: queries are held out, which nothing determines at alpha = 0.")
-        return alpha
+        if float(self.alpha) == 0.0:
+            raise InputError(
+                "{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.",
+                parameter="alpha",
+            )
 
 
-def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:
     """Rows of the queries without labels, ascending."""
     if missing is None:
         return np.zeros(0, dtype=np.intp)
@@ -260,10 +217,13 @@ def _hidden_rows(data: TrainingData, missing: NDArray[np.bool_] | None) -> NDArr
             row = int(np.flatnonzero(data.kept)[row])
         name = layout.ids[query : query + 1].tolist()[0]
         where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
-        raise ValueError(
-            f"Input y contains NaN: {where}. A query is scored in all its rows or in none; drop rows without a label "
-            "from a scored query" + ("." if data.has_qid else ", or pass qid.")
+        raise InputError(
+            "Input {y} contains NaN: {0}. A query is scored in all its rows or in none.",
+            where,
+            remedy="Drop rows without a label from a scored query" + ("." if data.has_qid else ", or pass {qid}."),
+            parameter="y",
+            row=row,
         )
     if missing.all():
-        raise ValueError("Input y contains NaN only: at least one query needs labels to learn from.")
+        raise InputError("Input {y} contains NaN only: at least one query needs labels to learn from.", parameter="y")
     return np.flatnonzero(missing)

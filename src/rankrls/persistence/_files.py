@@ -22,7 +22,7 @@ from rankrls.persistence._tree import Encoder, Unstorable, decoded
 __all__ = ["load", "save"]
 
 PathLike = str | os.PathLike[str]
-_UPDATES = ("_equations", "_seen", "_basis_parts")
+_UPDATES = ("_equations_", "_seen_", "_basis_parts_")
 
 
 def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = None, updatable: bool = True) -> None:
@@ -73,7 +73,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     check_is_fitted(final)
     _refuse_code(final)
     info = describe(model, final, provenance)
-    info["updatable"] = updatable and hasattr(final, "_equations")
+    info["updatable"] = updatable and hasattr(final, "_equations_")
     encoder = Encoder(leave_out=() if updatable else _UPDATES)
     try:
         tree = encoder.node(model)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankrls import __version__
+from rankrls.kernels import kernel_parameters
 from rankrls.metrics import RankingMeasure
 
 __all__ = ["describe"]
@@ -89,21 +90,14 @@ def _versions() -> dict[str, str]:
 def _kernel(kernel: Any) -> dict[str, Any] | None:
     if kernel is None:
         return None
-    out: dict[str, Any] = {"name": kernel.name}
-    if kernel.name not in ("linear", "precomputed"):
-        out["gamma"] = kernel.gamma
-    if kernel.name in ("polynomial", "poly"):
-        out["degree"] = kernel.degree
-    if kernel.name in ("polynomial", "poly", "sigmoid"):
-        out["coef0"] = kernel.coef0
-    return out
+    return {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}}
 
 
 def _selection(final: Any) -> dict[str, Any] | None:
     """How the parameters were chosen, and what the choice was worth; None where they were given."""
     if not hasattr(final, "selection_"):
         return None
-    from rankrls.models._results import choices_at_edges
+    from rankrls.selection.search import choices_at_edges
 
     return {
         "how": final.selection_,

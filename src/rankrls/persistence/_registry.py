@@ -99,15 +99,14 @@ _NUMBERS = {"gamma": "number", "degree": "number", "coef0": "number"}
 _EQUATIONS = {"gram": "float p,p", "rhs": "float p,q", "energy": "float q"}
 _QUERIES = {"ids": "list q", "rows": "whole q", "energies": "float q", "n_rows": "count"}
 _MEASURE = "name k convention gain discount empty ties relevant denominator single_scores tied_labels average"
-_SOLVERS = "rankrls.solvers"
 _VALUES = (
     _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _check_kernel),
     _value("rankrls.metrics.Measure", _MEASURE, {}),
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
-    _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, f"{_SOLVERS}.normal_equations"),
-    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, f"{_SOLVERS}.pursuit"),
-    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, f"{_SOLVERS}.copursuit"),
-    Kind("SeenQueries", _QUERIES, None, _take_queries, _make_queries, "rankrls.models._updates"),
+    _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
+    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.pursuit"),
+    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.copursuit"),
+    Kind("SeenQueries", _QUERIES, None, _take_queries, _make_queries, "rankrls.models._updating"),
 )
 
 # Estimators -----------------------------------------------------------------------------------------------------------
@@ -134,14 +133,14 @@ def _check_expansion(owner: str, state: State) -> None:
 
 def _check_updates(owner: str, state: State) -> None:
     _check_expansion(owner, state)
-    if state.get("_equations") is None:
+    if state.get("_equations_") is None:
         return
-    require(state.get("_seen") is not None, owner, "_seen", "is missing")
-    size, parts = state["n_features_in_"], state.get("_basis_parts")
+    require(state.get("_seen_") is not None, owner, "_seen_", "is missing")
+    size, parts = state["n_features_in_"], state.get("_basis_parts_")
     if parts is not None:
         check_forms(owner, parts, {"to_items": "float k,p", "rows_first": "flag", "features?": "float n,p"}, ())
         size = parts["to_items"].shape[1]
-    require(all(len(e.gram) == size for e in state["_equations"]), owner, "_equations", f"are not of {size} unknowns")
+    require(all(len(e.gram) == size for e in state["_equations_"]), owner, "_equations_", f"are not of {size} unknowns")
 
 
 def _check_pursuit(owner: str, state: State) -> None:
@@ -156,12 +155,12 @@ def _check_pursuit(owner: str, state: State) -> None:
 
 
 def _check_views(owner: str, state: State) -> None:
-    kernels, features, path = state["_view_kernels"], state["_view_features"], state["path_"]
+    kernels, features, path = state["_view_kernels_"], state["_view_features_"], state["path_"]
     basis, rows, n = state["basis_indices_"], state.get("X_fit_"), state["n_features_in_"]
     for part in features:
         inside = part is None or (part.dtype.kind in "iu" and ((part >= 0) & (part < n)).all())
-        require(inside, owner, "_view_features", "names a feature that does not exist")
-    require(len(kernels) == path.indices.shape[1], owner, "_view_kernels", "are not as many as the path has views")
+        require(inside, owner, "_view_features_", "names a feature that does not exist")
+    require(len(kernels) == path.indices.shape[1], owner, "_view_kernels_", "are not as many as the path has views")
     require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
     given = {kernel.name == "precomputed" for kernel in kernels}
     require(given == {rows is None}, owner, "X_fit_", "does not go with the kernels of the views")
@@ -198,15 +197,15 @@ _KERNEL = {
     "alphas_?": "float a",
     "C_?": "number",
 }
-_UPDATES = {**_KERNEL, "_equations?": "[NormalEquations]", "_seen?": "SeenQueries", "_basis_parts?": "free"}
+_UPDATES = {**_KERNEL, "_equations_?": "[NormalEquations]", "_seen_?": "SeenQueries", "_basis_parts_?": "free"}
 _PURSUIT = {**_KERNEL, "path_": "PursuitPath", "basis_indices_": "whole b"}
 _CO_PURSUIT = {
     **_FITTED,
     "path_": "CoPursuitPath",
     "basis_indices_": "whole k",
     "X_fit_?": "rows k,n",
-    "_view_kernels": "[Kernel]",
-    "_view_features": "list v",
+    "_view_kernels_": "[Kernel]",
+    "_view_features_": "list v",
 }
 _BOOSTING = {
     **_FITTED,

@@ -12,9 +12,9 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.models._results import Results
-from rankrls.models._selection import Curve, judged
 from rankrls.plots._matplotlib import AHEAD, BEHIND, Array, Display, one_each, positive_grid
+from rankrls.selection.judging import Curve, LabelJudge
+from rankrls.selection.search import Results
 
 __all__ = ["AlphaSelectionDisplay"]
 
@@ -95,7 +95,7 @@ class AlphaSelectionDisplay(Display):
         errors = np.full(len(self.values), np.nan) if self.errors is None else self.errors
         results = Results(self.greater_is_better, rule, self.parameter)
         results.add({}, self.alphas, Curve(self.values, errors, self.values[None, :]), None)
-        return results.best_alpha
+        return results.best_value
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
@@ -175,7 +175,7 @@ class AlphaSelectionDisplay(Display):
         labels = np.asarray(y, dtype=np.float64)
         one_each("y", labels, len(columns), "items")
         measure = resolve_measure(scoring)
-        curve = judged(measure, labels[:, None], columns[:, :, None], query_layout(qid, len(labels)), None)
+        curve = LabelJudge(measure, labels[:, None], query_layout(qid, len(labels))).curve(columns[:, :, None])
         errors = None if np.isnan(curve.error).all() else curve.error
         display = cls(
             alphas, curve.mean, errors=errors, greater_is_better=measure.greater_is_better, measure=str(measure)

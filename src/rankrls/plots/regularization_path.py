@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
+from rankrls.equations.spectrum import auto_alphas
 from rankrls.model_selection._estimators import checked_model
 from rankrls.models import RankRLS
-from rankrls.models._pairs import pair_graph
 from rankrls.models._pipelines import check_target
-from rankrls.models._problems import feature_weights
-from rankrls.models._validation import check_comparable, training_data
+from rankrls.models._validation import check_comparable, labelled_items, preferred_items
 from rankrls.plots._matplotlib import COLOURS, REST, Display, label_line_ends, names_of, positive_grid
-from rankrls.solvers.spectrum import auto_alphas
+from rankrls.problems.problem import Problem
 
 __all__ = ["RegularizationPathDisplay"]
 
@@ -126,13 +125,10 @@ class RegularizationPathDisplay(Display):
         The price of one fit by :class:`RankRLSCV`; O(n^2) more for every alpha (primal).
         """
         model, alpha, given = _linear_model(estimator, alphas)
-        data = training_data(model, X, y, qid, sample_weight, kernel="linear")
+        data = labelled_items(model, X, y, qid, sample_weight, kernel="linear")
         check_comparable(data, float(model.regression_weight))
         chosen = check_target(target, data.Y.shape[1])
-        problems = model._holdout_candidate(data).problems(data)
-        fitted = next(p for p in problems if p.targets.start <= chosen < p.targets.stop)
-        target = chosen - fitted.targets.start
-        path = _weights(data.X, fitted.problem, given, target)
+        path = _weights(model._candidate(data).problem(data), given, chosen)
         return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
 
     @classmethod
@@ -161,8 +157,8 @@ class RegularizationPathDisplay(Display):
             As for :meth:`plot`.
         """
         model, alpha, given = _linear_model(estimator, alphas)
-        X, graph = pair_graph(model, X, winners, losers, strength, weight, kernel="linear")
-        path = _weights(X, model._preference_problem(X, graph), given, 0)
+        data = preferred_items(model, X, winners, losers, strength, weight, kernel="linear")
+        path = _weights(model._candidate(data).problem(data), given, 0)
         return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
 
     def plot(self, ax: Any = None, *, top: int = 10, **line_kw: Any) -> Self:
@@ -232,12 +228,11 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
     return model, alpha, None if automatic else np.sort(positive_grid(grid))[::-1]
 
 
-def _weights(X: Any, problem: Any, grid: Array | None, target: int) -> tuple[Array, Array]:
+def _weights(problem: Problem, grid: Array | None, target: int) -> tuple[Array, Array]:
     """The values of alpha, and for each the weights of all features."""
     if grid is None:
-        grid = auto_alphas(problem.values, _POINTS, least=getattr(problem, "least_scale", np.inf))
-    coefficients = problem.path(grid)[:, :, target]
-    return grid, feature_weights(X, problem, np.ascontiguousarray(coefficients.T)).T
+        grid = auto_alphas(problem.values, _POINTS, least=problem.least_scale)
+    return grid, problem.path(grid).weights[:, :, target]
 
 
 def _names(model: Any, names: Sequence[Any] | None) -> Sequence[Any] | None:

@@ -1,0 +1,276 @@
+"""Items, and what is known of which is better: from labels, or from preferences."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.near_ties import merge_near_ties
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.features.columns import take_items
+from rankrls.graph import Graph, OrderedPairs, PairGraph, ScoredGraph
+
+__all__ = ["Comparison", "Comparisons", "LabelledItems", "PreferredItems", "Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How labels become a graph."""
+
+    ties: Any = "include"
+    balance: Any = "examples"
+    regression_weight: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A graph over the items, what ``F f`` is fitted to, (rows of F, targets), and which targets these are."""
+
+    graph: Graph
+    target: NDArray[np.float64]
+    targets: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons(ABC):
+    """Checked items that are compared with each other.
+
+    Attributes
+    ----------
+    X : ndarray, csr_array, LinearOperator or list
+        Items that count: those of weight zero are gone, but for a LinearOperator, which cannot be cut.
+    kept : ndarray of shape (rows given,), bool, or None
+        Which of the rows that were given these are, if not all.
+    has_qid : bool
+        Whether the queries were given.
+    one_target : bool
+        Whether there is one target that came as a vector.
+    """
+
+    X: Any
+    kept: NDArray[np.bool_] | None
+    has_qid: bool
+    one_target: bool
+
+    @property
+    @abstractmethod
+    def n_queries(self) -> int:
+        """Queries among the items."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Items that count."""
+
+    @property
+    @abstractmethod
+    def n_units(self) -> int:
+        """What can be held out: items, or preferences."""
+
+    @abstractmethod
+    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
+        """The settings that make different graphs, and what each chooses."""
+
+    @abstractmethod
+    def graphs(self, setting: Setting) -> list[Comparison]:
+        """The comparisons of all targets."""
+
+    @abstractmethod
+    def ordered(self, balance: Any) -> OrderedPairs | PairGraph:
+        """The ordered pairs of the first target, for losses of pairs."""
+
+    @abstractmethod
+    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> Comparisons:
+        """Some units as comparisons of their own.
+
+        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
+        """
+
+    @abstractmethod
+    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What a function of items says of some units: scores of rows, or leads of winners over losers."""
+
+    def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
+        """Scores of all units, (units, values, targets), in which those that differ by rounding only are equal.
+
+        ``near`` is the share of a query's range that counts as rounding, one for all values or one for each.
+        """
+        return scores
+
+    def rows_of(self, units: NDArray[np.intp] | None) -> NDArray[np.intp]:
+        """The rows of X that :meth:`take` of some units is over; of all units with None."""
+        return np.arange(self.n_rows, dtype=np.intp)
+
+    @abstractmethod
+    def sample(self, most: int, rng: np.random.Generator) -> tuple[Comparisons, NDArray[np.intp]]:
+        """About so many items with their comparisons, without features, and their numbers."""
+
+    def columns_of(self, units: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """The columns of a kernel matrix that a model of some units has coefficients for; None for all."""
+        return None
+
+    def given_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
+        if self.kept is None:
+            return values
+        full = np.full((len(self.kept), *values.shape[1:]), np.nan)
+        full[self.kept] = values
+        return full
+
+    def given_numbers(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Numbers of items among the rows as they were given."""
+        return rows if self.kept is None else np.flatnonzero(self.kept)[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledItems(Comparisons):
+    """Items with labels, compared inside queries.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (m, targets)
+    layout : QueryLayout
+    weights : ndarray of shape (m,) or None
+    """
+
+    Y: NDArray[np.float64]
+    layout: QueryLayout
+    weights: NDArray[np.float64] | None
+
+    @property
+    def n_queries(self) -> int:
+        return self.layout.n_queries
+
+    @property
+    def n_rows(self) -> int:
+        return self.layout.n_rows
+
+    @property
+    def n_units(self) -> int:
+        return self.layout.n_rows
+
+    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
+        for tie, balance in product(ties, balances):
+            yield Setting(tie, balance, beta), {"ties": tie, "balance": balance}
+
+    def graphs(self, setting: Setting) -> list[Comparison]:
+        """One graph for all targets, or one a target if ties are excluded: they differ from target to target."""
+        targets = self.Y.shape[1]
+        parts = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
+        out = []
+        for part in parts:
+            graph = ScoredGraph.build(
+                self.Y[:, part],
+                self.layout,
+                weights=self.weights,
+                ties=setting.ties,
+                balance=setting.balance,
+                regression_weight=setting.regression_weight,
+            )
+            out.append(Comparison(graph, graph.F @ self.Y[:, part], part))
+        return out
+
+    def ordered(self, balance: Any) -> OrderedPairs:
+        return OrderedPairs.build(self.Y[:, 0], self.layout, weights=self.weights, balance=balance)
+
+    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
+        X = take_items(self.X, units) if items else None
+        return replace(
+            self,
+            X=X[:, units] if X is not None and square else X,
+            Y=self.Y[units],
+            layout=query_layout(self.layout.codes[units], len(units)),
+            weights=None if self.weights is None else self.weights[units],
+            kept=None,
+        )
+
+    def columns_of(self, units: NDArray[np.intp]) -> NDArray[np.intp]:
+        return units
+
+    def rows_of(self, units: NDArray[np.intp] | None) -> NDArray[np.intp]:
+        rows = np.arange(self.n_rows, dtype=np.intp)
+        if self.kept is not None and not hasattr(self.X, "__getitem__"):
+            rows = np.flatnonzero(self.kept)
+        return rows if units is None else rows[units]
+
+    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
+        return score(take_items(self.X, units))
+
+    def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
+        columns = np.repeat(np.broadcast_to(near, scores.shape[1]), scores.shape[2])
+        layout = self.layout
+        return merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, columns).reshape(
+            scores.shape
+        )
+
+    def sample(self, most: int, rng: np.random.Generator) -> tuple[LabelledItems, NDArray[np.intp]]:
+        """Random whole queries; of one larger query random rows."""
+        m, layout = self.n_rows, self.layout
+        if m <= most:
+            rows = np.arange(m, dtype=np.intp)
+        else:
+            order = rng.permutation(layout.by_id)
+            enough = order[np.cumsum(layout.counts[order]) <= most]
+            rows = np.flatnonzero(np.isin(layout.codes, enough))
+            if not len(enough):
+                rows = np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
+        return self.take(rows, items=False), rows
+
+    def of_positive_weight(self, *, square: bool) -> LabelledItems:
+        """These without rows of weight zero; ``square`` cuts the columns of a kernel matrix too."""
+        if self.weights is None or (self.weights > 0.0).all():
+            return self
+        kept = self.weights > 0.0
+        rows = np.flatnonzero(kept)
+        cut = hasattr(self.X, "__getitem__")  # a LinearOperator cannot be: who multiplies by it has to mind ``kept``
+        left = self.take(rows, items=cut, square=square)
+        ids = self.layout.ids[self.layout.codes[rows]]
+        return replace(left, X=left.X if cut else self.X, layout=query_layout(ids, len(rows)), kept=kept)
+
+
+@dataclass(frozen=True, eq=False)
+class PreferredItems(Comparisons):
+    """Items between which preferences are known."""
+
+    graph: PairGraph
+
+    @property
+    def n_queries(self) -> int:
+        return 1
+
+    @property
+    def n_rows(self) -> int:
+        return self.graph.n_items
+
+    @property
+    def n_units(self) -> int:
+        return self.graph.n_rows
+
+    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
+        yield Setting(), {}
+
+    def graphs(self, setting: Setting) -> list[Comparison]:
+        return [Comparison(self.graph, self.graph.target[:, None], slice(0, 1))]
+
+    def ordered(self, balance: Any) -> PairGraph:
+        return self.graph
+
+    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
+        """Some preferences. The items stay: their numbers are those that predictions are made for."""
+        return replace(self, graph=replace(self.graph.part(units), groups=None))
+
+    def sample(self, most: int, rng: np.random.Generator) -> tuple[PreferredItems, NDArray[np.intp]]:
+        """All of them: preferences are few numbers each."""
+        return self, np.arange(self.n_rows, dtype=np.intp)
+
+    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
+        items, number = np.unique([self.graph.winners[units], self.graph.losers[units]], return_inverse=True)
+        winners, losers = number.reshape(2, -1)
+        scores = score(take_items(self.X, items))
+        return np.asarray(scores[winners] - scores[losers])

@@ -1,0 +1,133 @@
+"""Files of one folder that appear together or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rankrls._errors import InputError
+from rankrls._temporary import claim_folder, is_temporary, remove
+from rankrls.io._atomic import sync_folder, take_over
+
+__all__ = ["written_together"]
+
+_FEW = 3
+
+
+@contextmanager
+def written_together(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write files into, which are then moved to ``folder`` together.
+
+    If ``folder`` is new or empty, or holds files of these names and nothing else, a folder with all of them takes its
+    place. If it holds other files, they stay, and the new ones are moved to them one by one.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist.
+    names : sequence of str
+        Paths of the files below the folder.
+
+    Raises
+    ------
+    InputError
+        Before anything is written, if some of the files exist already and the folder cannot be replaced as a whole.
+    OSError
+        If the files cannot be written or moved.
+    """
+    place = Path(os.path.realpath(folder))
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "Is no folder, where files should be written", str(folder))
+    as_a_whole = _can_be_replaced(place, set(names), str(folder))
+    try:
+        os.makedirs(place.parent, exist_ok=True)
+        temporary, lock = claim_folder(str(place if as_a_whole else place / "parts"))
+    except OSError as error:
+        raise _about(error, folder) from error
+    new = Path(temporary, "new")
+    try:
+        _make_folders(new, names)
+        yield new
+        if as_a_whole:
+            _replace(place, new, Path(temporary, "old"))
+        else:
+            _make_folders(place, names)
+            for name in names:
+                os.replace(new / name, place / name)
+        sync_folder(str(place.parent if as_a_whole else place))
+    except OSError as error:
+        name = str(error.filename or "")
+        if not name.startswith(temporary):
+            raise
+        raise _about(error, folder / Path(name).relative_to(new) if name.startswith(str(new)) else folder) from error
+    finally:
+        remove(temporary)
+        if lock is not None:
+            os.close(lock)
+
+
+def _about(error: OSError, path: Path) -> OSError:
+    """The same error, naming what the user named."""
+    return type(error)(error.errno, error.strerror, str(path))
+
+
+def _make_folders(folder: Path, names: Sequence[str]) -> None:
+    for parent in {folder, *((folder / name).parent for name in names)}:
+        os.makedirs(parent, exist_ok=True)
+
+
+def _can_be_replaced(folder: Path, names: set[str], called: str) -> bool:
+    """Whether a new folder may take the place of this one; an error if old files would then be mixed with new ones."""
+    if not folder.exists():
+        return True
+    there = set(_files(folder))
+    others = sorted(there - names)
+    fixed = "" if others else _why_it_stays(folder)
+    if there & names and (others or fixed):
+        shown = ", ".join(others[:_FEW]) + (" and others" if len(others) > _FEW else "")
+        raise InputError(
+            "{0} cannot be replaced together, because {1}.",
+            ", ".join(sorted(there & names)),
+            fixed or f"the folder also holds {shown}",
+            remedy="Remove the old parts, or name another folder: parts of two splits are not mixed.",
+            file=called,
+        )
+    return not others and not fixed
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for here, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        for name in (*files, *links):
+            if not is_temporary(name):
+                yield Path(here, name).relative_to(folder).as_posix()
+
+
+def _why_it_stays(folder: Path) -> str:
+    """Why a folder cannot be renamed, or should not be; empty if it can."""
+    if os.path.samefile(folder, "."):
+        return "the folder is the current one"
+    if os.path.ismount(folder):
+        return "the folder is the root of a file system"
+    if not os.access(folder.parent, os.W_OK):
+        return f"{folder.parent} may not be written"
+    return ""
+
+
+def _replace(folder: Path, new: Path, old: Path) -> None:
+    if not folder.exists():
+        os.rename(new, folder)
+        return
+    take_over(str(new), os.stat(folder))
+    for name in _files(new):
+        if (folder / name).is_file():
+            take_over(str(new / name), os.stat(folder / name))
+    os.rename(folder, old)
+    try:
+        os.rename(new, folder)
+    except BaseException:
+        os.rename(old, folder)
+        raise

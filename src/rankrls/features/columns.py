@@ -1,0 +1,79 @@
+"""Features that are evaluated block by block and never held: kernel columns of a basis.
+
+With m items and r columns only a block of rows is in memory, so that ``Phi' L Phi`` of a million items and thousands
+of columns takes O(r^2) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.threads import n_threads
+from rankrls.features.blocks import Rows
+from rankrls.features.feature_rows import FeatureRows
+
+__all__ = ["BLOCK_BYTES", "BasisColumns", "take_items"]
+
+BLOCK_BYTES = 32 << 20
+_BLOCK_ROWS = 2048
+_MIN_ROWS = 256
+_MOST_BYTES = 768 << 20
+"""Of blocks and Gram matrices of all threads."""
+
+
+def take_items(X: Any, rows: Rows) -> Any:
+    """Rows of a matrix, or items of a sequence."""
+    if not isinstance(X, list):
+        return X[rows]
+    return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
+
+
+class BasisColumns(FeatureRows):
+    """An (m, columns) matrix given by its rows: ``evaluate(X[rows]) @ mixing``.
+
+    Parameters
+    ----------
+    X : dense, CSR or list
+        The m items.
+    evaluate : callable
+        Values of all columns for some items, dense float64 in memory of its own; see
+        :class:`rankrls.kernels.KernelColumns`.
+    n_columns : int
+        Of what ``evaluate`` returns.
+    mixing : ndarray of shape (n_columns, columns), optional
+        Combines the columns, row by row.
+    """
+
+    held = False
+
+    def __init__(
+        self,
+        X: Any,
+        evaluate: Callable[[Any], NDArray[np.float64]],
+        n_columns: int,
+        mixing: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.X = X
+        self.evaluate = evaluate
+        self.mixing = mixing
+        n_items = len(X) if isinstance(X, list) else X.shape[0]
+        self.shape = (n_items, n_columns if mixing is None else mixing.shape[1])
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block: of at most 32 MB, unless that would be few rows."""
+        return int(np.clip(BLOCK_BYTES // (8 * max(self.shape[1], 1)), _MIN_ROWS, _BLOCK_ROWS))
+
+    def gram_threads(self) -> int:
+        columns = self.shape[1]
+        each = 8 * (columns**2 + self.block_rows * columns)
+        threads = min(n_threads(), _MOST_BYTES // max(each, 1))
+        return int(threads) if 2 * threads >= n_threads() else 1
+
+    def block(self, rows: Rows) -> NDArray[np.float64]:
+        values = self.evaluate(take_items(self.X, rows))
+        return values if self.mixing is None else np.asarray(values @ self.mixing)

@@ -1,0 +1,254 @@
+"""Preferences from a file: winner, loser, and what else is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io._rows import quoted
+from rankrls.io.tables.columns import TableError
+from rankrls.io.tables.formats import Source, open_table
+from rankrls.io.tables.parts import Request, gather
+
+__all__ = ["PairTable", "PairText", "PairsError", "load_pairs", "read_pair_text"]
+
+_ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
+_COLUMNS = (*_ITEMS, *_NUMBERS, "group")
+_WHOLE = np.iinfo(np.int64)
+
+
+class PairsError(TableError):
+    """A file of preferences holds something that cannot be one: ``file:line: what is wrong``, and its facts."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Preferences of a file, in its order.
+
+    Attributes
+    ----------
+    winners, losers : ndarray of shape (p,), intp
+        Row numbers of the items, from 0.
+    strength, weight : ndarray of shape (p,), float64, or None
+        None if the file has no such column.
+    groups : object ndarray of shape (p,) of str, or None
+        Whatever stands in the column "group": the annotator, the prompt.
+    path : str
+        Where they came from, as errors name it.
+    sha256 : str
+        Of the file's bytes as they lie on disk; empty for a data frame.
+    ignored : tuple of str
+        Names of the file's other columns, of which nothing was made.
+    """
+
+    winners: NDArray[np.intp]
+    losers: NDArray[np.intp]
+    strength: NDArray[np.float64] | None
+    weight: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    path: str
+    sha256: str
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of preferences."""
+        return len(self.winners)
+
+    def __repr__(self) -> str:
+        extra = [name for name in ("strength", "weight", "groups") if getattr(self, name) is not None]
+        return f"<PairTable {self.path}: {self.n_pairs} preferences{', with ' * bool(extra)}{', '.join(extra)}>"
+
+
+def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
+    r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
+
+    A first line that names the columns may give them in any order: ``winner``, ``loser``, and where wanted ``strength``
+    (by how much the winner should lead; 0 is a tie), ``weight`` (how much the preference counts) and ``group`` (what is
+    held out together); of others nothing is made, and the result names them as ``ignored``. Text
+    without such a line has the columns winner, loser, strength, weight.
+
+    Parameters
+    ----------
+    path : path, binary file object or data frame
+        As for :func:`load_table`, which tells the formats apart in the same way.
+    n_items : int, optional
+        Number of items; a row number beyond is an error.
+    ids : sequence of length m, optional
+        An id for each item. Winners and losers are then ids, compared as text; otherwise they are row numbers, from 0.
+
+    Returns
+    -------
+    PairTable
+
+    Raises
+    ------
+    PairsError
+        A :class:`TableError`, ``path:line: what is wrong`` (without lines, the row): an item that is not there, an id
+        that several rows have, an item against itself, a strength or weight that is no finite number (or negative), a
+        missing cell; and for a file without a preference of positive weight.
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    O(bytes); about a second a million. Repeated and contradictory preferences are kept; blank lines are skipped.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_pairs
+    >>> text = b"winner,loser,strength\ntea,water,2\ncoffee,tea,1\n"
+    >>> table = load_pairs(io.BytesIO(text), ids=["water", "tea", "coffee"])
+    >>> table.winners, table.losers, table.strength
+    (array([1, 2]), array([0, 1]), array([2., 1.]))
+    """
+    return read_pair_text(path).table(n_items, ids)
+
+
+@dataclass(frozen=True, eq=False)
+class PairText:
+    """A file of preferences that has been read, while it is still open what its items are called.
+
+    Attributes
+    ----------
+    name, sha256 : str
+        The file, and the hash of its bytes.
+    items : object ndarray of shape (2, p) of str
+        What the file calls the winners, and the losers.
+    numbers : dict of str to ndarray
+        Strength and weight, as far as the file has them.
+    groups : ndarray of shape (p,) or None
+    lines : ndarray of shape (p,) or None
+        The line of each preference; None if the file has rows and no lines.
+    ignored : tuple of str
+        Names of the other columns.
+    """
+
+    name: str
+    sha256: str
+    items: NDArray[Any]
+    numbers: dict[str, NDArray[np.float64]]
+    groups: NDArray[Any] | None
+    lines: NDArray[np.int64] | None
+    ignored: tuple[str, ...]
+
+    def near(self, ignored: str) -> str | None:
+        """The column that a name was perhaps meant to be."""
+        found = get_close_matches(ignored, _COLUMNS, n=1, cutoff=0.75)
+        there = {*_ITEMS, *self.numbers, *([] if self.groups is None else ["group"])}
+        return found[0] if found and found[0] not in there else None
+
+    def table(self, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
+        """The preferences between rows, as :func:`load_pairs` gives them."""
+        if n_items is not None and ids is not None and len(ids) != n_items:
+            problem = "{ids} has {0} entries for {1} items;"
+            raise InputError(problem, len(ids), n_items, remedy="it needs one for each.", parameter="ids")
+        rows = self._by_number(n_items) if ids is None else self._by_id(ids)
+        same = rows[0] == rows[1]
+        if same.any():
+            raise self._wrong(same, "the item {0} is compared with itself.", "winner")
+        weight = self.numbers.get("weight")
+        if weight is not None and (weight < 0.0).any():
+            e = int(np.argmax(weight < 0.0))
+            raise self._at(e, "the weight {0:g} is negative.", weight[e], column="weight")
+        if weight is not None and not weight.any():
+            raise PairsError("every preference has weight 0.", file=self.name, column="weight")
+        strength = self.numbers.get("strength")
+        return PairTable(rows[0], rows[1], strength, weight, self.groups, self.name, self.sha256, self.ignored)
+
+    def _by_number(self, n_items: int | None) -> NDArray[np.intp]:
+        """Rows of winners and losers that are called by their numbers."""
+        texts, codes = _different(self.items)
+        most = _WHOLE.max if n_items is None else n_items - 1
+        found = np.array([_whole(text) for text in texts], dtype=np.int64)[codes]
+        outside = (found < 0) | (found > most)
+        for what, wrong in zip(_ITEMS, outside, strict=True):
+            if wrong.any():
+                remedy = f"rows are numbered {'from 0' if n_items is None else f'0 to {most}'}."
+                raise self._wrong(wrong, f"the {what} {{0}} is no row number;", what, remedy)
+        return found.astype(np.intp)
+
+    def _by_id(self, ids: Sequence[Any]) -> NDArray[np.intp]:
+        """Rows of winners and losers that are called by their ids."""
+        row_of: dict[str, int] = {}
+        several: dict[str, int] = {}
+        for row, item in enumerate(ids):
+            first = row_of.setdefault(str(item), row)
+            if first != row:
+                several.setdefault(str(item), row)
+        texts, codes = _different(self.items)
+        found = np.array([row_of.get(text, -1) for text in texts], dtype=np.intp)[codes]
+        twice = np.array([text in several for text in texts], dtype=bool)[codes]
+        for what, unknown, double in zip(_ITEMS, found < 0, twice, strict=True):
+            if unknown.any():
+                raise self._wrong(unknown, f"no item has the id {{0}} of the {what}.", what)
+            if double.any():
+                text = self.items[_ITEMS.index(what), np.argmax(double)]
+                rows = f"rows {row_of[text]} and {several[text]}"
+                raise self._wrong(double, f"the {what} {{0}} is the id of several items: {rows}.", what)
+        return found
+
+    def _wrong(self, wrong: NDArray[np.bool_], problem: str, what: str, remedy: str = "") -> PairsError:
+        e = int(np.argmax(wrong))
+        return self._at(e, problem, quoted(self.items[_ITEMS.index(what), e]), column=what, remedy=remedy)
+
+    def _at(self, e: int, problem: str, *values: Any, **facts: Any) -> PairsError:
+        if self.lines is not None:
+            return PairsError(problem, *values, file=self.name, line=int(self.lines[e]), row=e, **facts)
+        return PairsError(f"row {e}, counted from 0: {problem}", *values, file=self.name, row=e, **facts)
+
+
+def read_pair_text(source: Source) -> PairText:
+    """Read a file of preferences, and look up no item yet."""
+    with open_table(source, "auto", PairsError, naming=_naming) as table:
+        words = [column.strip().lower() for column in table.columns]
+        for word in _ITEMS:
+            if word not in words:
+                raise table.refuse("there is no column {0!r}.", word, column=word)
+        twice = [word for word in _COLUMNS if words.count(word) > 1]
+        if twice:
+            raise table.refuse("there are two columns {0!r}.", twice[0], column=twice[0])
+        numbers = [word for word in _NUMBERS if word in words]
+        texts = {word: words.index(word) for word in (*_ITEMS, "group") if word in words}
+        places = tuple(words.index(word) for word in numbers)
+        found = gather(table, Request(places, np.dtype(np.float64), texts, lines=True, called="strength or a weight"))
+        items = np.array([_strings(found.texts[word]) for word in _ITEMS], dtype=object)
+        groups = _strings(found.texts["group"]) if "group" in texts else None
+        values = {word: np.ascontiguousarray(found.X[:, k]) for k, word in enumerate(numbers)}
+        ignored = tuple(dict.fromkeys(word for word in words if word not in _COLUMNS))
+        return PairText(table.name, table.sha256(), items, values, groups, found.lines, ignored)
+
+
+def _naming(first: list[str]) -> list[str] | None:
+    """Names of the columns of a text whose first row is a preference; None if it names them itself."""
+    if {word.strip().lower() for word in first} & {*_ITEMS}:
+        return None
+    if len(first) > 4:
+        raise PairsError("without a line that names them there are at most winner, loser, strength, weight.")
+    return [*_COLUMNS[: max(len(first), 2)]]
+
+
+def _strings(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype == object else np.array([str(v) for v in values.tolist()], dtype=object)
+
+
+def _different(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
+    """The different texts of an array, and the number of each."""
+    known: dict[str, int] = {}
+    codes = np.fromiter((known.setdefault(v, len(known)) for v in values.flat), dtype=np.intp, count=values.size)
+    return [*known], codes.reshape(values.shape)
+
+
+def _whole(text: str) -> int:
+    """A row number; -1 for what is none, and the largest of all for what is larger."""
+    try:
+        return min(int(text), _WHOLE.max) if text.isascii() and "_" not in text else -1
+    except ValueError:
+        return -1

@@ -1,0 +1,1 @@
+"""Tables with named columns: delimited text, Parquet and Arrow to arrays, and back."""

@@ -1,0 +1,345 @@
+"""Parquet, Arrow files and data frames, a batch of rows at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io._rows import is_utf8, quoted
+from rankrls.io.tables.columns import Refuse, expanded
+from rankrls.io.tables.parts import Part, Request, needed
+
+__all__ = ["ArrowTable", "open_arrow"]
+
+_BATCH_CELLS = 1 << 19
+_FIRST_ROWS = 256  # looked at for the length of a column's lists
+_PIECE = 1 << 20
+_EXACT = 1 << 53
+_CALLED = {"parquet": "Parquet file", "arrow": "Arrow file", "frame": "data frame"}
+
+
+@contextmanager
+def open_arrow(source: Any, format: str, kind: type[InputError]) -> Iterator[ArrowTable]:
+    """Open a Parquet file, an Arrow file or stream (Feather), or a data frame."""
+    if format == "frame":
+        yield ArrowTable(f"<{type(source).__name__}>", source, format, "", kind)
+    elif hasattr(source, "read"):
+        data = source.read()
+        name = str(getattr(source, "name", "<stream>"))
+        yield ArrowTable(name, io.BytesIO(data), format, hashlib.sha256(data).hexdigest(), kind)
+    else:
+        with open(source, "rb") as file:
+            digest = hashlib.sha256()
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+            file.seek(0)
+            yield ArrowTable(os.fspath(source), file, format, digest.hexdigest(), kind)
+
+
+class ArrowTable:
+    """A table of typed columns whose schema has been read."""
+
+    textual = False
+
+    def __init__(self, name: str, source: Any, format: str, sha256: str, kind: type[InputError]) -> None:
+        self.name, self._source, self._format, self._sha256 = name, source, format, sha256
+        self.refuse: Refuse = partial(kind, file=name)
+        self._lists: Mapping[str, int] = {}
+        with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
+            self.schema = self._reader().schema
+        self.columns: Sequence[str] = self.schema.names
+
+    def sha256(self) -> str:
+        """Hash of the file's bytes; empty for a data frame."""
+        return self._sha256
+
+    def whole(self) -> Any:
+        """All of it, as a table of pyarrow."""
+        with self._understood(f"the data of this {_CALLED[self._format]} are damaged"):
+            return self._reader().read_all()
+
+    def lists(self, others: set[str | None]) -> Mapping[str, int]:
+        """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
+        from pyarrow import types
+
+        found = {}
+        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
+            fixed = types.is_fixed_size_list(kind)
+            if name in others or not (fixed or types.is_list(kind) or types.is_large_list(kind)):
+                continue
+            if not _is_number(kind.value_type) or self.schema.names.count(name) > 1:
+                continue
+            size = kind.list_size if fixed else self._first_length(name)
+            if size:
+                found[name] = size
+        self._lists = found
+        return found
+
+    def parts(self, request: Request) -> Iterator[Part]:
+        """All rows, a batch at a time."""
+        header = [(column, k) for column in self.columns for k in range(len(expanded(column, self._lists)))]
+        into: dict[str, list[int]] = {}  # columns of X that each column of the file becomes
+        for place, number in enumerate(request.numbers):
+            into.setdefault(header[number][0], []).append(place)
+        label = None if request.label is None else header[request.label][0]
+        texts = {role: header[number][0] for role, number in request.texts.items()}
+        for column in into:
+            if column not in self._lists:
+                self._check_type(column, request.otherwise)
+        if label is not None:
+            self._check_type(label, "labels are numbers.")
+        used = [*dict.fromkeys([*into, *([] if label is None else [label]), *texts.values()])]
+        step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
+        rows = 0
+        for batch in self._batches(used, step, [*texts.values()]):
+            X = np.empty((batch.num_rows, len(request.numbers)), dtype=request.dtype)
+            for column, at in into.items():
+                if column in self._lists:
+                    order = [header[request.numbers[k]][1] for k in at]
+                    X[:, at] = self._block(batch.column(column), column, rows, request.dtype)[:, order]
+                else:
+                    self._numbers(batch.column(column), _Places(column, rows), X[:, at[0]], request.called)
+            y = None
+            if label is not None:
+                y = np.empty(batch.num_rows)
+                self._numbers(batch.column(label), _Places(label, rows), y, "label", may_miss=request.may_miss)
+            yield Part(X, y, {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()})
+            rows += batch.num_rows
+        if rows == 0:
+            raise self.refuse("the table has no rows.")
+
+    @contextmanager
+    def _understood(self, what: str) -> Iterator[None]:
+        """Say what is wrong with the file where pyarrow cannot read it."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise self.refuse("{0} ({1}).", what, line) from None
+
+    def _reader(self, names: Sequence[str] | None = None, ids: Sequence[str] = ()) -> Any:
+        """What has the schema, reads everything, and reads some columns in batches, of the three formats."""
+        import pyarrow as pa
+        from pyarrow import ipc, parquet
+
+        if self._format == "frame":
+            table = pa.table(self._source)
+            return (table if names is None else table.select(names)).to_reader()
+        self._source.seek(0)
+        if self._format == "parquet":
+            # ids as codes of their different texts, so that a long one is held once
+            texts = [] if names is None else [n for n in ids if _is_text(self.schema.field(n).type)]
+            return _Parquet(parquet.ParquetFile(self._source, read_dictionary=texts), names)
+        magic = self._source.read(6)
+        self._source.seek(0)
+        fields = None if names is None else [self.columns.index(n) for n in names]
+        options = ipc.IpcReadOptions(included_fields=fields)
+        return (
+            _File(ipc.open_file(self._source, options=options))
+            if magic == b"ARROW1"
+            else ipc.open_stream(self._source, options=options)
+        )
+
+    def _batches(self, names: Sequence[str], rows: int, ids: Sequence[str] = ()) -> Iterator[Any]:
+        """Some rows of some columns at a time."""
+        with self._understood(f"the data of this {_CALLED[self._format]} are damaged"):
+            reader = self._reader(names, ids)
+            for batch in reader.batches(rows) if isinstance(reader, _Parquet) else reader:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+    def _first_length(self, column: str) -> int:
+        for batch in self._batches([column], _FIRST_ROWS):
+            lengths = _lengths(batch.column(column))
+            if (lengths > 0).any():
+                return int(lengths[np.argmax(lengths > 0)])
+        return 0
+
+    def _check_type(self, column: str, remedy: str) -> None:
+        import pyarrow as pa
+
+        kind = self.schema.field(column).type
+        if not _is_number(kind) and not pa.types.is_null(kind):  # if every value is missing, the row is named
+            problem = "the column {0!r} holds {1}, no numbers:"
+            raise self.refuse(problem, column, kind, remedy=remedy, column=column)
+
+    def _block(self, values: Any, column: str, start: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """A column of lists of a batch as an array with a row for each."""
+        size = self._lists[column]
+        lengths = _lengths(values)
+        if (lengths != size).any():
+            row = int(np.argmax(lengths != size))
+            length = int(lengths[row])
+            if length < 0:
+                self._fail(
+                    start + row, "column {0!r} is missing:", column, remedy=f"a list of {size} numbers is wanted."
+                )
+            found = f"a list of {length} number{'s' * (length != 1)}"
+            problem = "column {0!r} holds {1}, and others hold {2}:"
+            self._fail(start + row, problem, column, found, size, remedy="all must be of one length.")
+        out = np.empty((len(values), size), dtype=dtype)
+        self._numbers(values.flatten(), _Places(column, start, size), out.reshape(-1), "feature")
+        return out
+
+    def _numbers(self, values: Any, places: _Places, out: NDArray[Any], what: str, *, may_miss: bool = False) -> None:
+        """Numbers into an array."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if values.null_count and not may_miss:
+            row, column = places(int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))))
+            self._fail(row, "column {0!r} is missing:", column, remedy=f"a {what} is a number.")
+        if pa.types.is_integer(values.type):
+            self._check_whole(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), places)
+            values = values.cast(pa.float64(), safe=False)
+        elif pa.types.is_decimal(values.type):
+            values = values.cast(pa.string()).cast(pa.float64())  # rounds once; the direct cast rounds twice
+        elif not pa.types.is_floating(values.type):
+            values = values.cast(pa.float64())
+        found = values.to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore"):
+            out[...] = found
+        bad = np.isinf(out) if may_miss else ~np.isfinite(out)
+        if bad.any():
+            k = int(np.argmax(bad))
+            (row, column), value = places(k), float(found[k])
+            if np.isfinite(value):
+                self._fail(row, "the value {1!r} of column {0!r} is too large for {2}.", column, value, out.dtype)
+            self._fail(row, "column {0!r} is {1!r}:", column, value, remedy=f"a {what} is a finite number.")
+
+    def _check_whole(self, values: NDArray[Any], places: _Places) -> None:
+        """Refuse whole numbers that no float64 is."""
+        for k in np.flatnonzero((values > _EXACT) | (values < -_EXACT)).tolist():
+            value = int(values[k])
+            if int(float(value)) != value:
+                row, column = places(k)
+                problem = "the value {1} of column {0!r} is a whole number that no float64 is:"
+                self._fail(row, problem, column, value, remedy="store the column as floats, or leave it out.")
+
+    def _ids(self, values: Any, column: str, start: int, role: str) -> tuple[list[str] | None, NDArray[Any]]:
+        """Ids as different texts and their numbers, or as whole numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        types = pa.types
+        if types.is_dictionary(values.type) and values.dictionary.null_count:
+            values = values.dictionary_decode()
+        if values.null_count:
+            if role != "group":
+                row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+                self._fail(start + row, "column {0!r} is missing:", column, remedy=f"every row needs {needed(role)}.")
+            values = pc.fill_null(values.cast(pa.string()), "")
+        if types.is_integer(values.type) and not types.is_uint64(values.type):
+            return None, values.cast(pa.int64()).to_numpy()
+        if types.is_floating(values.type):  # how pandas stores whole numbers beside a missing one
+            found = np.asarray(values, dtype=np.float64)
+            whole = np.isfinite(found) & (found == np.floor(found)) & (np.abs(found) < _EXACT)
+            if not whole.all():
+                row = int(np.argmin(whole))
+                problem, remedy = "column {0!r} is {1!r}:", "an id is a whole number or a text."
+                self._fail(start + row, problem, column, float(found[row]), remedy=remedy)
+            return None, found.astype(np.int64)
+        if not types.is_dictionary(values.type):
+            if not _is_text(values.type):
+                values = pa.array([str(v) for v in values.to_pylist()], pa.string())
+            values = values.dictionary_encode()
+        codes, texts = values.indices.to_numpy(), []
+        different = values.dictionary
+        for code, value in enumerate(
+            different.cast(pa.large_binary()).to_pylist() if _is_text(different.type) else different.to_pylist()
+        ):
+            text = _decoded(value)
+            if text is None or "\0" in text or (not text and role != "group"):
+                row = start + int(np.argmax(codes == code))
+                wrong = "is not UTF-8 text:" if text is None else "holds a NUL:" if text else "is empty:"
+                remedy = f"every row needs {needed(role)}, of UTF-8 text without NUL."
+                self._fail(row, "the cell {1} of column {0!r} " + wrong, column, quoted(value), remedy=remedy)
+            texts.append(text)
+        return texts, codes
+
+    def _fail(self, row: int, problem: str, column: str, *values: Any, remedy: str = "") -> NoReturn:
+        problem = f"row {row}, counted from 0: {problem}"
+        raise self.refuse(problem, column, *values, remedy=remedy, row=row, column=column)
+
+
+class _Places(NamedTuple):
+    """Where the values of a batch stand: the row of the file, and the name of the feature."""
+
+    column: str
+    start: int
+    size: int | None = None
+
+    def __call__(self, k: int) -> tuple[int, str]:
+        if self.size is None:
+            return self.start + k, self.column
+        return self.start + k // self.size, f"{self.column}[{k % self.size}]"
+
+
+class _Parquet:
+    """A Parquet file, or some of its columns, in batches."""
+
+    def __init__(self, file: Any, names: Sequence[str] | None) -> None:
+        self.schema, self._file, self._names = file.schema_arrow, file, names
+
+    def read_all(self) -> Any:
+        return self._file.read()
+
+    def batches(self, rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for group in range(self._file.metadata.num_row_groups):  # an iteration over all keeps what it has unpacked
+            yield from self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False)
+            pa.default_memory_pool().release_unused()
+
+
+class _File:
+    """An Arrow file, read like an Arrow stream."""
+
+    def __init__(self, file: Any) -> None:
+        self.schema, self._file = file.schema, file
+        self.read_all = file.read_all
+
+    def __iter__(self) -> Iterator[Any]:
+        for k in range(self._file.num_record_batches):
+            yield self._file.get_batch(k)
+
+
+def _decoded(value: Any) -> str | None:
+    """An id as text; None if its bytes are not UTF-8."""
+    if not isinstance(value, bytes):
+        return str(value)
+    return value.decode() if is_utf8(value) else None
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def _lengths(values: Any) -> NDArray[np.int64]:
+    """Of each list; -1 if it is null."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False), dtype=np.int64)

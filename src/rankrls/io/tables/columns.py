@@ -1,0 +1,331 @@
+"""Which column of a table is the label, the query id, the item's id, and which are features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+
+__all__ = ["ColumnTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
+
+Labels = Literal["required", "optional", "ignored"]
+_USUAL = {"label": "label", "qid": "qid", "id": "docid"}
+_WORDS = {"label": "label", "qid": "query id", "id": "item's id"}
+_SHOWN = 8
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
+_PART = re.compile(r"(.*)\[\d+\]", re.DOTALL)
+
+
+class TableError(InputError):
+    """A table holds something that a learner cannot use: ``file:line: what is wrong``, with the facts as attributes."""
+
+
+Refuse = Callable[..., InputError]
+"""Makes an error about a file out of a template, its values and further facts."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTable:
+    """Rows of a table with named columns.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n), C-contiguous
+        Features.
+    y : ndarray of shape (m,), float64, or None
+        Labels; None where there is no such column, or none was asked for.
+    qid : ndarray of shape (m,) or None
+        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
+        which is held once. None if there is no such column.
+    ids : ndarray of shape (m,) or None
+        The items' ids, likewise.
+    feature_names : tuple of str
+        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
+    label, qid_name, id_name : str or None
+        Names of the columns of ``y``, ``qid`` and ``ids``.
+    path : str
+        Where the table came from, as errors name it.
+    sha256 : str
+        Of the file's bytes as they lie on disk; empty for a data frame.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any] | None
+    ids: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    label: str | None
+    qid_name: str | None
+    id_name: str | None
+    path: str
+    sha256: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of ``X``."""
+        return int(self.X.shape[1])
+
+    def __repr__(self) -> str:
+        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
+        return f"<ColumnTable {self.path}: {self.n_rows} rows, {self.n_features} features, {queries}>"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller says about columns; None is the usual name, where there is such a column.
+
+    ``features`` of () are none: ids and labels only are read.
+    """
+
+    label: str | None
+    qid: str | None
+    id: str | None
+    features: tuple[str, ...] | None
+    ignore: tuple[str, ...]
+    labels: Labels
+    usual: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """What holds where nothing is given."""
+        return _USUAL | dict(self.usual)
+
+    @staticmethod
+    def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> Wanted:
+        """The arguments of :func:`load_table`, checked."""
+        for name, value in (("label", label), ("qid", qid), ("id", id)):
+            if value is not None and not isinstance(value, str):
+                raise InputError(
+                    f"{{{name}}} must be the name of a column, or None; got {{0!r}}.", value, parameter=name
+                )
+        if labels not in ("required", "optional", "ignored"):
+            problem = "{labels} must be 'required', 'optional' or 'ignored'; got {0!r}."
+            raise InputError(problem, labels, parameter="labels")
+        if features is not None:
+            features = _names("features", features)
+            if not features:
+                raise InputError("{features} is empty: there is nothing to learn from.", parameter="features")
+        return Wanted(label, qid, id, features, _names("ignore", ignore), labels)
+
+
+def _names(what: str, value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{{{what}}} must hold names of columns; got {{0!r}}.", value, parameter=what)
+    return names
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Places of columns in the file's header; where columns hold lists, in the names that :func:`expanded` gives."""
+
+    label: int | None
+    qid: int | None
+    id: int | None
+    features: tuple[int, ...]
+
+
+class _Header:
+    """Names of columns, and of the features that a column of lists is."""
+
+    def __init__(self, refuse: Refuse, columns: Sequence[str], lists: Mapping[str, int]) -> None:
+        self.refuse, self.columns, self.lists = refuse, columns, lists
+        self.names: list[str] = []
+        self.column_of: dict[str, str] = {}
+        self.place: dict[str, int] = {}
+        first: dict[str, int] = {}
+        for k, column in enumerate(columns):
+            for name in expanded(column, lists):
+                if name in first:
+                    problem = (
+                        "columns {0} and {1} are both called {2!r};" if name else "columns {0} and {1} have no name:"
+                    )
+                    self.fail(problem, first[name] + 1, k + 1, name, remedy="names must differ.", column=name)
+                first[name] = k
+                self.place[name] = len(self.names)
+                self.column_of[name] = column
+                self.names.append(name)
+
+    def parts(self, column: str) -> list[str]:
+        """The features that a column is."""
+        return expanded(column, self.lists)
+
+    def has(self, name: str) -> bool:
+        """Whether it is a column, or a number of a column's lists."""
+        return name in self.place or name in self.lists
+
+    def matching(self, pattern: str, option: str) -> list[str]:
+        """What a name or a pattern stands for; a column of lists is all of its features."""
+        if self.has(pattern):
+            return self.parts(pattern)
+        if _is_pattern(pattern):
+            found = [n for n in self.names if _matches(pattern, n) or _matches(pattern, self.column_of[n])]
+            if found:
+                return found
+            problem = "no column is called like {0!r} (" + option + "){1}"
+            self.fail(problem, pattern, _listed(self.columns), column=pattern)
+        self.fail(f"there is no column {{0!r}} to {option}{{1}}", pattern, _hint(pattern, self.columns), column=pattern)
+
+    def check_whole(self, features: Sequence[str]) -> None:
+        """Refuse some numbers of a list without the others: they are those of another, shorter one."""
+        chosen = set(features)
+        for column, size in self.lists.items():
+            wanted = [name for name in self.parts(column) if name in chosen]
+            if 0 < len(wanted) < size:
+                problem = "{0}, but only {1} {2} wanted;"
+                facts = (_lists_of(column, size), _few(wanted), _are(wanted))
+                self.fail(problem, *facts, remedy="a list is taken whole.", column=column)
+
+    def fail(self, problem: str, *values: Any, **facts: Any) -> NoReturn:
+        """Refuse the file."""
+        raise self.refuse(problem, *values, **facts)
+
+
+def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
+    """Names of the features that a column is: its own, or ``column[0]``, ``column[1]``, ... where it holds lists."""
+    size = lists.get(column)
+    return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
+
+
+def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Roles:
+    """Give each column its role.
+
+    Parameters
+    ----------
+    refuse : callable
+        Makes the errors, which name the place of the header.
+    columns : sequence of str
+        Names of all columns.
+    wanted : Wanted
+    lists : mapping of str to int, optional
+        How many numbers are in a list, of the columns that hold lists. Each number is a feature; all are, or none.
+
+    Raises
+    ------
+    TableError
+        For a name that is there twice, a column that is asked for and not there, or that has two roles, where a list
+        is of another length than the features that are asked for, and where no feature is left.
+    """
+    header = _Header(refuse, columns, lists or {})
+    place = header.place
+    roles: dict[str, str] = {}
+    for role, usual in wanted.usual_names.items():
+        given = getattr(wanted, role)
+        if given is not None and given not in place:
+            problem = "there is no column {0!r} for the {1}{2}"
+            header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
+        name = usual if given is None else given
+        if name not in place or (given is None and _is_asked_for(name, wanted.features)):
+            continue
+        if given is None and name in roles.values():
+            continue  # the usual name of one role, given to another
+        if name in roles.values():
+            other = next(r for r, n in roles.items() if n == name)
+            problem = "the column {0!r} cannot be both the {1} and the {2}."
+            header.fail(problem, name, _WORDS[other], _WORDS[role], column=name, parameter=role)
+        roles[role] = name
+    if wanted.labels == "required" and "label" not in roles:
+        usual = wanted.usual_names["label"]
+        problem = "there is no column {0!r}{1}"
+        remedy = "Say which one holds the labels ({label})."
+        header.fail(problem, usual, _listed(columns), remedy=remedy, column=usual, parameter="label")
+    taken = {name: role for role, name in roles.items()}
+    ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
+    if wanted.features is None:
+        chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
+        if "" in chosen:
+            remedy = "Name it, or leave it out: pandas writes its index so unless told index=False."
+            header.fail("column {0} has no name.", columns.index("") + 1, remedy=remedy, column=columns.index(""))
+    else:
+        chosen = _chosen(header, wanted.features, taken, ignored)
+    if not chosen and wanted.features != ():
+        problem = "no column is left for the features{0}"
+        header.fail(problem, _listed(columns), remedy="See {features} and {ignore}.", parameter="features")
+    header.check_whole(chosen)
+    at = {role: place[name] for role, name in roles.items()}
+    label = None if wanted.labels == "ignored" else at.get("label")
+    return Roles(label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen))
+
+
+def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:
+    chosen: dict[str, None] = {}
+    missing = [name for name in features if not _is_pattern(name) and not header.has(name)]
+    if missing:
+        _refuse_missing(header, missing)
+    for name in features:
+        if name in taken:
+            problem = "the column {0!r} cannot be both the {1} and a feature."
+            header.fail(problem, name, _WORDS[taken[name]], column=name, parameter="features")
+        chosen.update(dict.fromkeys(n for n in header.matching(name, "features") if n not in taken))
+    return [name for name in chosen if name not in ignored]
+
+
+def _refuse_missing(header: _Header, missing: list[str]) -> NoReturn:
+    part = _PART.fullmatch(missing[0])
+    column = part.group(1) if part else ""
+    if column in header.lists:
+        facts = (_lists_of(column, header.lists[column]), _few(missing), _are(missing))
+        header.fail("{0}, but {1} {2} wanted too.", *facts, column=column, parameter="features")
+    shown = ", ".join(map(repr, missing[:_SHOWN]))
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    problem = "there is no column {0}{1}{2}" if len(missing) == 1 else "there are no columns {0}{1}{2}"
+    hint = _hint(missing[0], header.columns)
+    header.fail(problem, shown, more, hint, column=missing[0], parameter="features")
+
+
+def _lists_of(column: str, size: int) -> str:
+    return f"the column {column!r} holds lists of {size} number{'s' * (size != 1)}, each a feature"
+
+
+def _few(names: list[str]) -> str:
+    return repr(names[0]) if len(names) == 1 else f"{names[0]!r} to {names[-1]!r}"
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _is_asked_for(name: str, features: tuple[str, ...] | None) -> bool:
+    return features is not None and name in features
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """``*`` is any text and ``?`` one sign; brackets are themselves, since features are often called bm25[title]."""
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.fullmatch("".join(parts), name, re.DOTALL) is not None
+
+
+def matching(word: str, names: Sequence[str]) -> list[str]:
+    """Features that a name, a pattern or a column of lists stands for."""
+    if word in names:
+        return [word]
+    fits = (lambda name: _matches(word, name)) if _is_pattern(word) else (lambda name: name == word)
+    return [name for name in names if fits(name) or ((part := _PART.fullmatch(name)) and fits(part.group(1)))]
+
+
+def _hint(name: str, header: Sequence[str]) -> str:
+    lower = {other.lower(): other for other in header}
+    near = [lower[n] for n in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+    return f"; there is {' and '.join(map(repr, near))}." if near else _listed(header)
+
+
+def _listed(header: Sequence[str]) -> str:
+    shown = ", ".join(header[:_SHOWN]) + (f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else "")
+    return f" (columns: {shown})."

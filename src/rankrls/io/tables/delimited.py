@@ -1,0 +1,370 @@
+"""Comma-, semicolon- and tab-separated text: blocks of whole rows, read by pyarrow, or cell by cell where it cannot."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
+from rankrls.io._source import foreign, open_bytes
+from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
+from rankrls.io.tables.columns import Refuse
+from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, needed
+
+__all__ = ["DELIMITERS", "Delimited", "open_delimited"]
+
+DELIMITERS = (",", ";", "\t", "|")
+Naming = Callable[[list[str]], list[str] | None]
+"""Names of the columns, made from the first row of a file that may have no line of names; None if it is that line."""
+
+_BLOCK = 1 << 20
+_BYTES_PER_COLUMN = 1 << 12  # so that a block of a wide table holds some rows
+_MARK = b"\xef\xbb\xbf"
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_SEPARATED = "The line is one name: columns are separated by a comma, a semicolon, a tab or |."
+_MISSING_AS = sorted({form for word in MISSING for form in (word, word.upper(), word.title())} | {"NaN"})
+_TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
+
+
+class _Irregular(Exception):  # noqa: N818
+    """A block holds what pyarrow would read otherwise than is promised."""
+
+
+@contextmanager
+def open_delimited(
+    path: str | os.PathLike[str] | BinaryIO, kind: type[InputError], delimiter: str, naming: Naming | None = None
+) -> Iterator[Delimited]:
+    """Open text whose first row names the columns, unless ``naming`` says that it need not."""
+    with open_bytes(path, kind) as (name, start, source, digest):
+        what = foreign(start)
+        if what is not None and naming is None:
+            raise kind("this is {0}, not delimited text;", what, remedy="plain text and gzip are read.", file=name)
+        yield Delimited(name, source, digest, kind, delimiter, naming)
+
+
+class Delimited:
+    """Delimited text whose header has been read.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the columns.
+    header : bytes
+        The line that names them, as it stands in the file; empty if there is none.
+    delimiter : bytes
+    """
+
+    textual = True
+
+    def __init__(
+        self, name: str, source: Any, digest: Any, kind: type[InputError], delimiter: str, naming: Naming | None
+    ) -> None:
+        self.name, self._source, self._digest, self._kind = name, source, digest, kind
+        self._at_end = False
+        self._rest = self._take(b"", _BLOCK).removeprefix(_MARK)
+        first = self._first_record(delimiter)
+        self.columns = [self._decoded(cell, first.line) for cell in first.cells]
+        try:
+            names = None if naming is None else naming(self.columns)
+        except InputError as error:
+            raise error.located(file=name, line=first.line) from None
+        if naming is None and all(number(cell) is not None for cell in first.cells):
+            raise self._fail(first.line, "the first line must name the columns; it holds numbers only.")
+        self._header_line, self._line = first.line, first.line
+        self.refuse: Refuse = partial(self._refuse_header, _SEPARATED if len(first.cells) == 1 else "")
+        self.header = b"" if names is not None else bytes(self._rest[first.start : first.end])
+        self.columns = self.columns if names is None else names
+        self._line += self.header.count(b"\n")
+        self._rest = self._rest[first.start + len(self.header) :]
+
+    def lists(self, others: set[str | None]) -> Mapping[str, int]:
+        """Text holds no lists."""
+        return {}
+
+    def sha256(self) -> str:
+        """Hash of the file's bytes, when they have all been read."""
+        return str(self._digest.hexdigest())
+
+    def parts(self, request: Request) -> Iterator[Part]:
+        """All rows, read by several threads at once."""
+        from rankrls._compiled.threads import stream_threads
+
+        rows = 0
+        for part in stream_threads(_Reading(self, request), self._blocks()):
+            if isinstance(part, InputError):  # not raised by the threads: the first of the file is the one to tell
+                raise part
+            rows += len(part.X)
+            yield part
+        if rows == 0:
+            raise self._fail(None, "there is no row below the line that names the columns.")
+
+    def records(self) -> Iterator[tuple[Record, bytes]]:
+        """All rows cell by cell, each with its bytes as they stand in the file."""
+        for block, line in self._blocks():
+            for record in self.records_of(block, line):
+                yield record, bytes(block[record.start : record.end])
+
+    def records_of(self, block: bytes | bytearray, line: int) -> Iterator[Record]:
+        """Rows of a block that begins in a line, each with as many cells as there are columns."""
+        wanted = len(self.columns)
+        try:
+            for record in records(block, self.delimiter, line):
+                found = len(record.cells)
+                if found != wanted:
+                    comma = found > wanted and self.delimiter == b"," and self.header
+                    remedy = "(Decimals are written with a point.)" if comma else ""
+                    names = f"line {self._header_line} names {wanted} columns"
+                    needed_here = names if self.header else f"{wanted} are needed ({', '.join(self.columns)})"
+                    cells = f"{found} cell{'s' * (found != 1)}"
+                    raise self._fail(record.line, "{0}, but {1}.", cells, needed_here, remedy=remedy)
+                yield record
+        except Unreadable as broken:
+            raise self._fail(broken.line, broken.problem) from None
+
+    def text(self, record: Record, column: int, role: str) -> str:
+        """An id."""
+        cell, called = record.cells[column], self.columns[column]
+        if not cell and role != "group":
+            problem, remedy = "the cell of column {1!r} is empty:", f"every row needs {needed(role)}."
+        elif b"\0" in cell:
+            problem, remedy = "the cell {0} of column {1!r} holds a NUL byte:", "the file is damaged, or no UTF-8 text."
+        elif not is_utf8(cell):
+            problem, remedy = "the cell {0} of column {1!r} is not UTF-8 text:", SAVE_AS_UTF8
+        else:
+            return cell.decode()
+        raise self._fail(record.line, problem, quoted(cell), called, remedy=remedy, column=called)
+
+    def number(self, record: Record, column: int, request: Request) -> float:
+        """A finite number, or NaN for a label that may be missing."""
+        cell, called = record.cells[column], self.columns[column]
+        is_label = column == request.label
+        value = number(cell)
+        if value is None and is_label and request.may_miss and cell.strip().decode("latin-1").lower() in MISSING:
+            return math.nan
+        if value is None:
+            problem, remedy = why_no_number(cell, is_label, request.otherwise)
+        elif request.dtype == np.float32 and not is_label and abs(value) >= LARGEST_SINGLE:
+            problem, remedy = "the value {0} of column {1!r} is too large for float32.", ""
+        else:
+            return value
+        raise self._fail(record.line, problem, shown(cell), called, remedy=remedy, column=called)
+
+    def _first_record(self, delimiter: str) -> Record:
+        """The first row, for which as much is read as it needs; sets the delimiter."""
+        while True:
+            body = self._rest.lstrip(b" \r\n")
+            first_line, line_end, _ = body.partition(b"\n")
+            if line_end:
+                skipped = len(self._rest) - len(body)
+                self.delimiter = (_likely(self.name, bytes(first_line)) if delimiter == "auto" else delimiter).encode()
+                try:
+                    found = next(records(body, self.delimiter, self._rest.count(b"\n", 0, skipped) + 1))
+                    return found._replace(start=found.start + skipped, end=found.end + skipped)
+                except Unreadable as broken:
+                    if not broken.open or self._at_end:
+                        raise self._fail(broken.line, "this is no line of column names: " + broken.problem) from None
+            elif self._at_end:
+                raise self._fail(None, "the file is empty.")
+            self._rest = self._take(self._rest, 2 * len(self._rest))
+
+    def _take(self, rest: bytes | bytearray, size: int) -> bytearray:
+        """The rest of what was read, and more; less than ``size`` only at the file's end, where a line end is added."""
+        filled = len(rest)
+        buffer = bytearray(max(filled + 1, size))
+        buffer[:filled] = rest
+        with memoryview(buffer) as view:
+            while filled < len(buffer) and not self._at_end:
+                with view[filled:] as space:
+                    count = self._source.readinto(space)
+                self._at_end = count == 0
+                filled += count
+        del buffer[filled:]
+        if self._at_end and not buffer.endswith(b"\n"):
+            buffer += b"\n"
+        return buffer
+
+    def _blocks(self) -> Iterator[tuple[bytearray, int]]:
+        """Whole rows, and the line in which each block begins; the last byte of a block is a line end."""
+        size = max(_BLOCK, len(self.columns) * _BYTES_PER_COLUMN)
+        rest, self._rest = self._rest, bytearray()
+        line = self._line
+        while rest or not self._at_end:
+            block = rest if self._at_end else self._take(rest, size)
+            stop = len(block) if self._at_end else _last_end(block, self.delimiter)
+            rest = block[stop:]
+            if stop:
+                del block[stop:]
+                yield block, line
+                line += block.count(b"\n")
+            else:  # a row is longer than a block
+                size = 2 * len(rest)
+
+    def _decoded(self, cell: bytes, line: int) -> str:
+        if not is_utf8(cell):
+            raise self._fail(line, "this is not UTF-8 text:", remedy=SAVE_AS_UTF8)
+        return cell.decode()
+
+    def _fail(self, line: int | None, problem: str, *values: Any, **facts: Any) -> InputError:
+        return self._kind(problem, *values, file=self.name, line=line, **facts)
+
+    def _refuse_header(self, hint: str, problem: str, *values: Any, remedy: str = "", **facts: Any) -> InputError:
+        remedy = f"{remedy} {hint}".strip()
+        return self._fail(self._header_line if self.header else None, problem, *values, remedy=remedy, **facts)
+
+
+class _Reading:
+    """How the blocks of a file are read."""
+
+    def __init__(self, table: Delimited, request: Request) -> None:
+        self.table, self.request = table, request
+        self.numbers = [*request.numbers, *([] if request.label is None else [request.label])]
+        self.columns = [*self.numbers, *request.texts.values()]
+
+    def __call__(self, block: tuple[bytearray, int]) -> Part | InputError:
+        """A block as arrays, or what is wrong with it."""
+        try:
+            try:
+                return self._by_arrow(*block)
+            except _Irregular:
+                return self._by_cells(*block)
+        except InputError as error:
+            return error
+
+    def _by_arrow(self, data: bytearray, line: int) -> Part:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        if not self.columns or data.isspace():
+            raise _Irregular
+        _check_quotes(data, self.table.delimiter)
+        first = next(self.table.records_of(data, line)).cells
+        truths = {c for c in self.numbers if first[c].lower() in (b"true", b"false")}
+        types = {str(c): pa.bool_() if c in truths else pa.float64() for c in self.numbers}
+        types |= {str(c): pa.dictionary(pa.int32(), pa.string()) for c in self.request.texts.values()}
+        names = [str(k) for k in range(len(self.table.columns))]
+        try:
+            found = csv.read_csv(
+                pa.BufferReader(data),
+                csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+                csv.ParseOptions(delimiter=self.table.delimiter.decode(), newlines_in_values=True),
+                csv.ConvertOptions(
+                    include_columns=[str(c) for c in self.columns],
+                    column_types=types,
+                    null_values=_MISSING_AS if self.request.may_miss else [],
+                    true_values=_TRUE,
+                    false_values=_FALSE,
+                ),
+            )
+        except pa.ArrowInvalid:
+            raise _Irregular from None
+        values = np.empty((found.num_rows, len(self.numbers)))
+        for k, column in enumerate(self.numbers):
+            values[:, k] = found.column(str(column)).to_numpy()
+        X, y = self._split(values)
+        if not np.isfinite(X).all() or (self.request.dtype == np.float32 and (np.abs(X) >= LARGEST_SINGLE).any()):
+            raise _Irregular
+        if y is not None:
+            missing = found.column(str(self.request.label)).null_count
+            if np.isinf(y).any() or int(np.isnan(y).sum()) != missing:
+                raise _Irregular
+        texts = {role: _texts_of(found.column(str(c)), role) for role, c in self.request.texts.items()}
+        return Part(X, y, texts, self._lines(data, line, len(X)))
+
+    def _by_cells(self, data: bytearray, line: int) -> Part:
+        table, request = self.table, self.request
+        rows: list[list[float]] = []
+        known: dict[str, dict[str, int]] = {role: {} for role in request.texts}
+        codes: dict[str, list[int]] = {role: [] for role in request.texts}
+        for record in table.records_of(data, line):
+            rows.append([table.number(record, column, request) for column in self.numbers])
+            for role, column in request.texts.items():
+                text = table.text(record, column, role)
+                codes[role].append(known[role].setdefault(text, len(known[role])))
+        X, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
+        texts: dict[str, Any] = {role: ([*known[role]], np.array(codes[role], dtype=np.int64)) for role in codes}
+        return Part(X, y, texts, self._lines(data, line, len(X)))
+
+    def _split(self, values: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+        if self.request.label is None:
+            return values, None
+        return values[:, :-1], values[:, -1]
+
+    def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
+        if not self.request.lines:
+            return None
+        if data.count(b"\n") == rows:
+            return np.arange(line, line + rows, dtype=np.int64)
+        return np.array([record.line for record in self.table.records_of(data, line)], dtype=np.int64)
+
+
+def _texts_of(column: Any, role: str) -> tuple[list[str], NDArray[Any]]:
+    """The different ids of a block and the number of each row's, if they are as pyarrow reads them."""
+    if column.num_chunks != 1:
+        raise _Irregular
+    chunk = column.chunk(0)
+    texts = chunk.dictionary.to_pylist()
+    if ("" in texts and role != "group") or any("\0" in t or t.strip(" \t\n\r\v\f") != t for t in texts):
+        raise _Irregular
+    return texts, chunk.indices.to_numpy()
+
+
+def _check_quotes(data: bytearray, delimiter: bytes) -> None:
+    """Refuse quotes inside cells, text beside closing quotes, and carriage returns that end no line."""
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        raise _Irregular
+    if b'"' not in data:
+        return
+    text = np.frombuffer(data, dtype=np.uint8)
+    quotes = np.flatnonzero(text == 34)
+    if len(quotes) % 2 or not _are_regular(text, quotes, delimiter):
+        raise _Irregular
+
+
+def _are_regular(text: NDArray[np.uint8], quotes: NDArray[np.intp], delimiter: bytes) -> bool:
+    """Whether every other quote opens a cell, the others close one, and two in a row stand for one."""
+    around = np.zeros(256, dtype=bool)
+    around[[34, 10, delimiter[0]]] = True
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = text[np.maximum(opening, 1) - 1]
+    starts = around[before]
+    if len(opening) and opening[0] == 0:
+        starts[0] = True
+    around[13] = True
+    behind = text[np.minimum(closing + 1, len(text) - 1)]
+    return bool(starts.all() and around[behind].all())
+
+
+def _last_end(data: bytearray, delimiter: bytes) -> int:
+    """Where the last whole row of some text ends that is cut off anywhere; 0 if there is none."""
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    text = np.frombuffer(data, dtype=np.uint8)
+    quotes = np.flatnonzero(text == 34)
+    if _are_regular(text, quotes, delimiter):
+        ends = np.flatnonzero(text == 10)
+        outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        return int(outside[-1]) + 1 if len(outside) else 0
+    stop = 0
+    try:
+        for record in records(data, delimiter):
+            stop = record.end
+    except Unreadable as broken:
+        return broken.start if broken.open else len(data)  # what is broken is told by whoever reads the block
+    return stop
+
+
+def _likely(name: str, line: bytes) -> str:
+    """The delimiter that a line uses most, outside quotes."""
+    if name.removesuffix(".gz").lower().endswith((".tsv", ".tab")):
+        return "\t"
+    bare = _QUOTED.sub("", line.decode("utf-8", "replace"))
+    return max(DELIMITERS, key=lambda d: (bare.count(d), -DELIMITERS.index(d)))

@@ -1,0 +1,144 @@
+"""Tables with named columns to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from rankrls._errors import InputError
+from rankrls.io.tables.columns import ColumnTable, TableError, Wanted, assign, expanded
+from rankrls.io.tables.delimited import DELIMITERS
+from rankrls.io.tables.formats import FORMATS, Source, open_table
+from rankrls.io.tables.parts import Request, gather
+
+__all__ = ["load_table", "read_table"]
+
+
+def load_table(
+    path: Source,
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    id: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    labels: Literal["required", "optional", "ignored"] = "required",
+    format: Literal["auto", "csv", "parquet", "arrow"] = "auto",
+    delimiter: str = "auto",
+    dtype: DTypeLike = np.float64,
+) -> ColumnTable:
+    r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
+
+    Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
+    is a finite number in every row: a column that holds anything else has to be ignored by name, and a missing value
+    is an error that names its line and column, for what should stand there is not for a reader to guess. ``true`` and
+    ``false`` are 1 and 0.
+
+    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each place in
+    the lists is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on. A list is taken
+    whole.
+
+    Parameters
+    ----------
+    path : path, binary file object or data frame
+        Read to its end. Text is UTF-8, plain or gzip (known by its first bytes). A data frame is that of pandas,
+        polars, pyarrow or any other library with ``__arrow_c_stream__``.
+    label, qid, id : str, optional
+        Names of columns. By default "label", "qid" and "docid", where there are such columns. The rows of a query may
+        lie anywhere.
+    features : sequence of str, optional
+        Names of the feature columns, in the order that ``X`` shall have. ``*`` stands for any text in a name and ``?``
+        for one sign, and such a pattern for all columns it fits, in the file's order. A column of lists is named by its
+        own name or those of all its features. Other columns are not looked at.
+    ignore : sequence of str, default=()
+        Columns that are no features, by names or patterns.
+    labels : {"required", "optional", "ignored"}, default="required"
+        Whether every row needs a label. "optional": an empty one is NaN, as
+        :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
+    format : {"auto", "csv", "parquet", "arrow"}, default="auto"
+        "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
+        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first and last bytes say.
+    delimiter : {"auto", ",", ";", "\\t", "|"}, default="auto"
+        Of text. "auto": the one that the first line uses most; a tab where the file's name ends in ``.tsv``.
+    dtype : dtype, default=float64
+        Of ``X``: float64 or float32. Labels are float64.
+
+    Returns
+    -------
+    ColumnTable
+        With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
+
+    Raises
+    ------
+    TableError
+        A ValueError, ``path:line: what is wrong`` (without lines, the row): a column that is not there, with those
+        of similar names; a name that is there twice; a cell that is missing or no number; an id that is empty, holds a
+        NUL or is not UTF-8; a whole number that no float64 is; a row or a list of another length. Its attributes
+        ``file``, ``line``, ``row``, ``column`` and ``remedy`` hold the facts.
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    O(bytes), read by pyarrow a megabyte at a time for each thread into the final array: the peak of memory is little
+    more than the table, whatever the size of the text. The first line names the columns; blank lines, CRLF line ends, a
+    byte order mark and a missing last line end do not matter; cells may be quoted. Blanks around a cell are no part of
+    it, blanks inside its quotes are. A number is what Python's ``float`` makes of it, to the last bit; decimal commas
+    and underscores are refused.
+
+    A block of text that pyarrow refuses, or may read otherwise than is promised here, is read again cell by cell, some
+    ten times more slowly: that finds the line of an error, and reads what is unusual and right.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_table
+    >>> text = b"query,clicks,url,bm25,grade\nred shoes,3,/a,7.5,2\nred shoes,0,/b,1e-3,0\n"
+    >>> table = load_table(io.BytesIO(text), label="grade", qid="query", ignore=["url"])
+    >>> table.feature_names
+    ('clicks', 'bm25')
+    >>> table.X
+    array([[3.0e+00, 7.5e+00],
+           [0.0e+00, 1.0e-03]])
+    >>> table.y, table.qid
+    (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
+    """
+    wanted = Wanted.checked(label, qid, id, features, ignore, labels)
+    return read_table(path, wanted, format, delimiter, dtype)
+
+
+def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
+    """:func:`load_table`, its arguments about columns checked."""
+    if format not in ("auto", *FORMATS):
+        choices = ", ".join(map(repr, ("auto", *FORMATS)))
+        raise InputError("{format} must be one of {0}; got {1!r}.", choices, format, parameter="format")
+    if delimiter != "auto" and delimiter not in DELIMITERS:
+        choices = ", ".join(map(repr, DELIMITERS))
+        problem = "{delimiter} must be 'auto' or one of {0}; got {1!r}."
+        raise InputError(problem, choices, delimiter, parameter="delimiter")
+    out = np.dtype(dtype)
+    if out not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
+    with open_table(source, format, TableError, delimiter=delimiter) as table:
+        lists = table.lists({wanted.label, wanted.qid, wanted.id, *wanted.usual_names.values()})
+        roles = assign(table.refuse, table.columns, wanted, lists)
+        places = {"qid": roles.qid, "id": roles.id}
+        texts = {role: place for role, place in places.items() if place is not None}
+        request = Request(roles.features, out, texts, roles.label, wanted.labels == "optional")
+        found = gather(table, request)
+        header = [name for column in table.columns for name in expanded(column, lists)]
+        return ColumnTable(
+            X=found.X,
+            y=found.y,
+            qid=found.texts.get("qid"),
+            ids=found.texts.get("id"),
+            feature_names=tuple(header[k] for k in roles.features),
+            label=None if roles.label is None else header[roles.label],
+            qid_name=None if roles.qid is None else header[roles.qid],
+            id_name=None if roles.id is None else header[roles.id],
+            path=table.name,
+            sha256=table.sha256(),
+        )

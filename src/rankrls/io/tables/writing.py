@@ -1,0 +1,273 @@
+"""Arrays to tables with named columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankrls._errors import InputError
+from rankrls.io._atomic import atomic_write
+from rankrls.io._rows import objects
+from rankrls.io._writer import as_features, packed
+from rankrls.io.tables.cells import number
+from rankrls.io.tables.delimited import DELIMITERS
+from rankrls.io.tables.formats import table_format
+
+__all__ = ["cell", "save_table", "write_arrow", "write_columns"]
+
+_BLOCK_CELLS = 1 << 18
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_UNUSUAL = re.compile(rf'["\r\n{re.escape("".join(DELIMITERS))}]|^[ \t\v\f\ufeff]|[ \t\v\f]$|^$')
+
+
+def save_table(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    *,
+    ids: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    label: str = "label",
+    qid_name: str = "qid",
+    id_name: str = "docid",
+    escape_formulas: bool = False,
+) -> None:
+    """Write learning-to-rank data as a table that :func:`load_table` reads back: CSV, TSV, Parquet or Arrow.
+
+    The columns are the label, the query id, the item's id, as far as they are given, and then the features. The file
+    is written under another name and renamed when it is complete and on disk.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.csv``, ``.tsv``, either with ``.gz``, ``.parquet``, ``.arrow`` or ``.feather``.
+    X : array-like or sparse array of shape (m, n)
+        Features; of a sparse one the zeros are written too.
+    y : array-like of shape (m,), optional
+        Labels; NaN is an empty cell.
+    qid, ids : array-like of shape (m,), optional
+        Whole numbers or strings: any text of UTF-8 that is not empty and holds no NUL.
+    feature_names : sequence of n str, optional
+        By default f1, f2, ...
+    label, qid_name, id_name : str
+        Names of those columns.
+    escape_formulas : bool, default=False
+        Of text: put an apostrophe before ids and names that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
+        return, which a spreadsheet would take for a formula and run. They are then read back with the apostrophe.
+
+    Raises
+    ------
+    ValueError
+        If the path's ending is none of these, lengths differ, a feature is NaN or infinite, an id is empty, holds a NUL
+        or is not UTF-8, or two columns have the same name. Nothing is left behind.
+    OSError
+        If the file cannot be written. The target keeps its old content.
+
+    Notes
+    -----
+    O(m n). Numbers of text are the shortest decimals that are the same float64. Memory is a block of rows. Strings all
+    of which look like whole numbers are read back from text as such.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rankrls.io import save_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "train.csv")
+    ...     save_table(path, [[0.5, 1e-9], [0, 4]], [2, 0], qid=["a b", "c"], feature_names=["bm25", "age"])
+    ...     with open(path) as file:
+    ...         print(file.read(), end="")
+    label,qid,bm25,age
+    2,a b,0.5,1e-9
+    0,c,0,4
+    """
+    features = as_features(X)
+    rows, n = features.shape
+    if rows == 0 or n == 0:
+        raise InputError("{X} has shape {0}: there is nothing to write.", features.shape, parameter="X")
+    names = [f"f{k}" for k in range(1, n + 1)] if feature_names is None else [str(name) for name in feature_names]
+    if len(names) != n:
+        problem = "{feature_names} has {0} names, but {X} has {1} columns."
+        raise InputError(problem, len(names), n, parameter="feature_names")
+    leading: list[tuple[str, NDArray[Any]]] = []
+    for what, name, values in (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids)):
+        if values is None:
+            continue
+        column = np.asarray(values, dtype=np.float64) if what == "y" else _ids(what, values)
+        if column.shape != (rows,):
+            problem = f"{{{what}}} has shape {{0}}, but {{X}} has {{1}} rows:"
+            raise InputError(problem, column.shape, rows, remedy="it needs one value per row.", parameter=what)
+        leading.append((name, column))
+
+    def block(part: slice) -> list[NDArray[Any]]:
+        values = features[part] if isinstance(features, np.ndarray) else features[part].toarray()
+        finite = np.isfinite(values)
+        if not finite.all():
+            row, column = (int(v) for v in np.argwhere(~finite)[0])
+            place: dict[str, Any] = {"row": part.start + row, "column": names[column]}
+            problem = "{X} is {0} in row {1}, column {2!r}:"
+            facts = (values[row, column], *place.values())
+            raise InputError(problem, *facts, remedy="features must be finite.", parameter="X", **place)
+        return [*(column[part] for _, column in leading), *values.T]
+
+    everything = [*(name for name, _ in leading), *names]
+    write_columns(path, everything, rows, block, escape_formulas=escape_formulas)
+
+
+def write_columns(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    rows: int,
+    block: Callable[[slice], list[NDArray[Any]]],
+    *,
+    escape_formulas: bool = False,
+) -> None:
+    """Write columns as the table that the path's ending says.
+
+    Parameters
+    ----------
+    path : path
+    names : sequence of str
+    rows : int
+    block : callable
+        Gives the columns of some rows.
+    escape_formulas : bool
+        As for :func:`save_table`.
+    """
+    path = os.fspath(path)
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError("two columns are called {0!r};", name, remedy="names must differ.", column=name)
+        if not _is_utf8(name):
+            raise InputError("the name of column {0!r} is not UTF-8 text.", name, column=name)
+    kind = table_format(path)
+    if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
+        problem = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
+        raise InputError(problem, file=path)
+    if kind == "csv" and all(number(name.encode()) is not None for name in names):
+        problem = "the names of the columns are all numbers: as text they would be read as a row."
+        raise InputError(problem, remedy="Name them otherwise, or write Parquet.", file=path)
+    step = max(_BLOCK_CELLS // len(names), 1)
+    blocks = (block(slice(start, min(start + step, rows))) for start in range(0, rows, step))
+    opened = _text(path, names, escape_formulas) if kind == "csv" else _typed(path, names, kind)
+    with opened as sink:
+        for k, columns in enumerate(blocks):
+            sink([_column(names[c], column, k * step) for c, column in enumerate(columns)])
+
+
+Sink = Callable[[list[Any]], object]
+
+
+@contextmanager
+def _text(path: str, names: Sequence[str], escape_formulas: bool) -> Iterator[Sink]:
+    """Delimited text, quoted where it has to be, in the shortest decimals."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+
+    def cells(column: Any) -> Any:
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.float64())
+        if not pa.types.is_dictionary(column.type):
+            return pc.fill_null(column.cast(pa.large_string()), "")
+        texts = [cell(text, escape_formulas) for text in column.dictionary.to_pylist()]
+        return pa.array(texts, pa.large_string()).take(column.indices)
+
+    with atomic_write(path) as file, packed(file, path) as sink:
+        sink.write((delimiter.join(cell(name, escape_formulas) for name in names) + "\n").encode())
+
+        def write(columns: list[Any]) -> None:
+            lines = pc.binary_join_element_wise(*map(cells, columns), pa.scalar(delimiter, pa.large_string()))
+            sink.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
+
+        yield write
+
+
+@contextmanager
+def _typed(path: str, names: Sequence[str], kind: str) -> Iterator[Sink]:
+    """A format that has types; its schema is that of the first block."""
+    import pyarrow as pa
+
+    opened: list[Any] = []
+    with atomic_write(path) as file:
+
+        def write(columns: list[Any]) -> None:
+            plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
+            table = pa.Table.from_arrays(plain, names=[*names])
+            if not opened:
+                opened.append(_writer(file, table.schema, kind))
+            opened[0].write_table(table)
+
+        try:
+            yield write
+        finally:
+            for one in opened:
+                one.close()
+
+
+def write_arrow(path: str | os.PathLike[str], table: Any, kind: str) -> None:
+    """Write a table of pyarrow as Parquet or as an Arrow file."""
+    with atomic_write(path) as file, _writer(file, table.schema, kind) as writer:
+        writer.write_table(table)
+
+
+def _writer(file: Any, schema: Any, kind: str) -> Any:
+    from pyarrow import ipc, parquet
+
+    return parquet.ParquetWriter(file, schema) if kind == "parquet" else ipc.new_file(file, schema)
+
+
+def _column(name: str, values: NDArray[Any], start: int) -> Any:
+    """Some rows of a column for pyarrow; ids that are texts as codes of their different ones."""
+    import pyarrow as pa
+
+    if values.dtype.kind not in "UTO":
+        return pa.array(np.ascontiguousarray(values), from_pandas=True)
+    known: dict[str, int] = {}
+    codes = []
+    for row, value in enumerate(values.tolist(), start):
+        text = str(value)
+        code = known.get(text)
+        if code is None:
+            if "\0" in text or not _is_utf8(text):
+                problem = "the text {0!r} in row {1}, column {2!r}, holds a NUL, or is not UTF-8."
+                raise InputError(problem, text, row, name, row=row, column=name)
+            code = known[text] = len(known)
+        codes.append(code)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array([*known], pa.string()))
+
+
+def _ids(what: str, values: Any) -> NDArray[Any]:
+    """Ids as they are: an array of fixed width would cut off what it takes for padding."""
+    items = values if isinstance(values, list | tuple) else np.asarray(values).tolist()
+    if not any(isinstance(item, str) for item in items):
+        return np.asarray(items)
+    texts = objects(map(str, items))
+    if "" in items:
+        problem, row = f"{{{what}}} is empty in row {{0}}:", items.index("")
+        raise InputError(problem, row, remedy="every row needs an id.", parameter=what, row=row)
+    return texts
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def cell(text: str, escape_formulas: bool = False) -> str:
+    """A text as a cell: in quotes if it would be read otherwise without."""
+    if escape_formulas and _FORMULA.match(text):
+        text = "'" + text
+    return '"' + text.replace('"', '""') + '"' if _UNUSUAL.search(text) else text

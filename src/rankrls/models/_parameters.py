@@ -1,0 +1,229 @@
+"""The parameters of estimators: each is declared once, with its default and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.kernels import check_kernel
+from rankrls.selection.rules import RULES
+
+__all__ = [
+    "BALANCES",
+    "TIES",
+    "BasisParameters",
+    "GraphParameters",
+    "KernelParameters",
+    "SelectionParameters",
+    "check_alpha",
+    "check_alphas",
+    "check_choice",
+    "check_count",
+    "check_fraction",
+    "check_parameters",
+    "choice",
+    "estimator",
+    "flag",
+    "number",
+    "options",
+    "parameter",
+]
+
+T = TypeVar("T")
+Check = Callable[[str, Any], Any]
+
+TIES = ("include", "exclude")
+BALANCES = ("pairs", "examples", "queries")
+_KERNEL = ("kernel", "gamma", "degree", "coef0")
+
+
+def parameter(*, default: Any, check: Check | None = None, several: bool = False, kw_only: bool = True) -> Any:
+    """A parameter of an estimator.
+
+    Parameters
+    ----------
+    default : object
+    check : callable, optional
+        Called with the parameter's name and value when the estimator is fitted; raises an :class:`InputError`.
+    several : bool
+        Whether an estimator that chooses may be given a tuple of values.
+    kw_only : bool
+        Whether it can only be given by name.
+    """
+    return field(default=default, kw_only=kw_only, metadata={"check": check, "several": several})
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter,))
+def estimator(cls: type[T]) -> type[T]:
+    """Give a class a constructor that takes its parameters, and does nothing but keep them."""
+    return dataclass(eq=False, repr=False)(cls)
+
+
+def check_parameters(model: Any, *, several: bool = False) -> None:
+    """Check every parameter that has a check. ``several`` allows tuples of values to choose from."""
+    known = {f.name for f in fields(model)}
+    for f in fields(model):
+        check, value = f.metadata.get("check"), getattr(model, f.name)
+        if check is not None:
+            for one in options(value, f.name) if several and f.metadata["several"] else (value,):
+                check(f.name, one)
+    if known.issuperset(_KERNEL):
+        values = (options(getattr(model, name), name) if several else (getattr(model, name),) for name in _KERNEL)
+        for combination in product(*values):
+            kernel, gamma, degree, coef0 = combination
+            check_kernel(kernel, gamma, degree, coef0, model.kernel_params)
+
+
+def options(value: Any, name: str = "value") -> tuple[Any, ...]:
+    """A tuple (or list) of values to choose from, or the one value."""
+    if not isinstance(value, (tuple, list)):
+        return (value,)
+    if not value:
+        raise InputError("A tuple of values to choose from must not be empty.", parameter=name)
+    return tuple(value)
+
+
+def choice(*words: str) -> Check:
+    """One of some words."""
+    return lambda name, value: check_choice(name, value, words)
+
+
+def number(
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    whole: bool = False,
+    none: bool = False,
+) -> Check:
+    """A finite number inside some bounds; ``none`` allows None, ``whole`` whole numbers only."""
+    if least is not None and most is not None:
+        words = f"from {least:g} to {most:g}"
+    elif above is not None and below is not None:
+        words = f"between {above:g} and {below:g}"
+    else:
+        bounds = [("of at least", least), ("above", above), ("up to", most), ("below", below)]
+        words = ", ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    what = f"{'None or ' if none else ''}a {'whole ' if whole else ''}number{' ' + words if words else ''}"
+
+    kind: Any = Integral if whole else Real
+
+    def check(name: str, value: Any) -> None:
+        if none and value is None:
+            return
+        if (
+            isinstance(value, (bool, np.bool_))
+            or not isinstance(value, kind)
+            or not np.isfinite(float(value))
+            or (least is not None and value < least)
+            or (above is not None and value <= above)
+            or (most is not None and value > most)
+            or (below is not None and value >= below)
+        ):
+            raise InputError(f"{{{name}}} must be {what}; got {{0!r}}.", value, parameter=name)
+
+    return check
+
+
+def flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{{{name}}} must be True or False; got {{0!r}}.", value, parameter=name)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """One of some words."""
+    if isinstance(value, str) and value in tuple(choices):
+        return
+    hint = "The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
+    words = ", ".join(repr(c) for c in choices)
+    raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", words, value, remedy=hint, parameter=name)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number in [0, 1]."""
+    number(least=0.0, most=1.0)(name, value)
+    return float(value)
+
+
+def check_count(name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    number(least=1, whole=True)(name, value)
+    return int(value)
+
+
+def check_alpha(alpha: Any, name: str = "alpha") -> float:
+    """One regularization value."""
+    if isinstance(alpha, str):
+        hint = "RankRLSCV chooses it."
+        raise InputError(f"{{{name}}} must be a number; got {{0!r}}.", alpha, remedy=hint, parameter=name)
+    number(least=0.0)(name, alpha)
+    return float(alpha)
+
+
+def check_alphas(alphas: Any) -> NDArray[np.float64]:
+    """A grid of regularization values, in the caller's order."""
+    return check_grid("alphas", alphas, check_alpha)
+
+
+def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray[np.float64]:
+    """A sequence of at least one number."""
+    if isinstance(values, str) or np.ndim(values) != 1:
+        raise InputError(f"{{{name}}} must be 'auto' or a sequence of numbers; got {{0!r}}.", values, parameter=name)
+    if len(values) == 0:
+        raise InputError(f"{{{name}}} is empty: there is nothing to choose from.", parameter=name)
+    return np.array([check(value) for value in values])
+
+
+@estimator
+class KernelParameters:
+    """The kernel and its parameters."""
+
+    kernel: Any = parameter(default="linear", several=True)
+    gamma: Any = parameter(default=None, several=True)
+    degree: Any = parameter(default=3, several=True)
+    coef0: Any = parameter(default=1.0, several=True)
+    kernel_params: Any = parameter(default=None)
+
+
+@estimator
+class GraphParameters:
+    """How labels become a graph."""
+
+    ties: Any = parameter(default="include", check=choice(*TIES), several=True)
+    balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
+    regression_weight: float = parameter(default=0.0, check=number(least=0.0, most=1.0))
+
+
+@estimator
+class SelectionParameters:
+    """How an estimator chooses."""
+
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+
+
+@estimator
+class BasisParameters:
+    """Which items a function expands over."""
+
+    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans", "pursuit"))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
+
+
+def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values that some parameters are given."""
+    names = tuple(names)
+    for values in product(*(options(getattr(model, name), name) for name in names)):
+        yield dict(zip(names, values, strict=True))

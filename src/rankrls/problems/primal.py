@@ -1,0 +1,127 @@
+"""The primal problem: ``w = (X'LX + alpha I)^-1 X'L y`` (Pahikkala et al. 2007, equation 11)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._cached import cached_property
+from rankrls.equations.graded import MOST_GRADED, graded_spectrum, is_graded, resolve_tiny_alphas
+from rankrls.equations.holdout import holdout_scores
+from rankrls.equations.normal_equations import NormalEquations, normal_equations
+from rankrls.equations.spectrum import Spectrum, is_clear, solve_one, spectrum
+from rankrls.graph import Graph
+from rankrls.problems.problem import PathSolutions, Problem, spectral_resolution
+from rankrls.problems.scorer import Scorer
+
+__all__ = ["PrimalProblem", "solve_equations"]
+
+
+def solve_equations(
+    equations: NormalEquations, alpha: float, size: int, *, own_units: bool = False
+) -> NDArray[np.float64]:
+    """Coefficients (n, targets) of one alpha. O(n^3). ``own_units`` as in :class:`PrimalProblem`."""
+    if own_units and not is_clear(equations.gram, alpha) and is_graded(equations.gram, size):
+        return graded_spectrum(equations.gram, size).apply_inverse(np.array([alpha]), equations.rhs)[0]
+    return solve_one(equations.gram, equations.rhs, alpha, size)
+
+
+class PrimalProblem(Problem):
+    """Minimise ``||F X w - target||^2 + alpha ||w||^2``.
+
+    Parameters
+    ----------
+    X : dense (float32 or float64) or CSR, shape (m, n)
+    graph : Graph
+    target : ndarray of shape (rows of F, targets)
+        ``F Y``, or the weighted strengths of the preferences.
+    whitening : ndarray of shape (n, rank), optional
+        ``T`` with ``T'PT = I``: the penalty is then ``alpha w'Pw`` and ``w = T v`` is sought. The normal equations are
+        whitened, ``T'X'LXT``, not the rows: cheaper by ``m n^2``, and as exact as P is well conditioned.
+    own_units : bool
+        Whether each column of X may be in units of its own, as features are: a column is then not lost beside
+        another one whose spread is millions of times as large (:func:`rankrls.equations.graded.graded_spectrum`).
+
+    Notes
+    -----
+    O(m n^2) once; then O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        graph: Graph,
+        target: NDArray[np.float64],
+        *,
+        whitening: NDArray[np.float64] | None = None,
+        own_units: bool = False,
+    ) -> None:
+        self.rows = graph.factor_rows(X)
+        self.graph = graph
+        self.target = target
+        self.whitening = whitening
+        self._equations = normal_equations(self.rows, target).whitened(whitening)
+        self._own_units = own_units
+        self.size = max(self.rows.n_rows, self.rows.n_features)
+        self.graded = own_units and whitening is None and is_graded(self.equations.gram, self.size)
+
+    @property
+    def rounding(self) -> Literal["plain", "graded"] | None:  # type: ignore[override]
+        if self.whitening is not None or not self._own_units:
+            return None
+        return "graded" if self.rows.n_features <= MOST_GRADED else "plain"
+
+    @property
+    def equations(self) -> NormalEquations:
+        return self._equations
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        return (graded_spectrum if self.graded else spectrum)(self.equations.gram, self.size)
+
+    @property
+    def least_scale(self) -> float:
+        diagonal = self.equations.gram.diagonal()
+        return float(diagonal[diagonal > 0.0].min()) if self.graded else float(np.inf)
+
+    def spectrum_bound(self) -> float:
+        """The largest eigenvalue."""
+        return float(self.values.max(initial=0.0))
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self.spectrum.values
+
+    def path(self, values: NDArray[np.float64]) -> PathSolutions:
+        """The solutions of some alphas: by the spectrum, or of a single one by Cholesky if there is no spectrum yet."""
+        if len(values) == 1 and "spectrum" not in self.__dict__:
+            one = solve_equations(self.equations, float(values[0]), self.size, own_units=self.graded)
+            return PathSolutions(self.unwhitened(one)[None], self.read)
+        return PathSolutions(self.unwhitened(self.spectrum.apply_inverse(values, self.equations.rhs)), self.read)
+
+    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
+        """Coefficients (n, columns) as functions of items."""
+        return Scorer(coefficients)
+
+    def resolution(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return spectral_resolution(0.0 if self.graded else self.spectrum_bound(), values)
+
+    def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
+        s = self.spectrum
+        right = s.vectors.T @ self.equations.rhs
+        out = holdout_scores(self.rows, s, self.directions, right, self.target, blocks, alphas)
+        if self.graded:
+            resolve_tiny_alphas(self.rows, s, right, self.target, blocks, alphas, out)
+        return out
+
+    @property
+    def directions(self) -> NDArray[np.float64]:
+        """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
+        return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
+
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients as :meth:`solve` gives them, from those of whitened features."""
+        return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)

@@ -1,0 +1,169 @@
+"""Candidate models: a kernel and a graph's setting, and how their problem is solved on any comparisons."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._comparisons import Comparison, Comparisons, Setting
+from rankrls._errors import InputError
+from rankrls._sparse import offset_columns, shift_columns
+from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
+from rankrls.hinge.ranksvm import HingeProblem
+from rankrls.kernels import Kernel
+from rankrls.problems.dual import DualProblem
+from rankrls.problems.krylov_problem import KrylovProblem
+from rankrls.problems.primal import PrimalProblem
+from rankrls.problems.problem import Expansion, JointProblem, Problem
+from rankrls.problems.reduced import ReducedProblem
+from rankrls.problems.signed import SignedProblem
+from rankrls.problems.subset import Basis, SubsetProblem
+from rankrls.problems.subset_cg import SubsetCGProblem
+
+__all__ = ["Candidate", "HingeLoss", "LeastSquares", "OverBasis", "Pursued", "is_primal"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate(ABC):
+    """One combination of what is chosen beside the axis of its problem.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    setting : Setting
+    choices : dict
+        What was chosen, by parameter, for people and for tables of results.
+    """
+
+    kernel: Kernel
+    setting: Setting = field(default_factory=Setting)
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def problem(self, comparisons: Comparisons) -> Problem:
+        """The problem of all targets."""
+
+    def part(self, X: Any, comparison: Comparison) -> Problem:
+        """The problem of one graph, for candidates whose problem is one of least squares for each graph."""
+        raise NotImplementedError
+
+    @property
+    def square(self) -> bool:
+        """Whether X is a kernel matrix with a column for each training item."""
+        return self.kernel.name == "precomputed"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastSquares(Candidate):
+    """RankRLS: ``||F (y - f)||^2 + alpha ||f||^2``, in the form that suits the shape of the data.
+
+    Attributes
+    ----------
+    solver : {"auto", "primal", "dual", "cg"}
+    signs : ndarray of shape (n,) or None
+        Constraints on the signs of a linear function's weights.
+    """
+
+    solver: str = "auto"
+    signs: NDArray[np.int8] | None = None
+
+    def problem(self, comparisons: Comparisons, K: NDArray[np.float64] | None = None) -> Problem:
+        """The problem of all targets. ``K`` is the kernel matrix if it is known already; it is copied."""
+        parts = comparisons.graphs(self.setting)
+        return JointProblem.of([self.part(comparisons.X, part, K) for part in parts])
+
+    def part(self, X: Any, comparison: Comparison, K: NDArray[np.float64] | None = None) -> Problem:
+        """The problem of one graph."""
+        graph, target = comparison.graph, comparison.target
+        if self.signs is not None:  # of weights that a linear kernel has, in the primal
+            return SignedProblem(X, graph, target, self.signs)
+        read = Expansion(self.kernel, X, graph)
+        if self.solver == "cg":
+            if self.kernel.is_linear:
+                return KrylovProblem(X, graph, target)
+            return KrylovProblem(self.kernel(X) if K is None else K, graph, target, read)
+        if is_primal(self.kernel, X, graph.n_rows, self.solver):
+            return PrimalProblem(X, graph, target, own_units=True)
+        many = graph.n_rows > graph.n_items
+        if self.kernel.is_linear and not many:
+            return DualProblem.from_features(X, graph, target)
+        if self.kernel.is_linear:
+            # Differences do not change, no offset is squared, and the item coefficients need not sum to zero.
+            X = shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+        matrix = self.kernel(X) if K is None else K.copy()
+        if many:
+            return ReducedProblem(matrix, graph, target, read)
+        return DualProblem.from_kernel(matrix, graph, target, read)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverBasis(Candidate):
+    """Sparse RankRLS over a basis of items. ``tol`` and ``max_iter`` ask for conjugate gradients."""
+
+    basis: Basis
+    tol: float | None = None
+    max_iter: int = 0
+
+    @property
+    def square(self) -> bool:
+        return False
+
+    def problem(self, comparisons: Comparisons) -> Problem:
+        return JointProblem.of([self.part(comparisons.X, part) for part in comparisons.graphs(self.setting)])
+
+    def part(self, X: Any, comparison: Comparison) -> Problem:
+        """The problem of one graph."""
+        graph, target = comparison.graph, comparison.target
+        if self.tol is not None:
+            return SubsetCGProblem(X, self.basis, graph, target, self.tol, self.max_iter)
+        return SubsetProblem(X, self.basis, graph, target)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HingeLoss(Candidate):
+    """RankSVM: hinge losses of the ordered pairs, of features or over a basis of items."""
+
+    basis: Basis | None
+    loss: str
+    tol: float
+    max_iter: int
+
+    @property
+    def square(self) -> bool:
+        return False
+
+    def problem(self, comparisons: Comparisons) -> HingeProblem:
+        pairs = comparisons.ordered(self.setting.balance)
+        return HingeProblem(comparisons.X, pairs, self.loss, tol=self.tol, max_iter=self.max_iter, basis=self.basis)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pursued(Candidate):
+    """Ranking pursuit: one dictionary, walked on one graph."""
+
+    pursuit: Pursuit
+    n_basis: int
+
+    def problem(self, comparisons: Comparisons) -> PursuitProblem:
+        (comparison,) = comparisons.graphs(self.setting)
+        return PursuitProblem(self.pursuit, comparisons.X, comparison.graph, comparison.target[:, 0], self.n_basis)
+
+
+def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
+    """Whether to solve for one coefficient a feature instead of one an item."""
+    if not kernel.is_linear:
+        if solver == "primal":
+            raise InputError(
+                "{solver='primal'} solves for feature weights and needs {kernel='linear'}; got {0!r}.",
+                kernel.name,
+                parameter="solver",
+            )
+        return False
+    if solver != "auto":
+        return solver == "primal"
+    return bool(X.shape[1] <= min(n_rows, X.shape[0]))

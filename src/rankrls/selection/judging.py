@@ -1,0 +1,198 @@
+"""What held-out scores are worth: a measure of every value of a parameter, with its standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.near_ties import NEAR, merge_near_ties
+from rankrls._compiled.threads import map_threads
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.features.rows import row_slices
+from rankrls.graph import PairGraph
+from rankrls.metrics import RankingMeasure
+from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._preferences import right_order
+from rankrls.selection.choice import scale_of
+
+__all__ = ["Curve", "Judge", "LabelJudge", "PreferenceJudge", "judged_queries", "merge_ties"]
+
+_PAIR_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure of every value of a parameter.
+
+    Attributes
+    ----------
+    mean, error : ndarray of shape (values,)
+        The measure, and its standard error (NaN if there is a single judged block).
+    values : ndarray of shape (blocks, values), optional
+        The measure of each query or block.
+    scores : ndarray of shape (items, values, targets), optional
+        Held-out scores.
+    """
+
+    mean: NDArray[np.float64]
+    error: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
+    scores: NDArray[np.float64] | None = None
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
+        return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
+
+
+class Judge(Protocol):
+    """Judges scores of the items of some units: labelled rows, or preferences."""
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Which end of the measure is the better one."""
+        ...
+
+    def curve(self, scores: NDArray[np.float64]) -> Curve:
+        """Judge scores (items, values, targets)."""
+        ...
+
+    def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
+        """Judge what was held out in blocks: scores (units, values, targets), which are leads of preferences."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LabelJudge:
+    """Labelled items, by a measure of rankings. Several targets are averaged query by query."""
+
+    measure: RankingMeasure
+    Y: NDArray[np.float64]
+    layout: QueryLayout
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def greater_is_better(self) -> bool:
+        return self.measure.greater_is_better
+
+    def curve(self, scores: NDArray[np.float64], *, merged: bool = False) -> Curve:
+        """Judge scores (rows, values, targets). Those of a query that differ by rounding only are ties."""
+        if not merged:
+            scores = merge_ties(scores, self.layout)
+        used = self.weights if self.measure.uses_sample_weight else None
+        judged = [
+            self.measure.judge(self.Y[:, t], np.ascontiguousarray(scores[:, :, t]), self.layout, used)
+            for t in range(self.Y.shape[1])
+        ]
+        values, mean = judged[0]
+        if len(judged) > 1:
+            values, mean = (_mean_ignoring_nan(np.stack(part)) for part in zip(*judged, strict=True))
+        return Curve(mean, mean_and_error(values)[1], values, scores)
+
+    def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
+        """All rows together. What was never held out is not judged: its queries have NaN."""
+        everything = np.arange(self.layout.n_rows)
+        rows = np.sort(np.concatenate([everything[block] for block in blocks]))
+        if len(rows) == len(everything):
+            return self.curve(scores, merged=True)
+        curve = self.part(rows).curve(scores[rows], merged=True)
+        assert curve.values is not None
+        values = np.full((self.layout.n_queries, scores.shape[1]), np.nan)
+        values[query_layout(self.layout.codes[rows], len(rows)).ids] = curve.values
+        return Curve(curve.mean, curve.error, values, scores)
+
+    def watched(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The items whose scores :meth:`part` judges."""
+        return rows
+
+    def part(self, rows: NDArray[np.intp]) -> LabelJudge:
+        """The judge of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelJudge(self.measure, self.Y[rows], query_layout(self.layout.codes[rows], len(rows)), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceJudge:
+    """Preferences: the weighted share that is ordered rightly (or wrongly). Equal scores count half.
+
+    ``graph`` names the items by their place among the scores that are judged.
+    """
+
+    graph: PairGraph
+    greater_is_better: bool
+
+    def curve(self, scores: NDArray[np.float64]) -> Curve:
+        """Judge scores (items, values, 1), all preferences together."""
+        graph, scores = self.graph, np.ascontiguousarray(scores[:, :, 0])
+
+        def sums(piece: slice) -> tuple[Any, ...]:
+            lead = graph.differences(scores, piece)
+            right, weight = self._judged(lead, piece)
+            squares = weight**2
+            return weight.sum(), weight @ right, squares.sum(), squares @ right, squares @ right**2
+
+        parts = map_threads(sums, row_slices(0, graph.n_rows, _PAIR_ROWS))
+        total, right, squares, crossed, both = (sum(column) for column in zip(*parts, strict=True))
+        mean = np.asarray(right / total)
+        # sum of c^2 (right - mean)^2, multiplied out
+        spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
+        several = np.count_nonzero(graph.weight * graph.strength) > 1
+        error = np.sqrt(spread) / total if several else np.full(len(mean), np.nan)
+        return Curve(mean, error, mean[None, :])
+
+    def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
+        """Blocks count the same; single preferences count by their weights."""
+        right, weight = self._judged(scores[:, :, 0], slice(None))
+        rows = np.concatenate(blocks)
+        starts = np.concatenate(([0], np.cumsum([len(block) for block in blocks])))[:-1]
+        total = np.add.reduceat(weight[rows], starts)
+        good = np.add.reduceat(weight[rows, None] * right[rows], starts, axis=0)
+        values = np.divide(good, total[:, None], out=np.full(good.shape, np.nan), where=total[:, None] > 0.0)
+        if len(rows) == len(blocks):
+            mean = np.asarray((weight @ right) / weight.sum())
+            error = np.sqrt((weight**2) @ (right - mean) ** 2) / weight.sum()
+        else:
+            mean, error = mean_and_error(values)
+        return Curve(mean, error, values)
+
+    def watched(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The items whose scores :meth:`part` judges."""
+        return np.unique([self.graph.winners[rows], self.graph.losers[rows]])
+
+    def part(self, rows: NDArray[np.intp]) -> PreferenceJudge:
+        """The judge of some preferences, which is given the scores of their items alone, in ascending order."""
+        graph = self.graph
+        items, number = np.unique([graph.winners[rows], graph.losers[rows]], return_inverse=True)
+        winners, losers = number.reshape(2, -1)
+        part = PairGraph(winners, losers, len(items), graph.strength[rows], graph.weight[rows])
+        return PreferenceJudge(part, self.greater_is_better)
+
+    def _judged(self, lead: NDArray[np.float64], rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Whether each preference is ordered rightly (or wrongly), and what it counts."""
+        right, weight = right_order(lead, self.graph.strength[rows], self.graph.weight[rows])
+        return (right if self.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
+
+
+def merge_ties(scores: NDArray[np.float64], layout: QueryLayout, near: Any = NEAR) -> NDArray[np.float64]:
+    """Scores (rows, values, targets) in which those of a query are equal if they differ by rounding only."""
+    flat = merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, near)
+    return flat.reshape(scores.shape)
+
+
+def _mean_ignoring_nan(stack: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = ~np.isnan(stack)
+    total = np.where(known, stack, 0.0).sum(axis=0)
+    count = known.sum(axis=0)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+def judged_queries(measure: RankingMeasure, y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+    """Which queries the measure has a value for, whatever ranks them: it is asked about the ideal ranking.
+
+    A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
+    """
+    return ~np.isnan(measure.per_query(y, y, layout))

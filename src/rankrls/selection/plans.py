@@ -1,0 +1,226 @@
+"""Ways to hold out: blocks, folds, pairs of items, or validation data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems
+from rankrls._compiled.near_ties import NEAR
+from rankrls.graph import ScoredGraph
+from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_setting
+from rankrls.metrics._averages import mean_and_error
+from rankrls.problems.problem import Problem
+from rankrls.selection.candidates import Candidate
+from rankrls.selection.judging import Curve, Judge, LabelJudge, PreferenceJudge
+
+__all__ = ["Blocks", "Folds", "LeavePairOut", "Part", "Plan", "Validation", "held_out_scores", "pair_problems"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a model is learnt from and judged by.
+
+    Attributes
+    ----------
+    train : ndarray of int or None
+        Units to learn from; None for all.
+    watched : ndarray of int, or matrix
+        Whose scores are judged: numbers of items, or other items.
+    judge : Judge
+    """
+
+    train: NDArray[np.intp] | None
+    watched: Any
+    judge: Judge
+
+
+class Plan(ABC):
+    """A way to judge; ``description`` puts it in words."""
+
+    description: str
+    greater_is_better: bool
+
+    @abstractmethod
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        """Judge every value of the problem's parameter."""
+
+    def axis(self, problem: Problem) -> NDArray[np.float64]:
+        """The values that a problem is judged at if nobody gives them."""
+        return problem.axis()
+
+    def parts(self, comparisons: Comparisons) -> list[Part]:
+        """The same for solvers that watch scores while they iterate."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Plan):
+    """Units held out in blocks, each at most once: whole queries, or preferences.
+
+    Without refitting if the problem has a shortcut, and then judged together.
+    """
+
+    judge: LabelJudge | PreferenceJudge
+    blocks: list[Any]
+    description: str
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self.judge.greater_is_better
+
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        scores = held_out_scores(comparisons, candidate, problem, self.blocks, values)
+        return self.judge.of_blocks(scores, self.blocks)
+
+    def parts(self, comparisons: Comparisons) -> list[Part]:
+        everything = np.arange(comparisons.n_units)
+        out = []
+        for block in self.blocks:
+            held = everything[block]
+            out.append(Part(np.delete(everything, held), self.judge.watched(held), self.judge.part(held)))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(Plan):
+    """Any folds of rows: a fit on the training rows of each."""
+
+    judge: LabelJudge
+    folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    description: str
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self.judge.greater_is_better
+
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        judged = []
+        for train, test in self.folds:
+            scores = refitted_scores(comparisons, candidate, train, test, values)
+            judged.append(self.judge.part(test).curve(scores).values)
+        stacked = np.vstack([part for part in judged if part is not None])
+        return Curve(*mean_and_error(stacked), stacked)
+
+    def parts(self, comparisons: Comparisons) -> list[Part]:
+        return [Part(train, test, self.judge.part(test)) for train, test in self.folds]
+
+
+@dataclass(frozen=True, eq=False)
+class Validation(Plan):
+    """Items of their own to judge on: X, or row numbers of the training items."""
+
+    judge: Judge
+    X: Any
+    description: str
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self.judge.greater_is_better
+
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        curve = self.judge.curve(problem.path(values).scores(self.X))
+        return Curve(curve.mean, curve.error, curve.values)
+
+    def parts(self, comparisons: Comparisons) -> list[Part]:
+        return [Part(None, self.X, self.judge)]
+
+
+@dataclass(frozen=True, eq=False)
+class LeavePairOut(Plan):
+    """Every pair of items of a ranking held out in its turn."""
+
+    greater_is_better: bool
+    description: str
+
+    def axis(self, problem: Problem) -> NDArray[np.float64]:
+        """Without a spectrum if an inverse for each alpha is all that this plan needs."""
+        return problem.axis(problem.extreme_values())
+
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        assert isinstance(comparisons, LabelledItems)
+        results = []
+        for part, factor, targets in pair_problems(candidate, comparisons, problem):
+            for y in comparisons.Y[:, targets].T:
+                if (y != y[0]).any():  # else there is no pair to judge by
+                    results.append(leave_pair_out_concordance(part, y, values * factor))
+        mean = np.mean([r.score for r in results], axis=0)
+        error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
+        return Curve(mean if self.greater_is_better else 1.0 - mean, error)
+
+
+def held_out_scores(
+    comparisons: Comparisons, candidate: Candidate, problem: Problem, blocks: list[Any], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores of each block's rows (leads of its preferences) by models of all others, (units, values, targets).
+
+    By the problem's own shortcut, or by a fit without each block. Scores of a query that differ by rounding only are
+    equal. A direction that only the held-out rows have gets a weight of 0 by cancellation; what rounding leaves of it
+    is divided by alpha, so that a smaller alpha leaves fewer digits.
+    """
+    found = [part.holdout(blocks, values) for part in problem.parts]
+    known = [
+        comparisons.with_ties(scores, part.resolution(values))
+        for scores, part in zip(found, problem.parts, strict=True)
+        if scores is not None
+    ]
+    if len(known) == len(found):
+        return known[0] if len(known) == 1 else np.concatenate(known, axis=2)
+    everything = np.arange(comparisons.n_units)
+    parts = []
+    for block in blocks:
+        held = everything[block]
+        parts.append((held, refitted_scores(comparisons, candidate, np.delete(everything, held), held, values)))
+    out = np.full((len(everything), *parts[0][1].shape[1:]), np.nan)
+    for held, scores in parts:
+        out[held] = scores
+    return comparisons.with_ties(out, NEAR)
+
+
+def refitted_scores(
+    comparisons: Comparisons,
+    candidate: Candidate,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    values: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """What the model of some units says of others, (units, values, targets)."""
+    inner = comparisons.take(train, square=candidate.square)
+    solutions = candidate.problem(inner).path(values)
+    own = comparisons.columns_of(train) if candidate.square else None
+    return comparisons.scores_of(test, lambda X: solutions.scores(X if own is None else X[:, own]))
+
+
+def pair_problems(
+    candidate: Candidate, comparisons: Comparisons, problem: Problem | None = None
+) -> list[tuple[Any, float, slice]]:
+    """What leave-pair-out works on: problems, what alpha is multiplied by there, and their targets.
+
+    The parts of ``problem``, the candidate's own, are used again if there is no mixture with regression.
+    """
+    setting, out = candidate.setting, []
+    for k, comparison in enumerate(comparisons.graphs(setting)):
+        graph = ScoredGraph.of(comparison.graph)
+        on, factor = pair_setting(graph, balance=setting.balance, regression_weight=setting.regression_weight)
+        if problem is not None and on is comparison.graph:
+            part = problem.parts[k]
+        else:
+            assert isinstance(comparisons, LabelledItems)
+            target = on.F @ comparisons.Y[:, comparison.targets]
+            part = candidate.part(comparisons.X, Comparison(on, target, comparison.targets))
+        out.append((part, factor, comparison.targets))
+    return out

@@ -1,0 +1,113 @@
+"""The one search: candidates times the values of their parameter, judged by a plan, chosen by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import Comparisons
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.selection.candidates import Candidate
+from rankrls.selection.choice import check_judged, is_better
+from rankrls.selection.judging import Curve
+from rankrls.selection.plans import Plan
+from rankrls.selection.rules import RULES, best
+
+__all__ = ["Results", "choices_at_edges", "search"]
+
+_AT_EDGE = "_at_edge_"
+
+
+def choices_at_edges(estimator: Any) -> dict[str, bool]:
+    """Of each parameter that a fitted estimator chose from a grid (its name in ``best_params_``): is it at an edge?"""
+    return {
+        name.removesuffix(_AT_EDGE): bool(value) for name, value in vars(estimator).items() if name.endswith(_AT_EDGE)
+    }
+
+
+@dataclass
+class Results:
+    """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
+
+    The rule works inside each curve; between candidates the best value decides, and of equals the first.
+    """
+
+    greater_is_better: bool
+    rule: str
+    parameter: str = "alpha"
+    rows: list[tuple[dict[str, Any], float, float, float]] = field(default_factory=list)
+    best_index: int = -1
+    best_value: float = np.nan
+    best_score: float = np.nan
+    best_error: float = np.nan
+    best_choices: dict[str, Any] = field(default_factory=dict)
+    best_state: Any = None
+    best_values: NDArray[np.float64] | None = None
+    best_scores: NDArray[np.float64] | None = None
+    at_edge: bool = False
+    _top: float = -np.inf
+
+    def add(self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve, state: Any) -> None:
+        """Take the curve of one candidate: the values of ``parameter``, the simplest model first."""
+        first = len(self.rows)
+        entries = zip(values.tolist(), curve.mean.tolist(), curve.error.tolist(), strict=True)
+        self.rows.extend((choices, value, mean, error) for value, mean, error in entries)
+        goodness = curve.mean if self.greater_is_better else -curve.mean
+        check_judged(goodness)
+        top = best(goodness, curve.error, curve.size)
+        if not is_better(goodness[top], self._top, curve.size[top]):
+            return
+        self._top = float(goodness[top])
+        k = RULES[self.rule](goodness, curve.error, curve.size)
+        self.best_index = first + k
+        self.best_value = float(values[k])
+        self.best_score, self.best_error = float(curve.mean[k]), float(curve.error[k])
+        self.best_choices, self.best_state = choices, state
+        self.best_values = None if curve.values is None else curve.values[:, k].copy()
+        self.best_scores = None if curve.scores is None else curve.scores[:, k].copy()
+        self.at_edge = len(values) > 2 and k in (0, len(values) - 1)
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Columns for ``cv_results_``."""
+        columns: dict[str, NDArray[Any]] = {}
+        for name in dict.fromkeys(name for choices, *_ in self.rows for name in choices):
+            column = np.empty(len(self.rows), dtype=object)
+            column[:] = [choices.get(name) for choices, *_ in self.rows]
+            columns[name] = column
+        numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).reshape(-1, 3)
+        columns[self.parameter], columns["mean_score"], columns["standard_error"] = numbers.T.copy()
+        return columns
+
+
+def search(
+    candidates: Iterable[tuple[Candidate, Problem]],
+    comparisons: Comparisons,
+    plan: Plan,
+    rule: str,
+    values: NDArray[np.float64] | None,
+) -> tuple[Results, Candidate, Solutions]:
+    """Judge every candidate at every value, and solve for the one that is chosen.
+
+    Parameters
+    ----------
+    candidates : iterable of (Candidate, Problem)
+        Each with its problem on all comparisons; a generator, so that one problem at a time is in memory.
+    comparisons : Comparisons
+    plan : Plan
+    rule : str
+        One of :data:`rankrls.selection.rules.RULES`.
+    values : ndarray or None
+        The values of the problems' parameter, the simplest model first; None for an automatic grid of each.
+    """
+    results = Results(plan.greater_is_better, rule)
+    for candidate, problem in candidates:
+        results.parameter = problem.parameter
+        grid = plan.axis(problem) if values is None else values
+        curve = plan.curve(comparisons, candidate, problem, grid)
+        results.add(candidate.choices, grid, curve, (candidate, problem))
+    candidate, problem = results.best_state
+    return results, candidate, problem.path(np.array([results.best_value]))

@@ -1,0 +1,198 @@
+"""Pursuit of several views against dense systems, explicit Laplacians and refits."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rankrls._queries import query_layout
+from rankrls.graph import ScoredGraph
+from rankrls.greedy import copursuit
+from rankrls.greedy.copursuit import View, co_pursue
+from rankrls.greedy.dictionaries import held_dictionary
+from rankrls.greedy.pursuit import pursue
+from tests.oracles import explicit_laplacian, gaussian
+
+
+class Case:
+    """M views of scored and unscored rows with their matrices, plainly."""
+
+    def __init__(self, M, seed=0, n=9, l=12, sizes=None, ties="exclude", balance="pairs"):  # noqa: E741
+        rng = np.random.default_rng(seed)
+        self.M = M
+        self.y = rng.integers(0, 4, n) + 0.1 * rng.normal(size=n).round()
+        qid, ubar = rng.integers(0, 2, n), rng.integers(0, 3, l)
+        self.L = explicit_laplacian(self.y, list(qid), ties=ties, balance=balance)
+        self.Lbar = explicit_laplacian(np.zeros(l), list(ubar), balance=balance)
+        graph = ScoredGraph.build(self.y[:, None], query_layout(qid, n), ties=ties, balance=balance)
+        agreement = ScoredGraph.build(np.zeros((l, 1)), query_layout(ubar, l), balance=balance)
+        self.K, self.Kbar, self.views = [], [], []
+        for v in range(M):
+            Z = rng.normal(size=(n + l, 2))
+            centres = Z[: (n if sizes is None else sizes[v])]
+            self.K.append(gaussian(Z[:n], centres, 0.7))
+            self.Kbar.append(gaussian(Z[n:], centres, 0.7))
+            self.views.append(
+                View(
+                    held_dictionary(self.K[v].T.copy(), graph),
+                    graph.F @ self.y,
+                    held_dictionary(self.Kbar[v].T.copy(), agreement),
+                )
+            )
+
+    def objective(self, f, fbar, nu):
+        """Equation (3) as it stands."""
+        fit = sum((self.y - f[v]) @ self.L @ (self.y - f[v]) for v in range(self.M))
+        pairs = product(range(self.M), repeat=2)
+        return fit + nu * sum((fbar[v] - fbar[u]) @ self.Lbar @ (fbar[v] - fbar[u]) for v, u in pairs)
+
+    def system(self, columns, f, fbar, nu, increments):
+        """The M x M system of section 3.1, entry by entry."""
+        A, b = np.zeros((self.M, self.M)), np.zeros(self.M)
+        for v, j in enumerate(columns):
+            k, kbar = self.K[v][:, j], self.Kbar[v][:, j]
+            A[v, v] = k @ self.L @ k + 2 * nu * (self.M - 1) * kbar @ self.Lbar @ kbar
+            b[v] = k @ self.L @ (self.y - f[v])
+            for u, i in enumerate(columns):
+                if u != v:
+                    A[v, u] = -2 * nu * kbar @ self.Lbar @ self.Kbar[u][:, i]
+                    if not increments:
+                        b[v] += 2 * nu * kbar @ self.Lbar @ (fbar[u] - fbar[v])
+        return A, b
+
+    def refit(self, taken, nu):
+        """All coefficients in equation (3) by its normal equations, minimum norm."""
+        P, M = len(taken), self.M
+        A, b = np.zeros((M * P, M * P)), np.zeros(M * P)
+        for v in range(M):
+            own = slice(v * P, (v + 1) * P)
+            Kv, Bv = self.K[v][:, taken[:, v]], self.Kbar[v][:, taken[:, v]]
+            A[own, own] += Kv.T @ self.L @ Kv
+            b[own] = Kv.T @ self.L @ self.y
+            for u in range(M):
+                other = slice(u * P, (u + 1) * P)
+                Bu = self.Kbar[u][:, taken[:, u]]
+                A[own, own] += 2 * nu * Bv.T @ self.Lbar @ Bv * (u != v)
+                A[own, other] -= 2 * nu * Bv.T @ self.Lbar @ Bu * (u != v)
+        return (np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ b).reshape(M, P)
+
+    def functions(self, taken, a):
+        f = [self.K[v][:, taken[:, v]] @ a[v] for v in range(self.M)]
+        return f, [self.Kbar[v][:, taken[:, v]] @ a[v] for v in range(self.M)]
+
+    def greedy(self, stages, nu, *, shared, increments=False, backfit=True):
+        M = self.M
+        taken, a = np.zeros((0, M), dtype=int), np.zeros((M, 0))
+        losses = [M * self.y @ self.L @ self.y]
+        sizes = [K.shape[1] for K in self.K]
+        combinations = [(j,) * M for j in range(sizes[0])] if shared else list(product(*map(range, sizes)))
+        for _ in range(stages):
+            f, fbar = self.functions(taken, a)
+            best = (-np.inf, None, None)
+            for columns in combinations:
+                if all(j in taken[:, v] for v, j in enumerate(columns)) and backfit:
+                    continue
+                A, b = self.system(columns, f, fbar, nu, increments)
+                if np.linalg.eigvalsh(A)[0] > 1e-12 * np.trace(A):
+                    gain = b @ np.linalg.solve(A, b)
+                    if gain > best[0] + 1e-9 * losses[0]:
+                        best = (gain, columns, np.linalg.solve(A, b))
+            taken = np.vstack((taken, best[1]))
+            a = self.refit(taken, nu) if backfit else np.column_stack((a, best[2]))
+            losses.append(self.objective(*self.functions(taken, a), nu))
+        return taken, a, losses
+
+
+@pytest.mark.parametrize("nu", [0.03, 1.0, 20.0])
+@pytest.mark.parametrize("increments", [False, True])
+@pytest.mark.parametrize("backfit", [True, False])
+@pytest.mark.parametrize(("M", "shared"), [(1, True), (2, True), (2, False), (3, True), (3, False)])
+def test_is_the_greedy_search_by_dense_systems(M, shared, nu, increments, backfit):
+    case = Case(M, seed=M, n=7)
+    path = co_pursue(case.views, 4, nu, shared=shared, increments=increments, backfit=backfit)
+    taken, a, losses = case.greedy(4, nu, shared=shared, increments=increments, backfit=backfit)
+    np.testing.assert_array_equal(path.indices, taken)
+    np.testing.assert_allclose(path.losses, losses, rtol=1e-8, atol=1e-9 * losses[0])
+    f, fbar = case.functions(taken, path.coefficients[-1].T)
+    wanted, wanted_bar = case.functions(taken, a)
+    for v in range(M):
+        centre = lambda x: x - x.mean()
+        np.testing.assert_allclose(centre(case.L @ f[v]), centre(case.L @ wanted[v]), atol=1e-6)
+        np.testing.assert_allclose(case.Lbar @ fbar[v], case.Lbar @ wanted_bar[v], atol=1e-6)
+        own = [(case.y - g) @ case.L @ (case.y - g) for g in (f[v],)]
+        np.testing.assert_allclose(path.view_losses[-1, v], own[0], rtol=1e-7, atol=1e-9 * losses[0])
+
+
+@pytest.mark.parametrize("sizes", [(9, 4), (3, 9)])
+def test_views_may_have_different_columns(sizes):
+    case = Case(2, seed=5, sizes=sizes)
+    path = co_pursue(case.views, 3, 0.3, shared=False)
+    taken, _, losses = case.greedy(3, 0.3, shared=False)
+    np.testing.assert_array_equal(path.indices, taken)
+    np.testing.assert_allclose(path.losses, losses, rtol=1e-8, atol=1e-9 * losses[0])
+
+
+@pytest.mark.parametrize("backfit", [True, False])
+def test_without_agreement_the_views_are_on_their_own(backfit):
+    case = Case(3, seed=2)
+    path = co_pursue(case.views, 5, 0.0, shared=False, backfit=backfit)
+    for v, view in enumerate(case.views):
+        alone = pursue(view.scored, view.target, 5, backfit=backfit)
+        np.testing.assert_array_equal(path.indices[:, v], alone.indices)
+        np.testing.assert_allclose(path.coefficients[:, :, v], alone.coefficients, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(path.view(v).losses, alone.losses, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_one_view_is_the_supervised_pursuit(shared):
+    case = Case(1, seed=4)
+    path = co_pursue(case.views, 20, 5.0, shared=shared)
+    alone = pursue(case.views[0].scored, case.views[0].target, 20)
+    np.testing.assert_array_equal(path.indices[:, 0], alone.indices)
+    np.testing.assert_allclose(path.coefficients[:, :, 0], alone.coefficients, rtol=1e-8, atol=1e-10)
+
+
+def test_the_whole_objective_never_rises_and_a_long_path_ends():
+    case = Case(2, seed=7, n=6, l=4)
+    for increments in (False, True):
+        path = co_pursue(case.views, 100, 0.5, shared=False, increments=increments)
+        assert path.n_stages <= 12
+        assert (np.diff(path.losses) < 1e-10).all()
+        a = case.refit(np.stack([np.arange(6)] * 2, axis=1), 0.5)
+        f, fbar = case.functions(np.stack([np.arange(6)] * 2, axis=1), a)
+        np.testing.assert_allclose(path.losses[-1], case.objective(f, fbar, 0.5), atol=1e-8)
+
+
+def test_columns_without_sight_are_skipped():
+    case = Case(2, seed=1)
+    blind = held_dictionary(np.ones((9, 9)), ScoredGraph.build(case.y[:, None], query_layout(None, 9)))
+    graph = ScoredGraph.build(np.zeros((12, 1)), query_layout(None, 12))
+    nowhere = View(blind, case.views[0].target, held_dictionary(np.full((9, 12), 0.3), graph))
+    assert co_pursue([nowhere, nowhere], 3, 1.0, shared=False).n_stages == 0
+    assert co_pursue([case.views[0], nowhere], 3, 1.0).n_stages == 0  # every system is singular
+    half = View(blind, case.views[0].target, case.views[1].agreement)
+    assert co_pursue([case.views[0], half], 3, 1.0).n_stages == 3  # seen by the agreement alone
+
+
+def test_equal_columns_go_to_the_lowest_index():
+    case = Case(2, seed=3, n=5)
+    double = []
+    for v, view in enumerate(case.views):
+        order = [0, 0, 1, 1, 2, 3, 3, 4, 2]
+        graph = ScoredGraph.build(case.y[:, None], query_layout(None, 5))
+        bar = ScoredGraph.build(np.zeros((12, 1)), query_layout(None, 12))
+        K, B = case.K[v][:, order] * np.linspace(1, 3, 9), case.Kbar[v][:, order] * np.linspace(1, 3, 9)
+        double.append(View(held_dictionary(K.T.copy(), graph), view.target, held_dictionary(B.T.copy(), bar)))
+    for shared in (True, False):
+        path = co_pursue(double, 4, 0.4, shared=shared)
+        assert set(path.indices.ravel()) <= {0, 2, 4, 5, 7}
+
+
+def test_too_many_combinations_are_refused(monkeypatch):
+    monkeypatch.setattr(copursuit, "MAX_COMBINATIONS", 80)
+    case = Case(2)
+    with pytest.raises(ValueError, match="would be 9 x 9 = 81 small systems, more than 80. Share one column"):
+        co_pursue(case.views, 2, 1.0, shared=False)
+    assert co_pursue(case.views, 2, 1.0).n_stages == 2

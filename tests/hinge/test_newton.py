@@ -1,0 +1,62 @@
+"""What preconditioning and warm starts are for, and that the reported gap is one."""
+
+import numpy as np
+import pytest
+
+from rankrls._queries import query_layout
+from rankrls.graph import OrderedPairs
+from rankrls.hinge import ranksvm
+from rankrls.hinge.ranksvm import HingeProblem
+
+
+@pytest.fixture
+def data():
+    """Features of very different scales, half of them nearly copies."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 20))
+    y = np.digitize(X @ rng.normal(size=20) / 4 + rng.normal(size=600), [0.0, 1.0])
+    X[:, 10:] = X[:, :10] + 1e-3 * X[:, 10:]
+    X *= np.exp(2.0 * rng.normal(size=20))
+    return X, OrderedPairs.build(y.astype(float), query_layout(np.repeat(np.arange(30), 20), 600), balance="queries")
+
+
+def made(data, loss, tol=None):
+    return HingeProblem(*data, loss, tol=tol or {"hinge": 1e-3, "squared_hinge": 1e-6}[loss], max_iter=100)
+
+
+@pytest.mark.parametrize("loss", ranksvm.LOSSES)
+def test_scales_and_correlations_cost_nothing(monkeypatch, data, loss):
+    ours = made(data, loss).minimum(500.0)
+    monkeypatch.setattr(ranksvm, "_FEW_FEATURES", 0)
+    plain = made(data, loss).minimum(500.0)
+    assert ours.status == plain.status == "converged"
+    assert ours.value == pytest.approx(plain.value, rel=2e-3 if loss == "hinge" else 2e-6)
+    assert ours.n_products < 120
+    assert plain.n_products > 4 * ours.n_products
+
+
+@pytest.mark.parametrize("loss", ranksvm.LOSSES)
+def test_a_path_starts_where_the_one_before_ended(data, loss):
+    problem = made(data, loss)
+    alphas = 2.0 ** -np.arange(0, 4, 0.5)
+    apart = [problem.minimum(0.5 / alpha) for alpha in alphas]
+    w, products = None, 0
+    for alpha, alone, on_path in zip(alphas, apart, problem.weights(0.5 / alphas)[0], strict=True):
+        along = problem.minimum(0.5 / alpha, w)
+        np.testing.assert_array_equal(along.w, on_path)
+        assert along.value == pytest.approx(alone.value, rel=2e-3 if loss == "hinge" else 2e-6)
+        w, products = along.w, products + along.n_products
+    assert products < sum(s.n_products for s in apart)
+
+
+@pytest.mark.parametrize("loss", ranksvm.LOSSES)
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_the_gap_bounds_the_distance_to_the_minimum(data, loss, max_iter):
+    best = made(data, loss, tol=1e-8).minimum(1.0)
+    problem = made(data, loss, tol=1e-12)
+    problem.max_iter = max_iter
+    cut = problem.minimum(1.0)
+    assert cut.status == "max_iter"
+    assert cut.n_iter == max_iter
+    assert cut.value - best.value + 1e-8 * best.value >= 0.0
+    assert cut.value - best.value <= cut.gap * (1 + 1e-9) + 1e-8 * best.value

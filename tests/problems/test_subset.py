@@ -1,0 +1,205 @@
+"""Sparse RankRLS against dense solves of equation 8, in blocks of every size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from rankrls._queries import query_layout
+from rankrls.equations import normal_equations
+from rankrls.features import columns
+from rankrls.features.columns import BasisColumns
+from rankrls.graph import PairGraph, ScoredGraph, scored_columns
+from rankrls.graph.scored_columns import ColumnRows
+from rankrls.kernels import Kernel
+from rankrls.problems.subset import Basis, SubsetProblem
+from tests.oracles import explicit_laplacian
+
+RNG = np.random.default_rng(0)
+M = 90
+X = RNG.normal(size=(M, 4))
+Y = np.column_stack((RNG.integers(0, 4, M), RNG.normal(size=M)))
+W = RNG.random(M) + 0.3
+MIXED = RNG.integers(0, 14, M)
+QIDS = {
+    "mixed": MIXED,
+    "sorted": np.sort(MIXED),
+    "global": np.zeros(M, dtype=int),
+    "one-large": np.where(np.arange(M) < 60, 0, MIXED + 1),
+    "singles": np.arange(M),
+}
+GRAPHS = [
+    {"ties": "include", "balance": "examples", "beta": 0.0},
+    {"ties": "include", "balance": "pairs", "beta": 0.3},
+    {"ties": "exclude", "balance": "queries", "beta": 0.0},
+    {"ties": "exclude", "balance": "pairs", "beta": 0.3},
+]
+
+
+@pytest.fixture(params=[2048, 8, 1], ids="blocks of {}".format)
+def small_blocks(request, monkeypatch):
+    monkeypatch.setattr(columns, "_BLOCK_ROWS", request.param)
+    monkeypatch.setattr(columns, "_MIN_ROWS", 1)
+    monkeypatch.setattr(scored_columns, "_SAMPLE", 7)
+    monkeypatch.setenv("RANKRLS_NUM_THREADS", "2")
+
+
+def scored(qid, *, ties, balance, beta):
+    layout = query_layout(qid, M)
+    y = Y[:, :1] if ties == "exclude" else Y
+    graph = ScoredGraph.build(y, layout, weights=W, ties=ties, balance=balance, regression_weight=beta)
+    return graph, graph.F @ y, y
+
+
+def laplacian(qid, graph):
+    return explicit_laplacian(Y[:, 0], list(qid), W, **graph)
+
+
+def factor(K):
+    values, vectors = np.linalg.eigh(K)
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+
+
+def dense(K, K_R, L, y, alpha):
+    """Equation 8 as a stacked least-squares problem, whose condition is not squared."""
+    stacked = np.vstack((factor(L) @ K, np.sqrt(alpha) * factor(K_R)))
+    target = np.vstack((factor(L) @ y, np.zeros((len(K_R), y.shape[1]))))
+    return linalg.lstsq(stacked, target, cond=1e-13)[0]
+
+
+def centred(scores, qid):
+    out = scores.copy()
+    for q in set(qid.tolist()):
+        out[qid == q] -= out[qid == q].mean(axis=0)
+    return out
+
+
+@pytest.mark.parametrize("gamma", [0.3, 1e-3], ids=["well", "ill-conditioned"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=str)
+@pytest.mark.parametrize("queries", [name for name in QIDS if name != "sorted"])
+@pytest.mark.usefixtures("small_blocks")
+def test_equation_8(queries, graph, gamma):
+    qid = QIDS[queries]
+    if queries == "singles" and graph["beta"] == 0.0:
+        return
+    kernel = Kernel("rbf", gamma=gamma)
+    numbers = np.concatenate((np.arange(5, 25), [7, 7])) if gamma == 1e-3 else np.arange(5, 25)
+    basis = Basis.build(kernel, X[numbers])
+    assert basis.rows_first == (gamma == 1e-3)
+    g, target, y = scored(qid, **graph)
+    problem = SubsetProblem(X, basis, g, target)
+    K, K_R = kernel(X, X[numbers]), kernel(X[numbers])
+    L = laplacian(qid, graph)
+    alphas = np.array([0.5, 4.0])
+    for alpha, a in zip(alphas, problem.path(alphas).coefficients, strict=True):
+        ours, expected = K @ a, K @ dense(K, K_R, L, y, alpha)
+        if graph["beta"] == 0.0:
+            ours, expected = centred(ours, qid), centred(expected, qid)
+        np.testing.assert_allclose(ours, expected, atol=1e-7)
+        np.testing.assert_allclose(a.T @ K_R @ a, dense(K, K_R, L, y, alpha).T @ K_R @ a, rtol=1e-5, atol=1e-7)
+    fresh = SubsetProblem(X, basis, g, target)
+    np.testing.assert_allclose(K @ fresh.solve(4.0), K @ problem.path(alphas).coefficients[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=str)
+@pytest.mark.parametrize("queries", [name for name in QIDS if name != "sorted"])
+@pytest.mark.usefixtures("small_blocks")
+def test_factor_rows(queries, graph):
+    """Pieces cover every row once, and their factors are the graph's, also after products."""
+    g, _, _ = scored(QIDS[queries], **graph)
+    kernel = Kernel("rbf", gamma=0.3)
+    rows = ColumnRows(BasisColumns(X, kernel.columns(X[:6]), 6), g)
+    K = kernel(X, X[:6])
+    FK, V = g.F @ K, RNG.normal(size=(6, 3))
+    pieces = rows.pieces(slice(0, M))
+    seen = np.concatenate([np.arange(M)[p] for p in pieces])
+    np.testing.assert_array_equal(np.sort(seen), np.arange(M))
+    for piece in pieces:
+        np.testing.assert_allclose(rows.factor(piece), FK[piece], atol=1e-12)
+        D = rows.differences(piece) @ V
+        np.testing.assert_allclose(rows.factor_of(piece, D, V), FK[piece] @ V, atol=1e-12)
+
+
+@pytest.mark.parametrize("queries", ["mixed", "sorted", "one-large"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=str)
+@pytest.mark.usefixtures("small_blocks")
+def test_holdout_equals_refits(graph, queries):
+    qid = QIDS[queries]
+    kernel = Kernel("rbf", gamma=0.3)
+    for rows_first in (False, True):
+        basis = Basis.build(kernel, X[np.r_[:12, :3]] if rows_first else X[:12])
+        assert basis.rows_first == rows_first
+        g, target, y = scored(qid, **graph)
+        blocks = [g.layout.rows(q) for q in range(g.n_blocks)]
+        blocks = [np.sort(np.concatenate([np.arange(M)[b] for b in blocks[:3]])), *blocks[3:]]
+        alphas = np.array([0.01, 2.0])
+        held = SubsetProblem(X, basis, g, target).holdout(blocks, alphas)
+        K, K_R = kernel(X, basis.items), kernel(basis.items)
+        for block in blocks:
+            rest = np.setdiff1d(np.arange(M), np.arange(M)[block])
+            L = explicit_laplacian(Y[rest, 0], list(qid[rest]), W[rest], **graph)
+            for k, alpha in enumerate(alphas):
+                expected = K[block] @ dense(K[rest], K_R, L, y[rest], alpha)
+                np.testing.assert_allclose(held[block, k], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.usefixtures("small_blocks")
+def test_preferences(many):
+    p = 400 if many else 60
+    i = RNG.integers(0, M, p)
+    j = (i + RNG.integers(1, M, p)) % M
+    graph = PairGraph(i, j, M, RNG.random(p), RNG.random(p) + 0.1)
+    kernel = Kernel("rbf", gamma=0.3)
+    M_inc = np.zeros((p, M))
+    M_inc[np.arange(p), i], M_inc[np.arange(p), j] = 1.0, -1.0
+    FK = np.sqrt(graph.weight)[:, None] * (M_inc @ kernel(X, X[:12]))
+    for basis in (Basis.build(kernel, X[:12]), Basis.build(kernel, X[np.r_[:12, 2]])):
+        problem = SubsetProblem(X, basis, graph, graph.target[:, None])
+        R = kernel(X[:12])
+        expected = np.linalg.solve(FK.T @ FK + 0.3 * R, FK.T @ graph.target)
+        K = kernel(X, basis.items)
+        np.testing.assert_allclose(K @ problem.solve(0.3)[:, 0], kernel(X, X[:12]) @ expected, atol=1e-8)
+
+
+def test_linear_columns_do_not_square_an_offset():
+    moved = np.round(X * 1024) / 1024
+    g, target, _ = scored(QIDS["mixed"], **GRAPHS[0])
+    scores = []
+    for offset in (0.0, 1e6):
+        Z = moved + offset
+        for items in (Z[:9], sparse.csr_array(Z[:9])):
+            basis = Basis.build(Kernel("linear"), items)
+            data = sparse.csr_array(Z) if sparse.issparse(items) else Z
+            a = SubsetProblem(data, basis, g, target).solve(0.1)
+            weights = Z[:9].T @ a
+            scores.append(centred(moved @ weights, MIXED))
+    for other in scores[1:]:
+        np.testing.assert_allclose(other, scores[0], atol=1e-5)
+    L = laplacian(MIXED, GRAPHS[0])
+    w = np.linalg.solve(moved.T @ L @ moved + 0.1 * np.eye(4), moved.T @ L @ Y)
+    np.testing.assert_allclose(scores[0], centred(moved @ w, MIXED), atol=1e-9)
+
+
+def test_indefinite_kernels_are_refused():
+    with pytest.raises(ValueError, match="not positive semidefinite: among the basis items its smallest eigenvalue"):
+        Basis.build(Kernel("sigmoid", gamma=2.0, coef0=-1.0), X[:20])
+
+
+@pytest.mark.parametrize("queries", ["mixed", "global"])
+def test_a_block_at_a_time_and_each_row_once(queries, monkeypatch):
+    monkeypatch.setattr(columns, "_BLOCK_ROWS", 16)
+    monkeypatch.setattr(columns, "_MIN_ROWS", 1)
+    monkeypatch.setattr(scored_columns, "_SAMPLE", 9)
+    kernel = Kernel("rbf", gamma=0.3)
+    asked = []
+
+    def evaluate(block):
+        asked.append(len(block))
+        return kernel(block, X[:6])
+
+    g, target, _ = scored(QIDS[queries], **GRAPHS[0])
+    normal_equations.normal_equations(ColumnRows(BasisColumns(X, evaluate, 6), g), target)
+    assert max(asked) <= 16
+    assert sum(asked) == M + 9 * (queries == "global")
