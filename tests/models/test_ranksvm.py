@@ -212,7 +212,7 @@ def test_says_where_it_did_not_converge():
         ({"C": "1"}, "C must be a positive"),
         ({"loss": "log"}, "loss must be one of"),
         ({"balance": "rows"}, "balance must be one of"),
-        ({"tol": 0.0}, "tol must be None or"),
+        ({"tol": 0.0}, "tol, if given, must be"),
         ({"max_iter": 0}, "max_iter must be a whole number"),
         ({"kernel": "rbf", "n_basis": 0}, "n_basis must be a whole number"),
         ({"kernel": "gauss"}, "The Gaussian kernel is 'rbf'"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls.graph.scored import label_varies
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
@@ -196,7 +197,7 @@ def check_pairs_can_be_held_out(model: Any, data: TrainingData, what: str) -> No
         graph, balance=model.balance, regression_weight=beta, weighted=data.weights is not None
     )
     if reason is not None:
-        raise ValueError(f"{what} cannot hold out pairs without refitting: {reason}.")
+        raise InputError(f"{{{what}}} cannot hold out pairs without refitting: {reason}.")
 
 
 def _check_confidence(confidence: Any) -> float:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
+from rankrls._errors import InputError
 from rankrls.graph import OrderedPairs, PairGraph
 from rankrls.kernels import Kernel
 from rankrls.models._basis import BASES, BasisRanker
+from rankrls.models._convergence import NotConverged
 from rankrls.models._problems import FittedProblem
 from rankrls.models._validation import TrainingData, check_choice, check_comparable, training_data
 from rankrls.solvers.newton import Solution
@@ -42,11 +43,13 @@ class HingeRanker(BasisRanker):
         if self.n_basis is not None:
             self._check_basis()
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
-            raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
+            raise InputError(
+                "{max_iter} must be a whole number of at least 1; got {0!r}.", self.max_iter, parameter="max_iter"
+            )
         if self.tol is not None and (
             isinstance(self.tol, bool) or not isinstance(self.tol, Real) or not 0.0 < float(self.tol) < 1.0
         ):
-            raise ValueError(f"tol must be None or a number between 0 and 1; got {self.tol!r}.")
+            raise InputError("{tol}, if given, must be between 0 and 1; got {0!r}.", self.tol, parameter="tol")
 
     def _tolerance(self) -> float:
         if self.tol is not None:
@@ -74,9 +77,10 @@ class HingeRanker(BasisRanker):
             return None
         m = len(X) if isinstance(X, list) else X.shape[0]
         if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
-            raise ValueError(
+            raise InputError(
                 f"An exact kernel machine on {m} items needs a matrix of {m} x {m}; give the number of items to expand "
-                f"over (n_basis), or n_basis={m} to have it all the same."
+                f"over ({{n_basis}}), or {{n_basis={m}}} to have it all the same.",
+                parameter="n_basis",
             )
         return self._build_basis(X, kernel, kept)
 
@@ -108,15 +112,16 @@ class HingeRanker(BasisRanker):
         self.dual_gap_ = solution.gap
         if solution.status != "converged":
             why = (
-                f"max_iter={self.max_iter} Newton steps were taken"
+                f"{{max_iter={self.max_iter}}} Newton steps were taken"
                 if solution.status == "max_iter"
                 else "rounding leaves no better step"
             )
             warnings.warn(
-                f"{type(self).__name__} stopped before tol={self._tolerance():g} was reached: {why}. The objective is "
-                f"within {solution.gap / solution.value:.2g} of the minimum, relatively. Scale the features, lower C, "
-                "or raise max_iter or tol.",
-                ConvergenceWarning,
+                NotConverged(
+                    f"{{{type(self).__name__}}} stopped before {{tol={self._tolerance():g}}} was reached: {why}. The "
+                    f"objective is within {solution.gap / solution.value:.2g} of the minimum, relatively.",
+                    remedy="Scale the features, lower {C}, or raise {max_iter} or {tol}.",
+                ),
                 stacklevel=4,
             )
 
@@ -134,5 +139,5 @@ class HingeRanker(BasisRanker):
 def check_C(C: Any) -> float:
     """One value of C."""
     if isinstance(C, (bool, np.bool_)) or not isinstance(C, Real) or not (np.isfinite(float(C)) and float(C) > 0.0):
-        raise ValueError(f"C must be a positive, finite number; got {C!r}.")
+        raise InputError("{C} must be a positive, finite number; got {0!r}.", C, parameter="C")
     return float(C)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.graph import PairGraph, ScoredGraph
@@ -33,6 +34,10 @@ from rankrls.solvers.laplacian_product import laplacian_product
 
 __all__ = ["KrylovData", "KrylovPlan", "label_plan", "pair_plan"]
 
+_INSTEAD = (
+    "Give validation data ({X_val, y_val, qid_val}), folds of your own ({cv}), or one alpha with "
+    "{selection='tikhonov'}."
+)
 _HELD_OUT = 5
 """One in so many is held out where nothing else is said."""
 Rows = NDArray[np.intp] | None
@@ -231,9 +236,10 @@ def pair_plan(
     if not by_pairs and not select and estimator.cv is None:
         return plan
     if str(measure) not in ("disagreement", "pair_accuracy"):
-        raise ValueError(
-            f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, which needs "
-            "labels."
+        raise InputError(
+            f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got {{scoring={str(measure)!r}}}, which "
+            "needs labels.",
+            parameter="scoring",
         )
     greater = measure.greater_is_better
     if by_pairs:
@@ -285,7 +291,8 @@ def _pair_folds(graph: PairGraph, cv: Any, rng: Any) -> tuple[list[NDArray[np.in
     n = graph.n_blocks
     what = "groups of preferences" if grouped else "preferences"
     if n < 2:
-        raise ValueError(f"Holding out {what} needs at least two; there is {n}. Give validation data.")
+        remedy = "Give validation data ({winners_val, losers_val})."
+        raise InputError("Holding out {0} needs at least two; there is {1}.", what, n, remedy=remedy)
     count = max(1, n // _HELD_OUT)
     held = rng.permutation(n)[:count]
     rows = held if graph.groups is None else np.flatnonzero(np.isin(graph.groups, held))
@@ -315,9 +322,10 @@ def _held_out_queries(data: TrainingData, measure: RankingMeasure, rng: Any) -> 
     judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
     usable = data.layout.by_id[judged[data.layout.by_id]]
     if len(usable) < 2:
-        raise ValueError(
-            f"Holding out queries needs two that hold different labels; only {len(usable)} of {q} does. Give "
-            "validation data (X_val, y_val, qid_val), folds of rows (cv), or one alpha with selection='tikhonov'."
+        raise InputError(
+            "Holding out queries needs two that hold different labels; only {0} of {1} does.",
+            *(len(usable), q),
+            remedy=_INSTEAD,
         )
     count = max(1, len(usable) // _HELD_OUT)
     held = np.zeros(q, dtype=bool)
@@ -338,9 +346,10 @@ def _held_out_rows(data: TrainingData, rng: Any) -> tuple[NDArray[np.intp], str]
     held.sort()
     rest = np.setdiff1d(np.arange(m), held)
     if not all((data.Y[part] != data.Y[part[:1]]).any() for part in (held, rest)):
-        raise ValueError(
-            f"Too few rows to hold out a fifth of (n_samples = {m}): the training part and the held-out part both need "
-            "two different labels. Give validation data (X_val, y_val), folds (cv), or one alpha with "
-            "selection='tikhonov'."
+        raise InputError(
+            "Too few rows to hold out a fifth of ({0} samples): the training part and the held-out part both need two "
+            "different labels.",
+            m,
+            remedy=_INSTEAD,
         )
     return held, f"{len(held)} of {m} rows held out"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
+from rankrls._errors import InputError
 from rankrls.graph import PairGraph
 from rankrls.metrics._preferences import right_order
 from rankrls.models._selection import Curve, mean_and_error
@@ -28,7 +29,7 @@ def pair_blocks(graph: PairGraph, cv: Any, grouped: bool) -> tuple[list[Any], st
         raise ValueError(f"For preferences cv is None or a number of folds; got {cv!r}. Use groups for other folds.")
     k = int(cv)
     if not 2 <= k <= len(blocks):
-        raise ValueError(f"cv={k} folds need from 2 to {len(blocks)} {what}.")
+        raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
     splits = KFold(k, shuffle=True, random_state=0).split(np.empty(len(blocks)))
     return [np.concatenate([blocks[b] for b in test]) for _, test in splits], f"{k} folds of {len(blocks)} {what}"
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import blas_threads_for
+from rankrls._errors import InputError
 from rankrls.graph import PairGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
@@ -168,9 +169,10 @@ class SelectingRanker(KernelRanker):
         grid = self._check_grid()
         measure = resolve_measure(self.scoring)
         if str(measure) not in ("disagreement", "pair_accuracy"):
-            raise ValueError(
-                f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, which "
-                "needs labels."
+            raise InputError(
+                f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got {{scoring={str(measure)!r}}}, which "
+                "needs labels.",
+                parameter="scoring",
             )
         X, graph = pair_graph(self, X, winners, losers, strength, weight, kernel=self._some_kernel(), groups=groups)
         blocks, description = pair_blocks(graph, self._pair_folds(graph), groups is not None)

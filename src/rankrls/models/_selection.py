@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 from sklearn.model_selection import KFold
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
@@ -291,9 +292,10 @@ def plan_selection(
     if q > 1:
         comparable = int(np.any([graph.has_ordered_pair for graph in graphs], axis=0).sum())
         if comparable < 2:
-            raise ValueError(
-                f"Leave-query-out needs two queries that hold different labels; only {comparable} of {q} does. Give "
-                "validation data (X_val, y_val, qid_val) or folds of rows (cv)."
+            raise InputError(
+                "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",
+                *(comparable, q),
+                remedy="Give validation data ({X_val, y_val, qid_val}) or folds of your own ({cv}).",
             )
         return ExactHoldout(measure, query_blocks(data.layout), f"leave-query-out over {q} queries")
     reason = None
@@ -343,15 +345,16 @@ def _is_concordance(measure: RankingMeasure) -> bool:
 
 def _folds(k: int, measure: RankingMeasure, data: TrainingData) -> Plan:
     if k < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {k}.")
+        raise InputError("{cv} must be at least 2 folds; got {0}.", k, parameter="cv")
     q, m = data.layout.n_queries, data.layout.n_rows
     if q == 1:
         if k > m:
-            raise ValueError(f"cv={k} folds need {k} rows; there are {m}.")
+            raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.", parameter="cv")
         splits = KFold(k, shuffle=True, random_state=0).split(np.empty(m))
         return Refits(measure, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
-        raise ValueError(f"cv={k} folds need {k} queries; there are {q}. Leave-query-out needs no number.")
+        remedy = "Leave-query-out needs no number."
+        raise InputError(f"{{cv={k}}} folds need {k} queries; there are {q}.", remedy=remedy, parameter="cv")
     groups = np.empty(q, dtype=np.intp)
     for fold, (_, test) in enumerate(KFold(k, shuffle=True, random_state=0).split(np.empty(q))):
         groups[data.layout.by_id[test]] = fold
@@ -456,7 +459,7 @@ def validation_set(
         X = X[:, data.kept]
     layout = query_layout(qid_val, rows)
     if not rows or not judged_queries(measure, Y[:, 0], layout).any():
-        raise ValueError("The validation data hold no query that the measure can judge (two different labels).")
+        raise InputError("The validation data hold no query that the measure can judge (two different labels).")
     q = layout.n_queries
     return ValidationSet(measure, X, Y, layout, f"validation data with {q} {'query' if q == 1 else 'queries'}")
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.validation import validate_data
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import label_varies
 from rankrls.kernels import KERNELS
@@ -295,7 +296,7 @@ def check_alpha(alpha: Any) -> float:
         raise ValueError(f"alpha must be a number; got {alpha!r}.{hint}")
     value = float(alpha)
     if not (np.isfinite(value) and value >= 0.0):
-        raise ValueError(f"alpha must be finite and not negative; got {alpha!r}.")
+        raise InputError("{alpha} must be finite and not negative; got {0!r}.", alpha, parameter="alpha")
     return value
 
 
@@ -304,7 +305,7 @@ def check_alphas(alphas: Any) -> NDArray[np.float64]:
     if not isinstance(alphas, str) and np.ndim(alphas) == 1 and len(alphas) == 0:
         raise ValueError("alphas is empty: there is nothing to choose from.")
     if isinstance(alphas, str) or np.ndim(alphas) != 1:
-        raise ValueError(f"alphas must be 'auto' or a sequence of numbers; got {alphas!r}.")
+        raise InputError("{alphas} must be 'auto' or a sequence of numbers; got {0!r}.", alphas, parameter="alphas")
     return np.array([check_alpha(a) for a in alphas])
 
 
@@ -313,20 +314,20 @@ def check_choice(name: str, value: Any, choices: Choices) -> None:
     if value not in tuple(choices):
         words = ", ".join(repr(c) for c in choices)
         hint = " The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
-        raise ValueError(f"{name} must be one of {words}; got {value!r}.{hint}")
+        raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.{hint}", words, value, parameter=name)
 
 
 def check_fraction(name: str, value: Any) -> float:
     """A number in [0, 1]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
-        raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
+        raise InputError(f"{{{name}}} must be a number from 0 to 1; got {{0!r}}.", value, parameter=name)
     return float(value)
 
 
 def check_count(name: str, value: Any) -> int:
     """A whole number of at least 1."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        raise InputError(f"{{{name}}} must be a whole number of at least 1; got {{0!r}}.", value, parameter=name)
     return int(value)
 
 
@@ -335,11 +336,11 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     if not callable(kernel):
         check_choice("kernel", kernel, KERNELS)
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise ValueError(f"gamma must be None or a positive number; got {gamma!r}.")
+        raise InputError("{gamma} must be None or a positive number; got {0!r}.", gamma, parameter="gamma")
     if kernel in ("polynomial", "poly") and not (isinstance(degree, Integral) and int(degree) >= 1):
-        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
+        raise InputError("{degree} must be a whole number of at least 1; got {0!r}.", degree, parameter="degree")
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-        raise ValueError(f"coef0 must be a finite number; got {coef0!r}.")
+        raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")
     if kernel_params is not None and not callable(kernel):
         raise ValueError("kernel_params are the keyword arguments of a kernel function; kernel is a name here.")
 
@@ -364,9 +365,11 @@ def check_comparable(data: TrainingData, regression_weight: float) -> None:
     if not label_varies(data.Y, data.layout).any():
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
-        raise ValueError(
-            f"Nothing to compare: {where} two items with different labels (n_samples = {m}). Learning to rank needs "
-            "at least one query with two different labels; check y and qid."
+        raise InputError(
+            "Nothing to compare: {0} two items with different labels ({1} sample{2}). Learning to rank needs at least "
+            "one query with two different labels.",
+            *(where, m, "s" if m != 1 else ""),
+            remedy="Check the labels and the query ids.",
         )
 
 
@@ -399,11 +402,20 @@ def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X", *
         value = values[row, column]
     name = "" if names is None else f" ({names[column]!r})"
     if np.isfinite(value):
-        raise ValueError(
-            f"Input {what} holds values whose products overflow, the largest {value:g}: row {row}, column "
-            f"{column}{name}. Scale the features before fitting."
+        raise InputError(
+            "Input {0} holds values whose products overflow, the largest {1:g}: row {2}, column {3}{4}.",
+            *(what, value, row, column, name),
+            remedy="Scale the features before fitting.",
+            parameter=what,
+            row=row,
+            column=column,
         )
     word = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {what} contains {word}: row {row}, column {column}{name}. Remove or impute such values before fitting."
+    raise InputError(
+        "Input {0} contains {1}: row {2}, column {3}{4}.",
+        *(what, word, row, column, name),
+        remedy="Remove or impute such values before fitting.",
+        parameter=what,
+        row=row,
+        column=column,
     )

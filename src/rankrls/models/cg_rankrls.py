@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._errors import InputError
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import KernelRanker, resolve_kernel
+from rankrls.models._convergence import NotConverged
 from rankrls.models._krylov_parts import KrylovData, KrylovPlan, label_plan, pair_plan
 from rankrls.models._krylov_selection import Reading, Surface, progress_lines
 from rankrls.models._pairs import pair_graph
@@ -311,15 +312,17 @@ class CGRankRLS(KernelRanker):
         check_count("max_iter", self.max_iter)
         check_count("patience", self.patience)
         if isinstance(self.tol, bool) or not isinstance(self.tol, Real) or not 0.0 <= float(self.tol) < 1.0:
-            raise ValueError(f"tol must be a number of at least 0 and below 1; got {self.tol!r}.")
+            raise InputError("{tol} must be a number of at least 0 and below 1; got {0!r}.", self.tol, parameter="tol")
         early = self.selection == "early_stopping"
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return np.array([0.0] if early else _GRID)
         alphas = check_alphas(self.alphas)
         if early and len(alphas) > 1:
-            raise ValueError(
-                f"selection='early_stopping' takes one alpha (0 by default); got {len(alphas)}. selection='hybrid' "
-                "chooses among several."
+            raise InputError(
+                "{selection='early_stopping'} takes one alpha (0 by default); got {0}.",
+                len(alphas),
+                remedy="{selection='hybrid'} chooses among several.",
+                parameter="alphas",
             )
         return alphas
 
@@ -388,22 +391,24 @@ class CGRankRLS(KernelRanker):
         k = surface.best[0]
         if surface.reading.every_iteration:
             if surface.still_improving:
-                self._say(f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it.")
+                self._say(
+                    f"the measure was still getting better after {{max_iter={self.max_iter}}} iterations; raise it."
+                )
             elif "breakdown" in self.status_:
                 self._say("the iteration broke down before the search ended: rounding, or an indefinite kernel.")
             return
         verified = [cg.verify(run, k) for run in surface.final]
         self.status_ = surface.status()
         if Status.BREAKDOWN in verified:
-            self._say(f"alpha={self.alpha_:g} broke down: rounding, or a kernel that is not positive semidefinite.")
+            self._say(f"{{alpha={self.alpha_:g}}} broke down: rounding, or a kernel that is not positive semidefinite.")
         elif Status.STAGNATED in verified:
-            self._say(f"alpha={self.alpha_:g} cannot reach tol={self.tol:g}: rounding; raise tol or alpha.")
+            self._say(f"{{alpha={self.alpha_:g}}} cannot reach {{tol={self.tol:g}}}: rounding; raise {{tol}} or alpha.")
         elif Status.MAX_ITER in verified:
             residual = max(float(run.residuals[k]) for run in surface.final)
             self._say(
-                f"alpha={self.alpha_:g} has not converged after max_iter={self.max_iter} iterations (residual "
-                f"{residual:.1e}, tol={self.tol:g}); raise max_iter or tol."
+                f"{{alpha={self.alpha_:g}}} has not converged after {{max_iter={self.max_iter}}} iterations (residual "
+                f"{residual:.1e}, {{tol={self.tol:g}}}); raise {{max_iter}} or {{tol}}."
             )
 
     def _say(self, what: str) -> None:
-        warnings.warn(f"{type(self).__name__}: {what}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}"), stacklevel=4)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._errors import InputError
 from rankrls.metrics import resolve_measure
 from rankrls.models._base import Ranker
 from rankrls.models._pairs import pair_graph
@@ -190,7 +191,7 @@ class RankBoost(Ranker):
         if X_val is not None or y_val is not None or qid_val is not None:
             validation = validation_set(self, measure, data, X_val, y_val, qid_val, kernel="linear")
         elif self.patience is not None:
-            raise ValueError("patience needs validation data: give X_val and y_val (and qid_val where fit has qid).")
+            raise InputError("{patience} needs validation data: give {X_val, y_val, qid_val}.", parameter="patience")
         pairs = LevelWeights.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)  # type: ignore[arg-type]
         path = self._boost(pairs, data.X, data.weights, validation)
         self._fitted_with_qid = data.has_qid
@@ -324,12 +325,16 @@ class RankBoost(Ranker):
             _check_whole("patience", self.patience, 1, "None or ")
         rate = self.learning_rate
         if isinstance(rate, (bool, np.bool_)) or not isinstance(rate, Real) or not 0.0 < float(rate) <= 1.0:
-            raise ValueError(f"learning_rate must be a number above 0, up to 1; got {rate!r}.")
+            raise InputError(
+                "{learning_rate} must be a number above 0, up to 1; got {0!r}.", rate, parameter="learning_rate"
+            )
 
 
 def _check_whole(name: str, value: Any, least: int, otherwise: str = "") -> None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be {otherwise}a whole number of at least {least}; got {value!r}.")
+        raise InputError(
+            f"{{{name}}} must be {otherwise}a whole number of at least {least}; got {{0!r}}.", value, parameter=name
+        )
 
 
 @dataclass
