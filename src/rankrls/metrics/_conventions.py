@@ -9,6 +9,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
+
 __all__ = [
     "CONVENTIONS",
     "Choices",
@@ -89,7 +91,9 @@ def choices_of(measure: str, convention: str, overrides: dict[str, Any]) -> Choi
         For an unknown convention, an unknown option, and a choice that the measure does not have.
     """
     if convention not in CONVENTIONS:
-        raise ValueError(f"convention must be one of {', '.join(CONVENTIONS)}; got {convention!r}.")
+        raise InputError(
+            "{convention} must be one of {0}; got {1!r}.", ", ".join(CONVENTIONS), convention, parameter="convention"
+        )
     base = CONVENTIONS[convention]
     if measure == "average_precision":
         if convention == "sklearn":
@@ -151,9 +155,12 @@ def gains_of(gain: Gain, y: NDArray[np.float64]) -> NDArray[np.float64]:
     else:
         if y.size and y.min() < 0:
             row = int(np.argmin(y))
-            raise ValueError(
-                f"NDCG has no gain for the negative label {y[row]:g} in row {row}: shift the labels, or choose "
-                "gain='positive' (negative counts as 0) or a callable."
+            raise InputError(
+                "NDCG has no gain for the negative label {0:g} in row {1}.",
+                *(y[row], row),
+                remedy="Shift the labels, or choose {gain='positive'} (negative counts as 0) or a gain of your own.",
+                parameter="gain",
+                row=row,
             )
         if gain == "linear":
             return y
@@ -162,9 +169,12 @@ def gains_of(gain: Gain, y: NDArray[np.float64]) -> NDArray[np.float64]:
     good = np.isfinite(gains) & (gains >= 0)
     if not good.all():
         row = int(np.argmin(good))
-        raise ValueError(
-            f"label {y[row]:g} in row {row} has the gain {gains[row]:g}, which must be finite and not negative; "
-            "choose another gain, such as gain='linear'."
+        raise InputError(
+            "label {0:g} in row {1} has the gain {2:g}, which must be finite and not negative.",
+            *(y[row], row, gains[row]),
+            remedy="Choose another gain, such as {gain='linear'}, where a label is its own gain.",
+            parameter="gain",
+            row=row,
         )
     return gains
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.metrics._conventions import Choices, Discount, Gain, choices_of, discounts_of, gains_of
 from rankrls.ranking import docno_order
@@ -161,7 +162,7 @@ class Measure(RankingMeasure):
         name = ALIASES.get(self.name, self.name)
         if name not in PAIRWISE + RANKED:
             known = ", ".join(sorted((*PAIRWISE, *RANKED, *ALIASES)))
-            raise ValueError(f"unknown measure {self.name!r}; known are {known}.")
+            raise InputError("unknown measure {0!r}; known are {1}.", self.name, known)
         object.__setattr__(self, "name", name)
         if isinstance(self.gain, (list, np.ndarray)):
             object.__setattr__(self, "gain", tuple(float(g) for g in self.gain))
@@ -187,10 +188,12 @@ class Measure(RankingMeasure):
     def _check_depth(self) -> None:
         if self.k is None:
             if self.name == "precision":
-                raise ValueError("precision needs a depth: give k, or a name such as 'precision@10'.")
+                raise InputError("precision needs a depth (k), as in the name 'precision@10'.")
             return
         if self.name in PAIRWISE:
-            raise ValueError(f"{self.name} looks at all pairs and has no depth; got k={self.k!r}.")
+            raise InputError(
+                "{0} looks at all pairs and has no depth; got {1!r} for it.", self.name, self.k, parameter="k"
+            )
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
             raise ValueError(f"k must be a positive integer or None; got {self.k!r}.")
         object.__setattr__(self, "k", int(self.k))

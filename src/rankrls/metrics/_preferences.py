@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls.metrics._checks import check_scores
 
@@ -72,7 +73,7 @@ def preference_accuracy(
     columns = scores if scores.ndim == 2 else scores[:, None]
     right, counts = right_order(columns[given.winners] - columns[given.losers], given.strength, given.weight)
     if not counts.any():
-        raise ValueError("No preference can be judged: all have strength 0 or weight 0, or there are none.")
+        raise InputError("No preference can be judged: all have strength 0 or weight 0, or there are none.")
     if per_pair:
         values = np.where((counts > 0.0)[:, None], right, np.nan)
         return values if scores.ndim == 2 else values[:, 0]

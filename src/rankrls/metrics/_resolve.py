@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.metrics._measure import ALIASES, PAIRWISE, RANKED, Measure, RankingMeasure, mean_of_judged
 
@@ -92,8 +93,9 @@ def resolve_measure(measure: Any, convention: str | None = None) -> RankingMeasu
         name = match.group(1).lower() if match else ""
         if match is None or name not in {*PAIRWISE, *RANKED, *ALIASES}:
             known = ", ".join(sorted({*PAIRWISE, *RANKED, *ALIASES}))
-            raise ValueError(
-                f"unknown measure {measure!r}; known are {known}, those over positions with a depth such as 'ndcg@10'."
+            raise InputError(
+                "unknown measure {0!r}; known are {1}, those over positions with a depth such as 'ndcg@10'.",
+                *(measure, known),
             )
         depth = None if match.group(2) is None else int(match.group(2))
         return Measure(name, k=depth, convention="letor" if convention is None else convention)
