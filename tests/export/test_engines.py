@@ -289,7 +289,7 @@ def test_refusals_say_what_to_do():
     refused(linear, "offset must be a finite number", offset=np.inf)
     refused(linear, "offset must be a finite number", offset="large")
     refused(RankRLS().fit(X, y), "column 0 is 'bm25\\(title\\)' there and 'a' here", feature_names=list("abcde"))
-    refused(RankRLS(kernel="rbf").fit(X, y), "not linear .its kernel is 'rbf'.*to_onnx")
+    refused(RankRLS(kernel="rbf").fit(X, y), "not linear .RankRLS, its kernel is 'rbf'.*to_onnx")
     refused(StandardScaler().fit(X), "Only a fitted estimator of rankrls")
     refused(linear, "no Vespa rank feature", export=to_vespa, feature_names=["a b", *"cdef"])
     refused(linear, "phase must be one of", export=to_vespa, phase="third-phase")

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._errors import InputError
 from rankrls.models._base import Ranker
 from rankrls.models._pipelines import linear_weights
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -124,8 +125,9 @@ def linear_scorer(
         raise ValueError(f"scaler must be 'beside' or 'fold'; got {scaler!r}.")
     offset = check_offset(offset)
     final = final_model(model)
-    instead = "Fit with kernel='linear', or export" if hasattr(final, "_kernel_") else "Export"
-    weights = linear_weights(final, target, f"this format holds one weight a feature. {instead} to ONNX (to_onnx).")
+    instead = "Fit with {kernel='linear'}, or export" if hasattr(final, "_kernel_") else "Export"
+    what = f"this format holds one weight a feature. {instead} to ONNX ({{to_onnx}})."
+    weights = linear_weights(final, target, what)
     centres, spreads, unit_range = affine_steps(model, len(weights))
     names = check_names(model, feature_names, len(weights))
     used = weights != 0.0
@@ -174,9 +176,12 @@ def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
     """Centre and spread of a scaler: it makes ``(z - centre) / spread`` of z."""
     name = type(step).__name__
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler) and step.fitted_with_qid_:
-        raise ValueError(
-            f"The pipeline scales by query ({name}), and an engine that scores one document cannot know its query's "
-            f"other documents. {_TRAVELS}: refit with one of them."
+        raise InputError(
+            "The pipeline scales by query ({0}), and an engine that scores one document cannot know its query's other "
+            "documents.",
+            name,
+            remedy=f"{_TRAVELS}: refit with one of them.",
+            parameter="scale",
         )
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         return step.affine()
@@ -199,18 +204,26 @@ def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, .
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     known = getattr(first, "feature_names_in_", None)
     if given is None and known is None:
-        raise ValueError(
-            f"The engine knows features by name, and this model was fitted on {n} columns without names. Give "
-            "feature_names, one a column in the order of the columns, or fit on a data frame."
+        raise InputError(
+            "The engine knows features by name, and this model was fitted on {0} columns without names.",
+            n,
+            remedy="Give {feature_names}, one a column in the order of the columns, or fit on a data frame.",
+            parameter="feature_names",
         )
     names = tuple(str(name) for name in (known if given is None else given))  # type: ignore[union-attr]
     if len(names) != n:
-        raise ValueError(f"feature_names has {len(names)} names; the model has {n} features.")
+        raise InputError(
+            "{feature_names} has {0} names; the model has {1} features.", len(names), n, parameter="feature_names"
+        )
     if given is not None and known is not None and names != tuple(str(name) for name in known):
         j = next(k for k, (a, b) in enumerate(zip(names, known, strict=True)) if a != str(b))
-        raise ValueError(
-            f"feature_names differs from the names that the model was fitted with: column {j} is {str(known[j])!r} "
-            f"there and {names[j]!r} here. Leave feature_names out, or fit on columns of the engine's names."
+        raise InputError(
+            "{feature_names} differs from the names that the model was fitted with: column {0} is {1!r} there and "
+            "{2!r} here.",
+            *(j, str(known[j]), names[j]),
+            remedy="Leave {feature_names} out, or fit on columns of the engine's names.",
+            parameter="feature_names",
+            column=j,
         )
     seen: dict[str, int] = {}
     for j, name in enumerate(names):
@@ -229,9 +242,9 @@ def check_offset(offset: Any) -> float | None:
     try:
         value = float(offset)
     except (TypeError, ValueError):
-        raise ValueError(f"offset must be a finite number or None; got {offset!r}.") from None
+        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset, parameter="offset") from None
     if not np.isfinite(value):
-        raise ValueError(f"offset must be a finite number or None; got {offset!r}.")
+        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset, parameter="offset")
     return value
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rankrls._errors import InputError
 from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
 
@@ -77,7 +78,9 @@ def to_vespa(
     <BLANKLINE>
     """
     if phase not in PHASES:
-        raise ValueError(f"phase must be one of {', '.join(map(repr, PHASES))}; got {phase!r}.")
+        raise InputError(
+            "{phase} must be one of {0}; got {1!r}.", ", ".join(map(repr, PHASES)), phase, parameter="phase"
+        )
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_\-]*", name):
         raise ValueError(f"{name!r} cannot be a rank profile's name: letters, digits, _ and - only.")
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
