@@ -168,8 +168,8 @@ def test_what_is_refused():
     )
     found = explain(linear, X, qid=QID)
     for call, match in (
-        (lambda: explain(rbf, X, qid=QID), "This RankRLS is not linear .its kernel is 'rbf'.*kernel='linear'"),
-        (lambda: explain(RankBoost(3).fit(X, Y, qid=QID), X, qid=QID), "RankBoost is not linear .* to add up.$"),
+        (lambda: explain(rbf, X, qid=QID), "not linear .RankRLS, its kernel is 'rbf'.*kernel='linear'"),
+        (lambda: explain(RankBoost(3).fit(X, Y, qid=QID), X, qid=QID), "not linear .RankBoost, .* to add up.$"),
         (lambda: explain(linear, X), "fitted with qid, but explain was called without"),
         (lambda: explain(two, X, qid=QID), "say which: target=0 to 1"),
         (lambda: explain(linear, X, qid=QID, feature_names=["a"]), "feature_names has 1 names; the model takes 4"),

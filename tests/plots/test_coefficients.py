@@ -117,7 +117,7 @@ def test_several_targets(data):
 
 def test_errors(data):
     X, y, qid = data
-    with pytest.raises(ValueError, match="RankRLS is not linear .its kernel is 'rbf'.*no weights of features to draw"):
+    with pytest.raises(ValueError, match="not linear .RankRLS, its kernel is 'rbf'.*no weights of features to draw"):
         CoefficientsDisplay.from_estimator(RankRLS(kernel="rbf").fit(X, y, qid=qid))
     model = RankRLS().fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="There are 2 names but 5 features"):

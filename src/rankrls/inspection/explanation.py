@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._scorer import final_step_inputs
@@ -86,7 +87,7 @@ def explain(
     """
     check_choice("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
-    how = " Fit with kernel='linear'." if "kernel" in final.get_params(deep=False) else ""
+    how = " Fit with {kernel='linear'}." if "kernel" in final.get_params(deep=False) else ""
     weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")
     check_no_extra_qid(final._fitted_with_qid, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
@@ -176,13 +177,15 @@ class Explanation:
         """
         a, b = self._row(a), self._row(b)
         if a == b:
-            raise ValueError(f"Row {a} cannot be compared with itself.")
+            raise InputError(f"{{Row {a}}} cannot be compared with itself.", row=a)
         codes = self.layout.codes
         if self.by_query and codes[a] != codes[b]:
             one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
-            raise ValueError(
-                f"Row {a} belongs to query {one!r}, row {b} to query {other!r}: this model was fitted with qid, and "
-                "its scores mean something inside a query only."
+            raise InputError(
+                f"{{Row {a}}} belongs to query {{0!r}}, {{row {b}}} to query {{1!r}}: this model was fitted with qid, "
+                "and its scores mean something inside a query only.",
+                *(one, other),
+                row=a,
             )
         query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
         return self._difference(a, b, query, self._values(b))
