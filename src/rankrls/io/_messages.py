@@ -6,7 +6,10 @@ import math
 
 from rankrls.io._parse import Problem
 
-__all__ = ["describe"]
+__all__ = ["PARAMETERS", "describe"]
+
+PARAMETERS = {Problem.LABEL: "y", Problem.ID_ZERO: "zero_based", Problem.ID_TOO_HIGH: "n_features"}
+"""What a problem is about, if it is a parameter or the labels."""
 
 _SHOWN = 40
 
@@ -38,8 +41,10 @@ def describe(problem: int, token: bytes, number: int, columns: int, first_id: in
     return {
         Problem.TOKEN: f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').",
         Problem.ID_TOO_LONG: f"the feature id of {shown} is too large.",
-        Problem.ID_ZERO: f"feature id 0 ({shown}), but zero_based=False says that ids start at 1.",
-        Problem.ID_TOO_HIGH: f"feature {number} ({shown}) is beyond n_features={columns}, with ids from {first_id} on.",
+        Problem.ID_ZERO: f"feature id 0 ({shown}), but ids start at 1 here.",
+        Problem.ID_TOO_HIGH: (
+            f"feature {number} ({shown}) is beyond the {columns} features that are read, with ids from {first_id} on."
+        ),
         Problem.TWICE: f"feature {number} is named twice.",
         Problem.QID_EMPTY: "the query id behind 'qid:' is missing.",
         Problem.QID_TWICE: f"there is a second query id, {shown}.",

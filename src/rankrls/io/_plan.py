@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._messages import describe
+from rankrls.io._messages import PARAMETERS, describe
 from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
 from rankrls.io._regions import Block
 from rankrls.io._rows import NOT_UTF8, is_utf8, quoted
@@ -31,6 +31,7 @@ class BadLine:
 
     line: int
     message: str
+    parameter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Plan:
         total = sums.sum(axis=0)
         rows, entries = int(total[Sums.ROWS]), int(total[Sums.ENTRIES])
         if rows == 0:
-            raise LetorError(f"{name}: there is no row, only blank lines and comments.")
+            raise LetorError("there is no row, only blank lines and comments.", file=name)
         if zero_based == "auto":
             zero_based = bool(sums[:, Sums.LEAST_ID].min() == 0)
         largest = int(sums[:, Sums.LARGEST_ID].max())
@@ -135,7 +136,7 @@ class Plan:
             bad.append(found)
         if problem != Problem.NONE:
             message = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
-            bad.append(BadLine(line, message))
+            bad.append(BadLine(line, message, PARAMETERS.get(problem)))
         return min(bad, key=lambda b: b.line, default=None)
 
     def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[BadLine]:
@@ -197,7 +198,7 @@ class Plan:
             if raw not in known:
                 if not is_utf8(raw):
                     where = f"{self.name}: row {len(ids)}, counted from 0"
-                    raise LetorError(f"{where}: the query id {quoted(raw)} is {NOT_UTF8}")
+                    raise LetorError("{0}", f"the query id {quoted(raw)} is {NOT_UTF8}", file=where)
                 known[raw] = raw.decode()
             ids.append(known[raw])
         return np.array(ids)

@@ -93,7 +93,7 @@ def load_letor(
     workers = usual_threads() if n_threads is None else int(n_threads)
     text = read_text(path, lambda block: scan_block(block.text, block.first, block.last), workers)
     if not text.blocks:
-        raise LetorError(f"{text.name}: the file is empty.")
+        raise LetorError("the file is empty.", file=text.name)
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
     def second_pass(k: int) -> Any:
@@ -103,9 +103,15 @@ def load_letor(
     sha256, *problems = map_threads(second_pass, range(-1, len(text.blocks)), threads=workers)
     for k, problem in enumerate(problems):
         if problem is not None:
-            raise LetorError(f"{text.name}:{plan.first_line(k) + problem.line}: {problem.message}")
+            raise LetorError(
+                *("{0}", problem.message),
+                remedy="({zero_based=False} says so.)" if problem.parameter == "zero_based" else "",
+                parameter=problem.parameter,
+                file=text.name,
+                line=plan.first_line(k) + problem.line,
+            )
     if plan.columns == 0:
-        raise LetorError(f"{text.name}: no line names a feature; pass n_features where that is right.")
+        raise LetorError("no line names a feature; pass {n_features} where that is right.", file=text.name)
     return LetorTable(
         X=plan.features(),
         y=plan.target.y,

@@ -100,7 +100,7 @@ class _Gunzip:
             try:
                 data = self._unpack.decompress(self._waiting, len(buffer))
             except zlib.error as error:
-                raise LetorError(f"{self._name}: the gzip data are damaged ({error}).") from None
+                raise LetorError("{0}", f"the gzip data are damaged ({error}).", file=self._name) from None
             self._waiting = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
             self._inside = not self._unpack.eof
             if data:
@@ -111,7 +111,7 @@ class _Gunzip:
         count = self._raw.readinto(memoryview(self._piece))
         if count == 0:
             if self._inside:
-                raise LetorError(f"{self._name}: the gzip data end too early; the file is truncated.")
+                raise LetorError("the gzip data end too early; the file is truncated.", file=self._name)
             return False
         self._waiting = bytes(memoryview(self._piece)[:count])
         self._digest.update(self._waiting)
@@ -162,7 +162,9 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
         start = _first_bytes(stream)
         what = foreign(start)
         if what is not None:
-            raise LetorError(f"{name}: this is {what}, not LETOR text; plain text and gzip are read.")
+            raise LetorError(
+                "{0}", f"this is {what}, not LETOR text; plain text and gzip are read.", file=name, parameter="path"
+            )
         packed = start.startswith(b"\x1f\x8b")
         if regular and not packed and hasattr(os, "preadv"):
             both = read_regions(stream.fileno(), ask, threads)

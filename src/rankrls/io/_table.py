@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Comments", "LetorError", "LetorTable"]
 
 
-class LetorError(ValueError):
+class LetorError(InputError):
     """A file is not LETOR text, or holds something that a learner cannot use: ``file:line: what is wrong``."""
 
 
