@@ -178,7 +178,7 @@ def test_tables_keep_all_their_columns(ending, tmp_path, rankrls):
         (["--parts", "99,1"], "6 queries are too few for 2 parts of these shares"),
         (["--folds", "2"], "--folds must be at least 3"),
         (["--folds", "7"], "6 queries are too few for 7 parts"),
-        (["--seed", "-1"], "--seed must not be negative"),
+        (["--seed", "-1"], "--seed must be at least 0"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )

@@ -58,7 +58,7 @@ def test_what_is_refused(files, refused):
     refused(*fit, "--alphas", "1,2", match="--alphas")
     refused(*fit, "--Cs", "-1", match="--Cs must not be negative")
     refused(*fit, "--Cs", "0", match="--Cs must be a positive")
-    refused(*fit, "--tol", "0", match="--tol must be a number between 0 and 1; got 0.0")
+    refused(*fit, "--tol", "0", match="--tol, if given, must be between 0 and 1; got 0.0")
     refused(*fit, "--max-iter", "0", match="--max-iter must be at least 1")
     refused(*fit, "--n-basis", "5", match="--n-basis needs a kernel other than linear")
     refused(*fit, "--basis", "kmeans", match="--basis needs a kernel other than linear")
