@@ -108,11 +108,13 @@ class Report:
             return
         for table in result.tables:
             _print_table(table)
-        if isinstance(result.text, bytes):
+        if isinstance(result.text, str):
+            sys.stdout.write(printable(result.text, "\n\t"))
+        elif hasattr(sys.stdout, "buffer"):
             sys.stdout.flush()
             sys.stdout.buffer.write(result.text)
-        else:
-            sys.stdout.write(printable(result.text, "\n\t"))
+        else:  # who runs this in Python may have put something else there
+            sys.stdout.write(result.text.decode())
 
     def _shows_progress(self) -> bool:
         return not self.quiet and not self.verbose and sys.stderr is not None and sys.stderr.isatty()
