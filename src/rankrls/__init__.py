@@ -26,6 +26,8 @@ _HOMES = {
     "RankingPursuitCV": "rankrls.models",
     "SparseRankRLS": "rankrls.models",
     "SparseRankRLSCV": "rankrls.models",
+    "InputError": "rankrls._errors",
+    "InputWarning": "rankrls._errors",
     "fit_pairs": "rankrls.models",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
@@ -34,6 +36,8 @@ _HOMES = {
 __all__ = [
     "CGRankRLS",
     "CoRankingPursuit",
+    "InputError",
+    "InputWarning",
     "RankBoost",
     "RankRLS",
     "RankRLSCV",
@@ -50,6 +54,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from rankrls._errors import InputError, InputWarning
     from rankrls.models import (
         CGRankRLS,
         CoRankingPursuit,

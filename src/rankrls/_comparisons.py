@@ -99,7 +99,8 @@ class Comparisons(ABC):
     def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
         """Scores of all units, (units, values, targets), in which those that differ by rounding only are equal.
 
-        ``near`` is the share of a query's range that counts as rounding, one for all values or one for each.
+        ``near`` is the share of a query's range that counts as rounding, one for all values or one for each. The
+        scores that are given may be overwritten.
         """
         return scores
 
@@ -205,9 +206,9 @@ class LabelledItems(Comparisons):
     def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
         columns = np.repeat(np.broadcast_to(near, scores.shape[1]), scores.shape[2])
         layout = self.layout
-        return merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, columns).reshape(
-            scores.shape
-        )
+        return merge_near_ties(
+            scores.reshape(len(scores), -1), layout.order, layout.starts, columns, overwrite=True
+        ).reshape(scores.shape)
 
     def sample(self, most: int, rng: np.random.Generator) -> tuple[LabelledItems, NDArray[np.intp]]:
         """Random whole queries; of one larger query random rows."""

@@ -6,6 +6,8 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+from rankrls._public import publish
+
 __all__ = ["InputError", "InputWarning", "Parameter", "Stated"]
 
 Speller = Callable[["Parameter"], str]
@@ -136,7 +138,7 @@ class InputError(Stated, ValueError):
 
     Examples
     --------
-    >>> from rankrls._errors import InputError
+    >>> from rankrls import InputError
     >>> error = InputError("{alpha} must not be negative; got {0}.", -1.0, remedy="Give 0 or more.", parameter="alpha")
     >>> print(error)
     alpha must not be negative; got -1.0. Give 0 or more.
@@ -174,3 +176,6 @@ def _restored(kind: Any, facts: dict[str, Any], args: tuple[Any, ...]) -> Any:
     out.__dict__.update(facts)
     out.args = args
     return out
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls", "__all__": ["InputError", "InputWarning"]})

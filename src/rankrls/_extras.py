@@ -5,7 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["needed"]
+__all__ = ["MissingPackageError", "needed"]
+
+
+class MissingPackageError(ImportError):
+    """A package that only an extra brings is not installed; the message has the command that installs it."""
 
 
 def needed(what: str, extra: str, *modules: str) -> Any:
@@ -22,7 +26,7 @@ def needed(what: str, extra: str, *modules: str) -> Any:
 
     Raises
     ------
-    ImportError
+    MissingPackageError
         Where one is not installed, with the command that installs it.
     """
     try:
@@ -31,6 +35,6 @@ def needed(what: str, extra: str, *modules: str) -> Any:
         return import_module(modules[0])
     except ImportError:
         package = modules[0].partition(".")[0]
-        raise ImportError(
+        raise MissingPackageError(
             f"{what} needs {package}, which is not installed: python -m pip install 'rankrls[{extra}]'."
         ) from None

@@ -53,7 +53,7 @@ def test_names_of_columns(letor, rankrls, refused):
     pd.testing.assert_frame_equal(found, frame.astype({"grade": float}), check_exact=True)
     refused("convert", letor, letor.with_name("b.txt"), *names, match="--names means nothing to ")
     (letor.parent / "names.txt").write_text("bm25\n")
-    refused("convert", letor, letor.with_name("b.csv"), *names, match="--names: feature_names has 1 names, but X has 4")
+    refused("convert", letor, letor.with_name("b.csv"), *names, match="--names has 1 names, but X has 4")
     (letor.parent / "names.txt").write_text("a\nb\nc\nqid\n")
     refused("convert", letor, letor.with_name("b.csv"), *names, match="two columns are called 'qid'")
     refused("convert", letor, letor, match="is read by this command")
@@ -180,7 +180,7 @@ def test_tables_keep_all_their_columns(ending, tmp_path, rankrls):
         (["--parts", "99,1"], "6 queries are too few for 2 parts of these shares"),
         (["--folds", "2"], "--folds must be at least 3"),
         (["--folds", "7"], "6 queries are too few for 7 parts"),
-        (["--seed", "-1"], "--seed must not be negative"),
+        (["--seed", "-1"], "--seed must be at least 0"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )

@@ -64,7 +64,14 @@ def test_items_by_name(model, files, rankrls, refused):
     refused("explain", model, files / "test.txt", "0", str(inside[other][0]), match="belongs to query")
     refused("explain", model, files / "test.txt", "0", "1", "--query", other, match=f"row 0 is not in query {other}")
     refused("explain", model, files / "named.txt", "x", "d1", "--ids", "docid", match="no line is called 'x'")
-    refused("explain", model, files / "test.txt", "0", "1", "--top=-1", match="--top must be 0")
+    refused("explain", model, files / "test.txt", "0", "1", "--top=-1", match="--top must be at least 0")
     refused("explain", model, files / "test.txt", "0", "1", "--target", "3", match="--target must be from 0 to 0")
     rankrls("fit", files / "train.txt", "--kernel", "rbf", "-m", files / "rbf.rankrls", "-q")
-    refused("explain", files / "rbf.rankrls", files / "test.txt", "0", "1", match="is not linear (its kernel is 'rbf')")
+    refused(
+        "explain",
+        files / "rbf.rankrls",
+        files / "test.txt",
+        "0",
+        "1",
+        match="not linear (--method rankrls, its kernel",
+    )

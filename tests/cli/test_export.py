@@ -125,7 +125,7 @@ def test_no_command_writes_over_what_it_reads(model, files, refused, rankrls):
 
 def test_what_the_command_line_says_instead(model, files, refused, rankrls):
     out = files / "out.json"
-    refused("export", model, out, "--format", "solr", match="Here: --names FILE")
+    refused("export", model, out, "--format", "solr", match="Give --names")
     rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.rankrls", "--quiet")
     names = files / "names.txt"
     export = ("export", files / "q.rankrls", out, "--format", "solr", "--names", names)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankrls import RankRLSCV, load
-from rankrls.cli import _options
+from rankrls.cli import _values
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate, resolve_measure
 from rankrls.persistence import read_info
@@ -284,7 +284,7 @@ def test_cv_by_folds_and_by_validation_data(files, rankrls):
     ],
 )
 def test_grids(text, values):
-    found = _options.parse_alphas(text)
+    found = _values.grid("--alphas", text)
     if values == "auto":
         assert found == "auto"
     else:
@@ -294,7 +294,7 @@ def test_grids(text, values):
 
 
 def test_a_fine_grid_ends_where_it_should():
-    found = _options.parse_alphas("1e-7:12345.678:41")
+    found = _values.grid("--alphas", "1e-7:12345.678:41")
     np.testing.assert_allclose(found, np.geomspace(1e-7, 12345.678, 41), rtol=1e-13)
     assert found[-1] == 12345.678
 
@@ -304,4 +304,4 @@ def test_a_fine_grid_ends_where_it_should():
 )
 def test_grids_that_are_none(text):
     with pytest.raises(ValueError, match="--alphas"):
-        _options.parse_alphas(text)
+        _values.grid("--alphas", text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankrls import RankRLSCV, load
-from rankrls.cli._signs import positive_columns
+from rankrls.cli._training import positive_columns
 from rankrls.io import load_letor
 
 
@@ -40,7 +40,7 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
         feature_names, path = ("bm25", "7"), "t.csv"
 
     assert positive_columns(("7", "bm25"), Named()) == {1: 1, 0: 1}
-    with pytest.raises(ValueError, match=r"--positive names feature '1', which t.csv does not have"):
+    with pytest.raises(ValueError, match=r"names feature '1', which t.csv does not have"):
         positive_columns(("1",), Named())
 
 
@@ -63,7 +63,7 @@ def test_what_is_refused(files, refused):
     refused(*fit, "--positive", "2,02", match="--positive names feature '02' twice")
     refused(*fit, "--positive", "1,,2", match="--positive needs a word between commas")
     refused(*fit, "--positive", "all", "--kernel", "rbf", match="--positive is about the weights of features")
-    refused(*fit, "--positive", "all", "--method", "cg", match="--positive is an option of --method rankrls")
+    refused(*fit, "--positive", "all", "--method", "cg", match="it is an option of --method rankrls")
     refused(
         *("cv", files / "train.txt", "--global", "--leave-pair-out", "--positive", "all"),
         match="--leave-pair-out and --positive exclude each other",

@@ -35,6 +35,22 @@ def test_rounds_are_chosen_by_validation_data(files, rankrls):
     assert "n_estimators" in curve.out
 
 
+def test_fewest_rounds_within_one_standard_error(files, rankrls):
+    train, vali = (load_letor(files / f"{name}.txt") for name in ("train", "vali"))
+    result = rankrls(
+        *("fit", files / "train.txt", "--vali", files / "vali.txt", "--method", "rankboost", "--n-estimators", "40"),
+        *("--rule", "one_se", "-m", files / "m.rankrls", "--json"),
+    )
+    best, expected = (
+        RankBoost(40, rule=rule, balance="examples", scoring=Measure("disagreement")).fit(
+            train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid
+        )
+        for rule in ("best", "one_se")
+    )
+    assert result.json["chosen"]["n_estimators"] == expected.n_estimators_ < best.n_estimators_
+    assert result.json["selection"]["rule"] == "one_se"
+
+
 def test_without_validation_data_all_rounds_are_kept(files, rankrls):
     result = rankrls(
         "fit", files / "train.txt", "--method", "rankboost", "--n-estimators", "7", "-m", files / "m.rankrls"
@@ -50,10 +66,12 @@ def test_without_validation_data_all_rounds_are_kept(files, rankrls):
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "rankboost")
     refused(*fit, "--alphas", "1,2", match="--alphas")
-    refused(*fit, "--patience", "5", match="--patience needs validation data: give --vali.")
+    refused(*fit, "--patience", "5", match="--patience needs validation data. Give --vali.")
+    refused(*fit, "--rule", "one_se", match="--rule needs validation data. Give --vali.")
     refused(*fit, "--n-estimators", "0", match="--n-estimators must be at least 1")
     refused("cv", files / "train.txt", "--method", "rankboost", match="chooses by validation data: give --vali FILE")
     (files / "p.csv").write_text("0,1\n1,2\n")
     refused(
         *fit, "--pairs", files / "p.csv", "--vali-pairs", files / "p.csv", match="takes --pairs without validation data"
     )
+    refused(*fit, "--pairs", files / "p.csv", "--rule", "one_se", match="--rule needs validation data, and --method")

@@ -46,5 +46,5 @@ def test_what_is_refused(files, refused):
         "9",
         "-m",
         files / "m.rankrls",
-        match="--n-basis is an option of --method",
+        match="--n-basis means nothing to --method rankrls: it is an option of --method",
     )

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from rankrls.cli._words import in_words
+from rankrls._errors import InputError
+from rankrls.cli._spelling import said
 
 ODD = [
     "--method cg --selection early_stopping --max-iter 1",
@@ -136,18 +137,22 @@ def test_a_mark_of_byte_order_is_no_part_of_a_name_or_number(odd, rankrls, monke
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("template", "shown"),
     [
-        ("max_iter=5 steps; raise max_iter or tol.", "--max-iter 5 steps; raise --max-iter or --tol."),
-        ("choose one of (cv), or scoring='map'.", "choose one of (--cv), or --metric map."),
-        ("tol must be None or small", "--tol must be small"),
+        ("{max_iter=5} steps; raise {max_iter} or {tol}.", "--max-iter 5 steps; raise --max-iter or --tol."),
+        ("choose one of ({cv}), or {scoring='map'}.", "choose one of (--cv), or --metric map."),
         ("the control of cvs and max_iterations stays", "the control of cvs and max_iterations stays"),
         ("data/max_iter.txt:3: bad; max_iter.txt", "data/max_iter.txt:3: bad; max_iter.txt"),
-        ("--max-iter must be at least 1", "--max-iter must be at least 1"),
-        ("Give X_val and y_val (and qid_val where fit has qid).", "Give --vali."),
-        ("Give validation data (X_val, y_val, qid_val) or folds of rows (cv).", "Give validation data (--vali)."),
+        ("{everything} and {top_items} as written", "--global and --top as written"),
+        ("Give {X_val, y_val, qid_val}.", "Give --vali."),
+        ("choose {gain='positive'} or a {gain} of your own", "choose --convention trec or a gain of your own"),
+        ("{RankSVMCV} stopped at {alpha=2}", "--method ranksvm stopped at alpha=2"),
     ],
 )
-def test_words(said, shown):
-    flags = {"max_iter": "--max-iter", "tol": "--tol", "cv": "--cv", "scoring": "--metric"}
-    assert in_words(said, flags) == shown
+def test_parameters_are_spelled_as_options(template, shown):
+    assert said(InputError(template)) == shown
+
+
+def test_what_names_no_parameter_is_as_it_was():
+    assert said(ValueError("max_iter=5 {tol}")) == "max_iter=5 {tol}"
+    assert said(InputError("{0} {tol}", "{cv} max_iter")) == "{cv} max_iter --tol"

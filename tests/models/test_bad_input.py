@@ -57,7 +57,7 @@ BAD_DATA = [
     ({"y": np.zeros((M, 0))}, r"y must have shape|0 feature"),
     ({"y": np.zeros(M)}, r"Nothing to compare: none of the 7 queries holds two items with different labels"),
     ({"y": np.zeros(M), "qid": None}, "Nothing to compare: the data do not hold two items with different labels"),
-    ({"qid": np.arange(M)}, "none of the .* queries holds two items with different labels .* Check y and qid"),
+    ({"qid": np.arange(M)}, "none of the .* queries holds two items with different labels .* Check the labels"),
     ({"qid": QID[:-1]}, f"qid has {M - 1} entries but there are {M} rows: .*not the sizes of the groups"),
     ({"qid": [5] * 4}, f"qid has 4 entries but there are {M} rows"),
     ({"qid": QID[:, None]}, "qid must be one-dimensional"),

@@ -118,7 +118,7 @@ def test_several_targets(data):
 
 def test_errors(data):
     X, y, qid = data
-    with pytest.raises(ValueError, match="RankRLS is not linear .*weights of features"):
+    with pytest.raises(ValueError, match="not linear .RankRLS, .*weights of features"):
         CoefficientsDisplay.from_estimator(RankRLS(kernel="rbf").fit(X, y, qid=qid))
     model = RankRLS().fit(X, y, qid=qid)
     for call, parameter, words in (

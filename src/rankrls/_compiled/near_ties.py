@@ -49,7 +49,12 @@ def _merge(scores, order, starts, tile, near, rounding):  # type: ignore[no-unty
 
 
 def merge_near_ties(
-    scores: NDArray[Any], order: NDArray[np.intp], starts: NDArray[np.intp], near: Any = NEAR
+    scores: NDArray[Any],
+    order: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    near: Any = NEAR,
+    *,
+    overwrite: bool = False,
 ) -> NDArray[np.float64]:
     """Scores in which those of a query are equal if they differ by rounding only.
 
@@ -64,18 +69,20 @@ def merge_near_ties(
         ``order[starts[q]:starts[q + 1]]`` are the rows of query q.
     near : float or array-like of shape (columns,)
         What share of the range of a query's scores counts as rounding.
+    overwrite : bool
+        Whether the scores themselves may be changed, if they are C-ordered float64.
 
     Returns
     -------
     ndarray of shape (m, columns)
-        A copy. Neighbouring scores that differ by at most ``near`` of the range of their query's scores, or by 1e-14
-        of the largest, are given the larger one's value.
+        A copy, unless overwritten. Neighbouring scores that differ by at most ``near`` of the range of their query's
+        scores, or by 1e-14 of the largest, are given the larger one's value.
 
     Notes
     -----
     O(columns m log m), threaded over tiles of queries and columns.
     """
-    out = np.array(scores, dtype=np.float64, order="C")
+    out = np.array(scores, dtype=np.float64, order="C", copy=None if overwrite else True)
     order, starts = writable(order, np.intp), writable(starts, np.intp)
     shares = np.array(np.broadcast_to(near, out.shape[1]), dtype=np.float64)
     map_threads(lambda tile: _merge(out, order, starts, tile, shares, _ROUNDING), tiles(starts, out.shape[1]))

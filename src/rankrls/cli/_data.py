@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rankrls._errors import InputError
 from rankrls.cli._columns import NOT_SAID, Columns
 from rankrls.cli._report import Report
-from rankrls.cli._words import in_options
+from rankrls.cli._spelling import said
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,10 +25,10 @@ __all__ = [
     "Labels",
     "Queries",
     "check_kind",
-    "check_target",
     "describe",
-    "describe_rows",
+    "described_labels",
     "feature_names",
+    "file_rows",
     "labels_of",
     "limited_threads",
     "names_of",
@@ -43,8 +44,7 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 _FEW_LABELS = 12
 _FEW_NAMES = 6
 _SHORT_PATH = 40
-_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by --input-format"
-_OPTIONS = {"label": "--label", "features": "--features", "ignore": "--ignore"}
+_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by {input_format}"
 
 
 def read(
@@ -95,8 +95,12 @@ def read(
     if queries == "ignored":
         return replace(table, qid=None)
     if table.qid is None and queries == "required":
-        where = "no line has a qid." if names_of(table) is None else "there is no column 'qid'. Name it by --qid, or:"
-        raise ValueError(f"{table.path}: {where} Pass --global to rank all rows together.".replace("or: P", "or p"))
+        if names_of(table) is None:
+            raise InputError("no line has a qid. Pass {everything} to rank all rows together.", file=table.path)
+        raise InputError(
+            "there is no column 'qid'. Name it by {qid}, or pass {everything} to rank all rows together.",
+            file=table.path,
+        )
     return table
 
 
@@ -105,7 +109,8 @@ def check_kind(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory, where a file should be read", str(path))
     if path.suffix.lower() in _WORKBOOKS and path.exists():
-        raise ValueError(f"{path}: this is a workbook of a spreadsheet; save its sheet as CSV (UTF-8) and read that.")
+        remedy = "Save its sheet as CSV (UTF-8) and read that."
+        raise InputError("this is a workbook of a spreadsheet.", remedy=remedy, file=str(path))
 
 
 def _read_letor(
@@ -117,16 +122,17 @@ def _read_letor(
         n_features = columns.feature_count
         flag = columns.of_tables()
         if flag is not None and not columns.usual:
-            raise ValueError(
-                f"{source}: {flag} is about columns of tables, and this is read as LETOR text ({_BY_NAME}.)"
+            raise InputError(
+                "{0} is about columns of tables, and this is read as LETOR text (" + _BY_NAME + ".)",
+                flag,
+                file=str(source),
             )
     try:
-        with in_options():
-            return load_letor(source, n_features=n_features, zero_based=zero_based, dense=dense)
-    except ValueError as error:
-        if getattr(error.__cause__, "parameter", None) == "format":  # the file is something else
-            raise ValueError(f"{error} (It is read as LETOR text; {_BY_NAME}.)") from error
-        raise
+        return load_letor(source, n_features=n_features, zero_based=zero_based, dense=dense)
+    except InputError as error:
+        if error.parameter != "format":
+            raise  # unlike a file of another kind
+        raise InputError("{0} (It is read as LETOR text; " + _BY_NAME + ".)", said(error)) from error
 
 
 def _read_table(
@@ -146,12 +152,12 @@ def _read_table(
     chosen = columns.names("features") if names is None else tuple(names)
     ignore = () if names is not None else columns.names("ignore") or ()
     wanted = Wanted(columns.label, columns.qid, columns.id, chosen, ignore, labels, columns.usual)
-    with in_options(_OPTIONS):
-        table = read_table(source, wanted, format, "auto", np.float64)
+    table = read_table(source, wanted, format, "auto", np.float64)
     if n_features is not None and table.n_features != n_features:
-        raise ValueError(
-            f"{table.path}: {table.n_features} columns are features ({_listed(table.feature_names)}), but {n_features} "
-            "without names are wanted: name them in their order by --features."
+        raise InputError(
+            "{0} columns are features ({1}), but {2} without names are wanted: name them in their order by {features}.",
+            *(table.n_features, _listed(table.feature_names), n_features),
+            file=table.path,
         )
     if n_features is not None and names is None:
         report.note(
@@ -176,7 +182,7 @@ def feature_names(table: LetorTable | ColumnTable) -> list[str]:
 def labels_of(table: LetorTable | ColumnTable) -> NDArray[np.float64]:
     """Labels of a file that was read with them."""
     if table.y is None:
-        raise ValueError(f"{table.path}: the labels have not been read.")
+        raise InputError("the labels have not been read.", file=table.path)
     return table.y
 
 
@@ -201,7 +207,7 @@ def read_for_model(
     that names a further feature is an error; features that the file never names are 0, and noted.
     """
     if names is not None and columns.features is not None:
-        raise ValueError("--features means nothing here: the model names its features itself.")
+        raise InputError("{features} means nothing here: the model names its features itself.")
     given: Any = {"queries": queries, "columns": columns, "labels": labels, "names": names}
     if columns.format_of(path) != "letor":
         return read(path, report, **given, n_features=None if names is not None else n_features)
@@ -219,8 +225,8 @@ def read_for_model(
         )
     try:
         return read(path, report, **given, n_features=n_features, zero_based=table.zero_based)
-    except ValueError as error:
-        raise ValueError(f"{error} (The model has {n_features} features.)") from error
+    except InputError as error:
+        raise InputError("{0} (The model has {1} features.)", said(error), n_features) from error
 
 
 def describe(table: LetorTable | ColumnTable) -> dict[str, Any]:
@@ -244,24 +250,19 @@ def describe(table: LetorTable | ColumnTable) -> dict[str, Any]:
     }
 
 
-def describe_rows(parts: dict[str, dict[str, Any]]) -> list[list[str]]:
-    """Rows of a table of what is in each file."""
+def described_labels(part: dict[str, Any]) -> str:
+    """The labels of a file that was described."""
+    found = part["labels"]
+    if "distinct" in found:
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}"
+    return "  ".join(f"{label}: {count}" for label, count in found.items())
 
-    def labels(part: dict[str, Any]) -> str:
-        found = part["labels"]
-        if "distinct" in found:
-            return f"{found['distinct']} from {found['min']:g} to {found['max']:g}"
-        return "  ".join(f"{label}: {count}" for label, count in found.items())
 
+def file_rows(parts: dict[str, dict[str, Any]], *names: str) -> list[list[str]]:
+    """Rows of a table of files that were described: the role, the path, and some of what is known."""
+    cell = lambda value: "-" if value is None else str(value)
     return [
-        [
-            role,
-            shortened(part["path"]),
-            labels(part),
-            str(part["rows"]),
-            "one ranking" if part["queries"] is None else str(part["queries"]),
-            f"{part['features']}{' sparse' if part['sparse'] else ''}",
-        ]
+        [role, shortened(str(part.get("path"))), *(cell(part.get(name)) for name in names)]
         for role, part in parts.items()
     ]
 
@@ -277,39 +278,23 @@ def read_names(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text file in UTF-8; it needs one feature name a line.") from None
+        raise InputError("not a text file in UTF-8; it needs one feature name a line.", file=str(path)) from None
     for number, line in enumerate(lines, 1):
         if not line.strip():
-            raise ValueError(f"{path}:{number}: an empty line; it needs one feature name a line.")
+            raise InputError("an empty line; it needs one feature name a line.", file=str(path), line=number)
     return [line.strip() for line in lines]
-
-
-def check_target(path: Path | str, *inputs: Path | str | None) -> None:
-    """Refuse, before any work is done, a file that could not be written after it, or that the command reads."""
-    from rankrls.io._atomic import is_written_in_place
-
-    if is_written_in_place(path):
-        return
-    for given in inputs:
-        if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
-            raise ValueError(f"{path} is read by this command and would be overwritten: name another file to write.")
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise IsADirectoryError(21, "Is a directory, where a file should be written", str(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(2, f"There is no folder {folder!r} to write to", str(path))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(13, f"The folder {folder!r} may not be written", str(path))
 
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
     """At most that many threads inside, for compiled loops and for BLAS."""
     if threads is None:
+        variable = os.environ.get("RANKRLS_NUM_THREADS", "").strip()
+        if variable and not (variable.isascii() and variable.isdigit() and int(variable)):
+            remedy = "Set it to a number of threads, or give {threads=N}."
+            raise InputError("RANKRLS_NUM_THREADS is {0!r}, no number of threads.", variable, remedy=remedy)
         yield
         return
-    if threads < 1:
-        raise ValueError(f"--threads must be at least 1; got {threads}.")
     import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)
     from threadpoolctl import threadpool_limits
 

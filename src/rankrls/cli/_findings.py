@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.cli._data import describe, describe_rows
+from rankrls.cli._data import describe, described_labels, file_rows
 from rankrls.cli._judging import Judgement, show
-from rankrls.cli._pairs import describe_pairs, pair_rows
-from rankrls.cli._report import Report
+from rankrls.cli._pairs import describe_pairs
+from rankrls.cli._report import Report, Table
 from rankrls.cli._training import Data, Plan, Trained
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["as_dict", "chosen", "described", "measured", "print_choice", "print_data", "print_measures"]
+__all__ = ["as_dict", "choice_table", "data_tables", "described", "measure_tables", "measured"]
 
 Judged = dict[str, dict[str, Judgement]]
 
@@ -44,15 +44,15 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
     out = {
         "command": command,
         **described(data),
-        "method": plan.learning.method,
-        "scale": plan.learning.scale,
+        "method": plan.options.method,
+        "scale": plan.options.scale,
         "chosen": chosen(plan, estimator),
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
             "how": getattr(estimator, "selection_", None),
             "rule": getattr(estimator, "rule", None),
-            "measure": plan.learning.metric,
-            "convention": plan.learning.convention,
+            "measure": plan.metric,
+            "convention": plan.options.convention,
             "value": getattr(estimator, "best_score_", None),
             "standard_error": getattr(estimator, "best_score_error_", None),
         },
@@ -63,49 +63,50 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
     return out | {"interrupted": True} if trained.interrupted else out
 
 
-def print_data(report: Report, data: Data) -> None:
+def data_tables(data: Data) -> list[Table]:
     """What was read."""
     found = described(data)
-    columns = ["", "file", "labels", "rows", "queries", "features"]
-    report.print_table("Data", columns, describe_rows(found["data"]), left=3)
+    parts = {
+        role: part
+        | {
+            "labels": described_labels(part),
+            "queries": "one ranking" if part["queries"] is None else part["queries"],
+            "features": f"{part['features']}{' sparse' if part['sparse'] else ''}",
+        }
+        for role, part in found["data"].items()
+    }
+    names = ("labels", "rows", "queries", "features")
+    tables = [Table("Data", ["", "file", *names], file_rows(parts, *names), left=3)]
     if data.pairs:
         columns = ["", "file", "number", "ties", "items compared", "groups"]
-        report.print_table("Preferences", columns, pair_rows(found["pairs"]), left=2)
+        rows = file_rows(found["pairs"], "preferences", "ties", "items", "groups")
+        tables.append(Table("Preferences", columns, rows, left=2))
+    return tables
 
 
-def print_choice(report: Report, plan: Plan, trained: Trained) -> None:
+def choice_table(plan: Plan, trained: Trained) -> Table:
     """What was chosen, and by what."""
-    estimator = trained.estimator
+    estimator, scale = trained.estimator, plan.options.scale
     rows = [
         [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)]
         for name, v in chosen(plan, estimator).items()
     ]
-    if plan.learning.scale != "none":
-        where = "by all training rows" if plan.learning.scale.endswith("-all") else "inside each query"
-        rows.append(["scale", f"{plan.learning.scale.removesuffix('-all')}, {where}"])
+    if scale != "none":
+        where = "by all training rows" if scale.endswith("-all") else "inside each query"
+        rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
     value = getattr(estimator, "best_score_", None)
     if value is None:
-        report.print_table("Fitted", ["", ""], rows, left=2)
-        return
-    rows.append([plan.learning.metric, show(value, getattr(estimator, "best_score_error_", None))])
+        return Table("Fitted", ["", ""], rows, left=2)
+    rows.append([plan.metric, show(value, getattr(estimator, "best_score_error_", None))])
     grid = len(estimator.cv_results_["mean_score"])
-    report.print_table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
+    return Table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
 
 
-def print_measures(report: Report, judged: Judged) -> None:
+def measure_tables(judged: Judged) -> list[Table]:
     """One line a measure, one column a set of rankings."""
-    if not judged:
-        return
-    names = list(dict.fromkeys(name for found in judged.values() for name in found))
-    units = list(dict.fromkeys(j.unit for found in judged.values() for j in found.values()))
-    rows = [
-        [
-            name,
-            *(
-                show(found[name].value, found[name].standard_error) if name in found else ""
-                for found in judged.values()
-            ),
-        ]
-        for name in names
-    ]
-    report.print_table(f"Measures, ± standard error over {' or '.join(units)}", ["", *judged], rows)
+    names = dict.fromkeys(name for found in judged.values() for name in found)
+    units = dict.fromkeys(j.unit for found in judged.values() for j in found.values())
+    cell = lambda j: "" if j is None else show(j.value, j.standard_error)
+    rows = [[name, *(cell(found.get(name)) for found in judged.values())] for name in names]
+    title = f"Measures, ± standard error over {' or '.join(units)}"
+    return [Table(title, ["", *judged], rows)] if judged else []

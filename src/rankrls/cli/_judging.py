@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.cli._data import labels_of
-from rankrls.cli._options import parse_names
-from rankrls.cli._words import in_options
 from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
 
-__all__ = ["Judgement", "document_ids", "judge", "measure_names", "measures_for", "show"]
+__all__ = ["Judgement", "check_measures", "document_ids", "judge", "measures_for", "show"]
 
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")
@@ -71,6 +69,15 @@ class Judgement:
         """For JSON."""
         return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
 
+    def with_interval(self) -> dict[str, Any]:
+        """The same with the interval."""
+        return {**self.as_dict(), "interval": self.interval(), "confidence": 0.95}
+
+    def row(self) -> list[str]:
+        """Mean, interval and how much was judged, for a table."""
+        ends = self.interval()
+        return [show(self.value), "-" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}", str(self.judged)]
+
 
 def measures_for(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
     """Measures that suit these labels; ``first`` come first."""
@@ -78,13 +85,10 @@ def measures_for(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str
     return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
-def measure_names(text: str | None, convention: str) -> tuple[str, ...] | None:
-    """The measures that ``--metrics`` names, each of them known, in a convention that is."""
-    names = None if text is None else parse_names("--metrics", text)
-    with in_options():
-        for name in names or ("map",):
-            resolve_measure(name, convention)
-    return names
+def check_measures(names: Iterable[str] | None, convention: str) -> None:
+    """Refuse measures, and a convention, that are none."""
+    for name in names or ("map",):
+        resolve_measure(name, convention)
 
 
 def judge(
@@ -106,10 +110,9 @@ def judge(
     required = set(must_judge)
     out = {}
     for name in names:
-        with in_options():
-            out[name] = _judge(resolve_measure(name, convention), table, scores, layout)
+        out[name] = _judge(resolve_measure(name, convention), table, scores, layout)
         if name in required and not out[name].judged:
-            raise ValueError(f"{table.path}: {name} judges nothing here: no query has what it looks for.")
+            raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
     return out
 
 

@@ -1,68 +1,18 @@
-"""The learners that ``fit`` and ``cv`` know by name: one row a method, with its estimator and its own options.
+"""The learners that ``fit`` and ``cv`` know by name: one row a method, with its estimator and the options it takes.
 
 Nothing heavy is imported here: ``--help`` reads the table.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+from rankrls._errors import InputError
+from rankrls.cli._options import Options, flag_of
 
-from rankrls.cli import _options
-from rankrls.cli._signs import positive_words
-
-if TYPE_CHECKING:
-    from rankrls.cli._models import Learning
-
-__all__ = ["METHODS", "Method", "MethodName", "MethodOption", "method_of", "with_method_options"]
-
-
-@dataclass(frozen=True)
-class MethodOption:
-    """An option of some methods only. The estimator's own default holds where it is not given.
-
-    Attributes
-    ----------
-    name : str
-        The estimator's parameter; the flag is ``--`` and the name with dashes.
-    kind : type
-        int, float, str or bool.
-    metavar, help : str
-    choices : tuple of str
-        The words that are allowed, where only some are.
-    least, most : float or None
-        The smallest and the largest number allowed.
-    """
-
-    name: str
-    kind: type
-    metavar: str
-    help: str
-    choices: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
-
-    @property
-    def flag(self) -> str:
-        """As it is written on the command line."""
-        return "--" + self.name.replace("_", "-")
-
-    def check(self, value: Any) -> None:
-        """Refuse a value that cannot be."""
-        if self.choices:
-            _options.check_choice(self.flag, value, self.choices)
-        if self.kind is float and not math.isfinite(value):
-            raise ValueError(f"{self.flag} needs a finite number; got {value!r}.")
-        if self.least is not None and value < self.least:
-            raise ValueError(f"{self.flag} must be at least {self.least:g}; got {value!r}.")
-        if self.most is not None and value > self.most:
-            raise ValueError(f"{self.flag} must be at most {self.most:.12g}; got {value!r}.")
+__all__ = ["METHODS", "Method", "build", "method_of"]
 
 
 @dataclass(frozen=True)
@@ -71,315 +21,177 @@ class Method:
 
     Attributes
     ----------
-    name, summary : str
-        What ``--method`` calls it, and what its help says.
-    build : callable
-        The estimator, from the shared options and those of ``options`` that were given.
-    takes : tuple of str
-        The shared options (fields of ``Learning``) that mean something to it; another one that is changed from its
-        default is refused.
-    options : tuple of MethodOption
+    name, estimator, summary : str
+        What ``--method`` calls it, its class, and what its help says.
+    takes : str
+        The options that are parameters of the estimator, between blanks; another one that is given is refused.
+    single : tuple of str
+        Those of them of which it takes one value only.
+    adapt : callable or None
+        The estimator's parameters from those that were given, or a refusal.
     reports : tuple of str
         Fitted attributes that say what was chosen, beside ``best_params_``.
     widen : str
         The option that widens the grid which it chooses from.
-    learns_pairs : bool
-        Whether it has ``fit_pairs``.
     validates_pairs : bool
         Whether ``fit_pairs`` takes validation data.
     needs_vali : bool
         Whether it chooses by validation data only; without them it takes its options as they are.
     keeps_best : bool
         Whether an interrupted fit leaves the best model so far.
-    one : callable or None
-        The estimator of one candidate, from its parameters, where pairs can be held out of it without refitting.
+    one : str
+        The class of the estimator of one candidate, if pairs can be held out of it without refitting.
     """
 
     name: str
+    estimator: str
     summary: str
-    build: Callable[[Learning, dict[str, Any]], Any]
-    takes: tuple[str, ...]
-    options: tuple[MethodOption, ...] = ()
+    takes: str
+    single: tuple[str, ...] = ()
+    adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     reports: tuple[str, ...] = ("alpha_",)
     widen: str = "--alphas lo:hi:n"
-    learns_pairs: bool = False
     validates_pairs: bool = False
     needs_vali: bool = False
     keeps_best: bool = False
-    one: Callable[..., Any] | None = None
-
-    @property
-    def flags(self) -> dict[str, str]:
-        """The estimator's parameters that are options of this method, as they are written on the command line."""
-        return {option.name: option.flag for option in self.options}
+    one: str = ""
 
 
-def _rankrls(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import RankRLSCV
-
-    if "positive" in given:  # columns are known when the data are read
-        if learning.parsed("kernel") != "linear":
-            raise ValueError("--positive is about the weights of features: it needs --kernel linear.")
-        given = {**given, "positive": positive_words(given["positive"])}
-    return RankRLSCV(**_searched(learning), **given)
+def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
+    if "positive" in given and given["kernel"] != "linear":
+        raise InputError("{positive} is about the weights of features: it needs {kernel=linear}.")
+    return given
 
 
-def _sparse(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import SparseRankRLSCV
+def _cg(given: dict[str, Any]) -> dict[str, Any]:
+    return {"random_state": 0, **given}  # what is held out: the same command gives the same model
 
-    searched = _searched(learning)
-    if searched["kernel"] == "linear":
-        raise ValueError(
-            "--method sparse expands over items: give a kernel other than linear, as in --kernel rbf. For a linear "
+
+def _sparse(given: dict[str, Any]) -> dict[str, Any]:
+    if given["kernel"] == "linear":
+        raise InputError(
+            "{method=sparse} expands over items: give a kernel other than linear, as in {kernel=rbf}. For a linear "
             "model the default method is exact and faster."
         )
-    return SparseRankRLSCV(**searched, **given)
+    return given
 
 
-def _one_rankrls(**chosen: Any) -> Any:
-    from rankrls.models import RankRLS
-
-    return RankRLS(**chosen)
+def _pursuit(given: dict[str, Any]) -> dict[str, Any]:
+    return {"dictionary": "features" if given["kernel"] == "linear" else "kernel", **given}
 
 
-def _one_sparse(**chosen: Any) -> Any:
-    from rankrls.models import SparseRankRLS
-
-    return SparseRankRLS(**chosen)
-
-
-def _searched(learning: Learning) -> dict[str, Any]:
-    """What the estimators that choose by exact cross-validation share."""
-    names = ("alphas", "rule", "kernel", "gamma", "degree", "coef0", "ties", "balance")
-    return {
-        **{name: learning.parsed(name) for name in names},
-        "cv": learning.folds,
-        "scoring": learning.measure(),
-        "regression_weight": learning.regression_weight,
-    }
+def _ranksvm(given: dict[str, Any]) -> dict[str, Any]:
+    if "tol" in given and not 0.0 < given["tol"] < 1.0:
+        raise InputError("{tol} of {method=ranksvm} must be between 0 and 1; got {0!r}.", given["tol"], parameter="tol")
+    of_basis = [name for name in ("n_basis", "basis", "random_state") if name in given]
+    if of_basis and given["kernel"] == "linear":
+        flag = flag_of(of_basis[0])
+        raise InputError(flag + " needs a kernel other than linear, as in {kernel=rbf}: weights have no basis.")
+    if of_basis and "n_basis" not in given:
+        raise InputError(flag_of(of_basis[0]) + " needs {n_basis}: without it every item is in the basis.")
+    return given
 
 
-def _rankboost(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import RankBoost
-
-    return RankBoost(balance=learning.parsed_one("balance"), scoring=learning.measure(), **given)
-
-
-def _cg(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import CGRankRLS
-
-    return CGRankRLS(
-        learning.parsed("alphas"),
-        cv=learning.folds,
-        scoring=learning.measure(),
-        ties=learning.parsed_one("ties"),
-        balance=learning.parsed_one("balance"),
-        regression_weight=learning.regression_weight,
-        **{"random_state": 0, **given},  # what is held out: the same command gives the same model
-    )
-
-
-def _pursuit(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import RankingPursuitCV
-
-    searched = _searched(learning)
-    del searched["alphas"]
-    dictionary = "features" if searched["kernel"] == "linear" else "kernel"
-    return RankingPursuitCV(dictionary=dictionary, **searched, **given)
-
-
-def _ranksvm(learning: Learning, given: dict[str, Any]) -> Any:
-    from rankrls.models import RankSVMCV
-
-    of_basis = [option.flag for option in (_N_BASIS, _BASIS, _SEED) if option.name in given]
-    if of_basis and learning.parsed("kernel") == "linear":
-        raise ValueError(f"{of_basis[0]} needs a kernel other than linear, as in --kernel rbf: weights have no basis.")
-    if of_basis and _N_BASIS.name not in given:
-        raise ValueError(f"{of_basis[0]} needs {_N_BASIS.flag}: without it every item is in the basis.")
-    return RankSVMCV(
-        _options.parse_alphas(given.pop("Cs", "auto"), "--Cs"),
-        cv=learning.folds,
-        scoring=learning.measure(),
-        rule=learning.parsed("rule"),
-        **{name: learning.parsed(name) for name in ("kernel", "gamma", "degree", "coef0", "balance")},
-        **given,
-    )
-
-
-_GRAPH = ("alphas", "ties", "balance", "regression_weight", "folds")
-_SEED = MethodOption("random_state", int, "SEED", "seed of random draws; 0 by default.", least=0, most=2**32 - 1)
-_PATIENCE = MethodOption("patience", int, "N", "stop when nothing better was found for so many steps.", least=1)
-_BASIS = MethodOption(
-    "basis",
-    str,
-    "HOW",
-    "random rows (default), centres of k-means (kmeans), or rows by pursuit.",
-    choices=("random", "kmeans", "pursuit"),
-)
-_MAX_ITER = MethodOption("max_iter", int, "N", "iterations at most; by default 500, for ranksvm 100.", least=1)
-_TOL = MethodOption(
-    "tol", float, "T", "stop at this precision, relative: cg at a residual, ranksvm at a gap to the minimum.", least=0
-)
-_N_BASIS = MethodOption("n_basis", int, "R", "items in the basis; by default 500, for ranksvm all.", least=1)
-
+_GRAPH = "ties balance regression_weight cv"
+_KERNEL = "kernel gamma degree coef0"
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method(
             "rankrls",
+            "RankRLSCV",
             "exact, by one factorisation",
-            _rankrls,
-            (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
-            (
-                MethodOption(
-                    "positive",
-                    str,
-                    "LIST",
-                    "no weight is negative: all, or of features a,b*,c as TRAIN names or numbers them.",
-                ),
-            ),
-            learns_pairs=True,
-            one=_one_rankrls,
+            f"alphas {_GRAPH} {_KERNEL} rule positive",
+            adapt=_rankrls,
+            one="RankRLS",
         ),
         Method(
             "cg",
+            "CGRankRLS",
             "conjugate gradients, for large sparse data",
-            _cg,
-            _GRAPH,
-            (
-                MethodOption(
-                    "selection",
-                    str,
-                    "WORD",
-                    "tikhonov (alpha), early_stopping (iterations) or hybrid (both).",
-                    choices=("tikhonov", "early_stopping", "hybrid"),
-                ),
-                _MAX_ITER,
-                _TOL,
-                _PATIENCE,
-                _SEED,
-            ),
+            f"alphas {_GRAPH} rule selection max_iter tol patience random_state",
+            single=("ties", "balance"),
+            adapt=_cg,
             reports=("alpha_", "n_iter_"),
-            learns_pairs=True,
             validates_pairs=True,
             keeps_best=True,
         ),
         Method(
             "sparse",
+            "SparseRankRLSCV",
             "RankRLS over a basis of few items, for kernels on very many rows",
-            _sparse,
-            (*_GRAPH, "kernel", "gamma", "degree", "coef0", "rule"),
-            (
-                _N_BASIS,
-                _BASIS,
-                _SEED,
-            ),
-            learns_pairs=True,
-            one=_one_sparse,
+            f"alphas {_GRAPH} {_KERNEL} rule n_basis basis random_state",
+            adapt=_sparse,
+            one="SparseRankRLS",
         ),
         Method(
             "pursuit",
+            "RankingPursuitCV",
             "few features, or with --kernel few items, taken greedily",
-            _pursuit,
-            ("ties", "balance", "regression_weight", "folds", "kernel", "gamma", "degree", "coef0", "rule"),
-            (MethodOption("max_basis", int, "P", "terms at most, 50 by default; fewer are chosen.", least=1),),
+            f"{_GRAPH} {_KERNEL} rule max_basis",
+            adapt=_pursuit,
             reports=(),
             widen="--max-basis P",
-            learns_pairs=True,
         ),
         Method(
             "ranksvm",
+            "RankSVMCV",
             "pairwise hinge losses, C chosen by refits",
-            _ranksvm,
-            ("balance", "kernel", "gamma", "degree", "coef0", "rule", "folds"),
-            (
-                MethodOption("Cs", str, "LIST", "weights of the loss to choose from: auto, a,b,c or lo:hi:n."),
-                MethodOption(
-                    "loss", str, "NAME", "squared_hinge (default) or hinge.", choices=("squared_hinge", "hinge")
-                ),
-                _N_BASIS,
-                _BASIS,
-                _SEED,
-                _MAX_ITER,
-                _TOL,
-            ),
+            f"Cs balance cv {_KERNEL} rule loss n_basis basis random_state max_iter tol",
+            adapt=_ranksvm,
             reports=("C_", "n_support_"),
             widen="--Cs lo:hi:n",
-            learns_pairs=True,
         ),
         Method(
             "rankboost",
+            "RankBoost",
             "boosted threshold stumps, their number chosen by --vali",
-            _rankboost,
-            ("balance",),
-            (
-                MethodOption("n_estimators", int, "N", "stumps at most, 300 by default.", least=1),
-                MethodOption("learning_rate", float, "R", "what a stump's weight is multiplied by, 0 to 1."),
-                MethodOption(
-                    "max_bins", int, "N", "distinct thresholds of a feature, at most; 256 by default.", least=2
-                ),
-                _PATIENCE,
-            ),
+            "balance rule n_estimators learning_rate max_bins patience",
+            single=("balance",),
             reports=("n_estimators_", "stopped_"),
-            learns_pairs=True,
             needs_vali=True,
         ),
     )
 }
 
-MethodName = Annotated[
-    str,
-    typer.Option("--method", metavar="NAME", help="; ".join(f"{m.name}: {m.summary}" for m in METHODS.values()) + "."),
-]
+
+def takers(name: str) -> list[str]:
+    """The methods that take an option."""
+    return [method.name for method in METHODS.values() if name in method.takes.split()]
 
 
-def method_of(name: str, given: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
-    """The method, and the options of its own that were given, checked.
+def method_of(options: Options) -> Method:
+    """The method.
 
     Raises
     ------
     ValueError
-        For a name that is none, for a value that cannot be, and for an option of another method.
+        For a name that is none, for an option that is given and means nothing to it, and for several values of one that
+        has to be one.
     """
-    method = METHODS[_options.check_choice("--method", name, tuple(METHODS))]
-    given = {key: value for key, value in given.items() if value is not None}
-    own = {option.name: option for option in method.options}
-    for key, value in given.items():
-        if key not in own:
-            others = [m.name for m in METHODS.values() if any(o.name == key for o in m.options)]
-            raise ValueError(
-                f"--{key.replace('_', '-')} is an option of --method {' and '.join(others)}, not of {name}."
+    if options.method not in METHODS:
+        raise InputError("{method} must be one of {0}; got {1!r}.", ", ".join(METHODS), options.method)
+    method = METHODS[options.method]
+    for name in options.changed():
+        able = takers(name)
+        if able and method.name not in able:
+            raise InputError(
+                flag_of(name) + " means nothing to {0}: it is an option of --method {1}, not of {2}.",
+                *(f"--method {method.name}", " and ".join(able), method.name),
             )
-        own[key].check(value)
-    return method, given
+        if name in method.single and isinstance(getattr(options, name), tuple):
+            value = ",".join(getattr(options, name))
+            raise InputError(flag_of(name) + " of --method {0} is one value; got {1!r}.", method.name, value)
+    return method
 
 
-def with_method_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of all methods; it gets them as keywords of its ``**method_options``."""
-    signature = inspect.signature(command, eval_str=True)
-    known: dict[str, tuple[MethodOption, list[str]]] = {}
-    for method in METHODS.values():
-        for option in method.options:
-            known.setdefault(option.name, (option, []))[1].append(method.name)
-    extra = [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                option.kind | None,
-                typer.Option(option.flag, metavar=option.metavar, help=f"{', '.join(methods)}: {option.help}"),
-            ],
-        )
-        for option, methods in known.values()
-    ]
-    named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+def build(options: Options, **parameters: Any) -> Any:
+    """The estimator that the options ask for; a wrong one is a ValueError that names it."""
+    from rankrls import models
 
-    @functools.wraps(command)
-    def wrapper(**arguments: Any) -> None:
-        command(**arguments)
-
-    whole = signature.replace(parameters=[*named, *extra])
-    wrapper.__signature__ = whole  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {p.name: p.annotation for p in whole.parameters.values()}
-    return wrapper
+    method = method_of(options)
+    given = {name: getattr(options, name) for name in method.takes.split()}
+    given = {name: value for name, value in given.items() if value is not None} | parameters
+    if method.adapt is not None:
+        given = method.adapt(given)
+    return getattr(models, method.estimator)(**given)

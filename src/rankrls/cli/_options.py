@@ -1,259 +1,448 @@
-"""Options that several commands have, and what their texts mean."""
+"""The options and arguments of all commands: one dataclass, whose fields say how each is written and read."""
+
+# ruff: noqa: RUF009  (what makes a field here is dataclasses.field with metadata)
 
 from __future__ import annotations
 
-import math
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 
+from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
+from rankrls.cli._columns import Columns
+from rankrls.cli._values import Reader, grid, names, number, numbers, shares, signs, word, words
+from rankrls.export import ENGINES
 
-__all__ = [
-    "SCALES",
-    "Alphas",
-    "Balance",
-    "Coef0",
-    "Convention",
-    "Degree",
-    "Everything",
-    "Folds",
-    "Gamma",
-    "Ids",
-    "Json",
-    "Kernel",
-    "LeavePairOut",
-    "Measures",
-    "Metric",
-    "Pairs",
-    "Quiet",
-    "RegressionWeight",
-    "Rows",
-    "Rule",
-    "Scale",
-    "TestPairs",
-    "Threads",
-    "Ties",
-    "Train",
-    "Vali",
-    "ValiPairs",
-    "Verbose",
-    "check_choice",
-    "parse_alphas",
-    "parse_choices",
-    "parse_names",
-    "parse_numbers",
-]
+__all__ = ["Option", "Options", "flag_of", "names_of_options", "parameters_of"]
 
-TIES = ("include", "exclude")
-BALANCES = ("pairs", "examples", "queries")
-SCALES = ("none", "minmax", "standard", "minmax-all", "standard-all")
-RULES = ("best", "one_se")
-IDS = ("row", "docid", "comment")
-
-Train = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TRAIN",
-        show_default=False,
-        help="Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.",
+_LEARN = "fit cv"
+_CHOICE = "choose by validation data or by folds"
+_EXCLUSIVE = (
+    ("verbose", "quiet", ""),
+    ("vali", "cv", _CHOICE),
+    ("vali_pairs", "cv", _CHOICE),
+    *(("judged_pairs", name, "one judges by preferences, the other by labels") for name in ("metrics", "per_query")),
+    *(  # there is no shortcut under constraints
+        ("leave_pair_out", name, "it judges by the C-index of held-out pairs")
+        for name in ("vali", "cv", "pairs", "metric", "metrics", "positive")
     ),
-]
-Rows = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", show_default=False, help="LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow."
-    ),
-]
-Vali = Annotated[
-    Path | None,
-    typer.Option(
-        "--vali",
-        metavar="FILE",
-        help="Choose by these data. Without: exact leave-query-out on TRAIN, or what --method can do instead.",
-    ),
-]
-Kernel = Annotated[str, typer.Option("--kernel", metavar="NAME[,NAME]", help=f"{', '.join(KERNELS)}; or several.")]
-Gamma = Annotated[
-    str,
-    typer.Option(
-        "--gamma",
-        metavar="G[,G]",
-        help="Factor in all kernels but linear; auto is 1 / features.",
-    ),
-]
-Degree = Annotated[str, typer.Option("--degree", metavar="D[,D]", help="Degree of the polynomial kernel.")]
-Coef0 = Annotated[str, typer.Option("--coef0", metavar="C[,C]", help="Constant in the polynomial and sigmoid kernels.")]
-Alphas = Annotated[
-    str,
-    typer.Option(
-        "--alphas", metavar="GRID", help="Regularization values: auto, a list a,b,c, or lo:hi:n for n geometric steps."
-    ),
-]
-Ties = Annotated[
-    str, typer.Option("--ties", metavar="WORD", help="Pairs with equal labels: include, exclude, or both to choose.")
-]
-Balance = Annotated[
-    str,
-    typer.Option(
-        "--balance",
-        metavar="WORD[,WORD]",
-        help="What counts the same: pairs, examples, queries; or several.",
-    ),
-]
-RegressionWeight = Annotated[
-    float,
-    typer.Option("--regression-weight", metavar="B", help="0 ranks, 1 is least squares on the labels themselves."),
-]
-Scale = Annotated[
-    str,
-    typer.Option(
-        "--scale",
-        metavar="WORD",
-        help="Scale features inside each query: minmax or standard; by the training rows, as search engines can: "
-        "minmax-all or standard-all.",
-    ),
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME",
-        help="Choose by: disagreement (the default), map, ndcg@10, p@5, mrr, tau, ...; pair_accuracy with --pairs.",
-    ),
-]
-Pairs = Annotated[
-    Path | None,
-    typer.Option(
-        "--pairs",
-        metavar="FILE",
-        help="Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and if "
-        "wanted strength, weight, group; text with commas or tabs needs no line that names the columns.",
-    ),
-]
-ValiPairs = Annotated[
-    Path | None,
-    typer.Option("--vali-pairs", metavar="FILE", help="Choose by these preferences: rows of --vali, else of TRAIN."),
-]
-TestPairs = Annotated[
-    Path | None,
-    typer.Option("--test-pairs", metavar="FILE", help="Judge by these preferences: rows of --test, else of TRAIN."),
-]
-Ids = Annotated[
-    str | None,
-    typer.Option(
-        "--ids",
-        metavar="WORD",
-        help="What names an item in a table of preferences. row: the number of its row, from 0; docid: its id, in a "
-        "table's column of ids or behind 'docid =' in its comment; comment: its whole comment. By default what the "
-        "model was fitted with; else docid or row, whichever fits all the preferences.",
-    ),
-]
-Measures = Annotated[
-    str | None,
-    typer.Option("--metrics", metavar="NAME,...", help="Measures to print; by default those that suit the labels."),
-]
-Convention = Annotated[
-    str,
-    typer.Option(
-        "--convention", metavar="TOOL", help="Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib."
-    ),
-]
-Rule = Annotated[
-    str,
-    typer.Option(
-        "--rule",
-        metavar="WORD",
-        help="Choose the best, or by one_se the simplest within one standard error of it.",
-    ),
-]
-Folds = Annotated[
-    int | None, typer.Option("--cv", metavar="K", help="K folds of whole queries instead of leave-query-out.")
-]
-LeavePairOut = Annotated[
-    bool,
-    typer.Option(
-        "--leave-pair-out",
-        help="Leave out each pair of rows instead: the C-index (AUC) of every alpha, with intervals.",
-    ),
-]
-Everything = Annotated[
-    bool, typer.Option("--global", help="One ranking of all rows, whatever their qid; for files without qid.")
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; by default all processors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what is being done, and how long it took.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; fit prints nothing at all.")]
+)
+"""Options that exclude each other, and why."""
+_TABLES = "fit cv predict rank explain evaluate compare convert split"
+_SHOWN = "fit cv explain evaluate compare split"
 
 
-def parse_names(option: str, text: str) -> tuple[str, ...]:
-    """Words between commas; one that holds a comma stands in quotes, as in CSV."""
-    from rankrls.io.tables.cells import split_words
+@dataclass(frozen=True)
+class Option:
+    """How an option or an argument is written and read; its help is in the docstring of :class:`Options`.
 
-    words = tuple(word.strip() for word in split_words(text, option))
-    if not words or not all(words):
-        raise ValueError(f"{option} needs a word between commas; got {text!r}.")
-    return tuple(dict.fromkeys(words))
+    Attributes
+    ----------
+    metavar : str
+        What help shows for its value.
+    commands : str
+        The commands that have it, between blanks.
+    default : object
+        As it would be written; None if nothing is a value of its own.
+    kind : type
+        What is made of the text before it is read.
+    reads : callable or None
+        The value, from the flag and from what was given. It refuses what cannot be.
+    flags : tuple of str
+        How it is written; by default two dashes and the field's name.
+    argument, required : bool
+        Whether it stands without a flag, and whether it has to be there.
+    """
+
+    metavar: str
+    commands: str
+    default: Any = None
+    kind: Any = str
+    reads: Reader | None = None
+    flags: tuple[str, ...] = ()
+    argument: bool = False
+    required: bool = False
 
 
-def check_choice(option: str, word: str, choices: tuple[str, ...]) -> str:
-    """One of some words."""
-    if word not in choices:
-        raise ValueError(f"{option} must be one of {', '.join(choices)}; got {word!r}.")
-    return word
+def option(metavar: str, commands: str, default: Any = None, kind: Any = str, **details: Any) -> Any:
+    """A field that is an option."""
+    return field(default=None, metadata={"option": Option(metavar, commands, default, kind, **details)})
 
 
-def parse_choices(option: str, text: str, choices: tuple[str, ...], everything: str = "all") -> Any:
-    """One of some words, or a tuple of several; one more word means all of them."""
-    if text.strip() == everything:
-        return choices
-    return _one_or_more(tuple(check_choice(option, word, choices) for word in parse_names(option, text)))
+def argument(metavar: str, commands: str, kind: Any = Path, *, required: bool = True) -> Any:
+    """A field that is an argument."""
+    return option(metavar, commands, kind=kind, argument=True, required=required)
 
 
-def parse_numbers(option: str, text: str, kind: type[float] | type[int] = float) -> Any:
-    """A number, or a tuple of several; ``auto`` is None."""
-    return _one_or_more(
-        tuple(None if word == "auto" else _number(option, word, kind) for word in parse_names(option, text))
+def switch(commands: str, *flags: str) -> Any:
+    """A field that is an option without a value."""
+    return option("", commands, False, bool, flags=flags)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one command was told, read and checked; what the command does not have is at its default.
+
+    Attributes
+    ----------
+    train
+        Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.
+    model
+        A model that rankrls fit or rankrls.save wrote.
+    data
+        LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.
+    models
+        Model files, or files of scores as predict writes them.
+    files
+        The model, and data as for fit.
+    first
+        An item, as --ids names it.
+    second
+        Another; without, the mean of A's query is taken.
+    file
+        Where the export goes; - is standard output.
+    out
+        Where it goes: a table by its name's ending (.csv, .tsv, .parquet, .arrow), else LETOR text; .gz packs.
+    folder
+        Where the parts go; made where it is not there.
+    save
+        Where the model is saved (.rankrls).
+    method
+        {methods}.
+    vali
+        Choose by these data. Without: exact leave-query-out on TRAIN, or what --method can do instead.
+    test
+        Judge the model on these data, which it never sees.
+    scores
+        Judge these scores instead of a model: one a line in DATA's order, or a table as predict writes it, matched by
+        ids.
+    pairs
+        Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and if wanted
+        strength, weight, group; text with commas or tabs needs no line that names the columns.
+    vali_pairs
+        Choose by these preferences: rows of --vali, else of TRAIN.
+    test_pairs
+        Judge by these preferences: rows of --test, else of TRAIN.
+    judged_pairs
+        Judge by these preferences between DATA's rows instead of its labels: winner, loser and where wanted strength,
+        weight, group (see rankrls fit --help).
+    ids
+        What names an item where preferences or arguments do. row: the number of its row, from 0; docid: its id, in a
+        table's column of ids or behind 'docid =' in its comment; comment: its whole comment. By default what the model
+        was fitted with; else docid or row, whichever fits all of them.
+    kernel
+        {kernels}; or several.
+    gamma
+        Factor in all kernels but linear; auto is 1 / features.
+    degree
+        Degree of the polynomial kernel.
+    coef0
+        Constant in the polynomial and sigmoid kernels.
+    alphas
+        Regularization values: auto, a list a,b,c, or lo:hi:n for n geometric steps.
+    ties
+        Pairs with equal labels: include, exclude, or both to choose.
+    balance
+        What counts the same: pairs, examples, queries; or several.
+    regression_weight
+        0 ranks, 1 is least squares on the labels themselves.
+    scale
+        Scale features inside each query: minmax or standard; by the training rows, as search engines can: minmax-all or
+        standard-all.
+    metric
+        Choose by: disagreement (the default), map, ndcg@10, p@5, mrr, tau, ...; pair_accuracy with --pairs.
+    metrics
+        Measures to print; by default those that suit the labels.
+    convention
+        Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib.
+    rule
+        Choose the best, or by one_se the simplest within one standard error of it.
+    cv
+        K folds of whole queries instead of leave-query-out.
+    leave_pair_out
+        Leave out each pair of rows instead: the C-index (AUC) of every alpha, with intervals.
+    per_query
+        Also print each query's value.
+    baseline
+        Compare the others with this one only.
+    html
+        Also write the report as one self-contained page.
+    title
+        Title of the page.
+    top_queries
+        How many of the queries that changed most to show.
+    query
+        Look for the items in this query only.
+    top_features
+        So many features; 0 for all.
+    top_items
+        Only the best K of each query.
+    layout
+        tsv: query, rank, item, score, row, between tabs under a line of names; trec: a run as trec_eval and ir_measures
+        read it.
+    names_in_ranking
+        What names an item: row (its number, from 0), docid (what follows 'docid =' in its comment), comment; auto is
+        docid where every line has one, else row.
+    run
+        The name of the run, the last word of a trec line.
+    engine
+        {engines}.
+    name
+        The model's name in the engine.
+    names
+        The features' names, one a line, in column order.
+    store
+        Solr's feature store.
+    phase
+        Vespa's phase: first-phase, second-phase, global-phase.
+    fold
+        Fold the scaler into the weights, instead of the engine's normalizers.
+    offset
+        Add to every score; a file of items: as much as makes theirs positive.
+    target
+        Which target (from 0) of a model of several.
+    parts
+        Shares of the queries: train, test; or train, vali, test.
+    folds
+        Instead: Fold1 to FoldK as LETOR has them, each with its own K-th of the queries to test, the next to validate,
+        and the rest to train.
+    seed
+        Of the draw; the same number, the same parts.
+    everything
+        One ranking of all rows, whatever their qid; for files without qid.
+    output
+        Where the scores or the ranking go; - is standard output.
+    label
+        Of tables: the labels' column; 'label' where there is one.
+    qid
+        The query ids' column; 'qid' where there is one.
+    id
+        The column of the items' ids, which --ids docid means; 'docid' where there is one.
+    features
+        Columns of features, price* for all that begin so; by default all others. A column of lists is all their
+        numbers; a name with a comma stands in quotes. Of LETOR text: how many.
+    ignore
+        Columns that are no features, by names or patterns.
+    input_format
+        letor, csv (or TSV), parquet or arrow (Feather); by default what the file's name ends in.
+    as_json
+        One JSON object on standard output, and nothing else there.
+    threads
+        Threads; by default all processors.
+    verbose
+        Say what is being done, and how long it took.
+    quiet
+        No progress and no notes; fit prints nothing at all.
+    positive
+        no weight is negative: all, or of features a,b*,c as TRAIN names or numbers them.
+    selection
+        tikhonov (alpha), early_stopping (iterations) or hybrid (both).
+    max_iter
+        iterations at most; by default 500, for ranksvm 100.
+    tol
+        stop at this precision, relative: cg at a residual, ranksvm at a gap to the minimum.
+    patience
+        stop when nothing better was found for so many steps.
+    random_state
+        seed of random draws; 0 by default.
+    n_basis
+        items in the basis; by default 500, for ranksvm all.
+    basis
+        random rows (default), centres of k-means (kmeans), or rows by pursuit.
+    max_basis
+        terms at most, 50 by default; fewer are chosen.
+    Cs
+        weights of the loss to choose from: auto, a,b,c or lo:hi:n.
+    loss
+        squared_hinge (default) or hinge.
+    n_estimators
+        stumps at most, 300 by default.
+    learning_rate
+        what a stump's weight is multiplied by, 0 to 1.
+    max_bins
+        distinct thresholds of a feature, at most; 256 by default.
+    """
+
+    train: Path = argument("TRAIN", _LEARN)
+    model: Path = argument("MODEL", "predict rank explain export info")
+    data: Path = argument("DATA", "predict rank explain compare convert split")
+    models: list[Path] = argument("MODEL...", "compare", list[Path])
+    files: list[Path] = argument("[MODEL] DATA", "evaluate", list[Path])
+    first: str = argument("A", "explain", str)
+    second: str | None = argument("[B]", "explain", str, required=False)
+    file: str = argument("FILE", "export", str)
+    out: Path = argument("OUT", "convert")
+    folder: Path = argument("FOLDER", "split")
+    save: Path = option("FILE", "fit", kind=Path, flags=("--model", "-m"), required=True)
+    method: str = option("NAME", _LEARN, "rankrls")
+    vali: Path | None = option("FILE", _LEARN, kind=Path)
+    test: Path | None = option("FILE", "fit", kind=Path)
+    scores: Path | None = option("FILE", "evaluate", kind=Path)
+    pairs: Path | None = option("FILE", _LEARN, kind=Path)
+    vali_pairs: Path | None = option("FILE", _LEARN, kind=Path)
+    test_pairs: Path | None = option("FILE", "fit", kind=Path)
+    judged_pairs: Path | None = option("FILE", "evaluate", kind=Path, flags=("--pairs",))
+    ids: str | None = option("WORD", "fit cv evaluate explain", reads=word("row", "docid", "comment"))
+    kernel: Any = option("NAME[,NAME]", _LEARN, "linear", reads=words(*KERNELS))
+    gamma: Any = option("G[,G]", _LEARN, "auto", reads=numbers(float, "positive", above=0, auto=True))
+    degree: Any = option("D[,D]", _LEARN, "3", reads=numbers(int, "at least 1", above=0))
+    coef0: Any = option("C[,C]", _LEARN, "1", reads=numbers(float))
+    alphas: Any = option("GRID", _LEARN, "auto", reads=grid)
+    ties: Any = option("WORD", _LEARN, "include", reads=words("include", "exclude", everything="both"))
+    balance: Any = option("WORD[,WORD]", _LEARN, "examples", reads=words("pairs", "examples", "queries"))
+    regression_weight: float = option("B", _LEARN, 0.0, float, reads=number(0, 1))
+    scale: str = option("WORD", _LEARN, "none", reads=word("none", "minmax", "standard", "minmax-all", "standard-all"))
+    metric: str | None = option("NAME", _LEARN)
+    metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=names)
+    convention: str = option("TOOL", "fit cv evaluate compare", "letor")
+    rule: str = option("WORD", _LEARN, "best", reads=word("best", "one_se"))
+    cv: int | None = option("K", _LEARN, kind=int, reads=number(2))
+    leave_pair_out: bool = switch("cv")
+    per_query: bool = switch("evaluate")
+    baseline: Path | None = option("MODEL", "compare", kind=Path)
+    html: Path | None = option("FILE", "compare", kind=Path)
+    title: str | None = option("TEXT", "compare")
+    top_queries: int = option("N", "compare", 5, int, reads=number(1), flags=("--top",))
+    query: str | None = option("QID", "explain")
+    top_features: int = option("K", "explain", 10, int, reads=number(0), flags=("--top", "-k"))
+    top_items: int | None = option("K", "rank", kind=int, reads=number(1), flags=("--top", "-k"))
+    layout: str = option("WORD", "rank", "tsv", reads=word("tsv", "trec"), flags=("--format",))
+    names_in_ranking: str = option(
+        "WORD", "rank", "auto", reads=word("auto", "row", "docid", "comment"), flags=("--ids",)
     )
+    run: str = option("NAME", "rank", "rankrls")
+    engine: str = option(
+        *("WORD", "export"),
+        reads=word(*ENGINES),
+        flags=("--format",),
+        required=True,
+    )
+    name: str = option("NAME", "export", "rankrls")
+    names: Path | None = option("FILE", "explain export convert", kind=Path)
+    store: str | None = option("NAME", "export")
+    phase: str = option("WORD", "export", "second-phase")
+    fold: bool = switch("export")
+    offset: str | None = option("NUMBER|FILE", "export")
+    target: int | None = option("K", "rank explain export", kind=int)
+    parts: list[float] = option("A,B[,C]", "split", "60,20,20", reads=shares)
+    folds: int | None = option("K", "split", kind=int, reads=number(3, why="to train, validate and test"))
+    seed: int = option("N", "split", 0, int, reads=number(0))
+    everything: bool = switch("fit cv rank evaluate", "--global")
+    output: str = option("FILE", "predict rank", "-", flags=("--output", "-o"))
+    label: str | None = option("COLUMN", _TABLES)
+    qid: str | None = option("COLUMN", _TABLES)
+    id: str | None = option("COLUMN", _TABLES)
+    features: str | None = option("NAME,...|N", _TABLES)
+    ignore: str | None = option("NAME,...", _TABLES)
+    input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
+    as_json: bool = switch(f"{_SHOWN} info", "--json")
+    threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))
+    verbose: bool = switch(_TABLES, "--verbose", "-v")
+    quiet: bool = switch(f"{_TABLES} export", "--quiet", "-q")
+    positive: Any = option("LIST", _LEARN, reads=signs)
+    selection: str | None = option("WORD", _LEARN, reads=word("tikhonov", "early_stopping", "hybrid"))
+    max_iter: int | None = option("N", _LEARN, kind=int, reads=number(1))
+    tol: float | None = option("T", _LEARN, kind=float, reads=number(0))
+    patience: int | None = option("N", _LEARN, kind=int, reads=number(1))
+    random_state: int | None = option("SEED", _LEARN, kind=int, reads=number(0, 2**32 - 1))
+    n_basis: int | None = option("R", _LEARN, kind=int, reads=number(1))
+    basis: str | None = option("HOW", _LEARN, reads=word("random", "kmeans", "pursuit"))
+    max_basis: int | None = option("P", _LEARN, kind=int, reads=number(1))
+    Cs: Any = option("LIST", _LEARN, reads=grid)
+    loss: str | None = option("NAME", _LEARN, reads=word("squared_hinge", "hinge"))
+    n_estimators: int | None = option("N", _LEARN, kind=int, reads=number(1))
+    learning_rate: float | None = option("R", _LEARN, kind=float, reads=number())
+    max_bins: int | None = option("N", _LEARN, kind=int, reads=number(2))
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """The options from what was written, by field.
+
+        Raises
+        ------
+        ValueError
+            For a value that cannot be, with the option.
+        """
+        values = {}
+        for name, each in _options().items():
+            value = given.get(name, each.default)
+            values[name] = value if value is None or each.reads is None else each.reads(_flags(name, each)[0], value)
+        for one, other, why in _EXCLUSIVE:
+            if values[one] not in (None, False) and values[other] not in (None, False):
+                raise InputError("{0} and {1} exclude each other{2}.", flag_of(one), flag_of(other), why and f": {why}")
+        return cls(**values)
+
+    @property
+    def columns(self) -> Columns:
+        """What was said about columns and the format."""
+        return Columns(self.label, self.qid, self.id, self.features, self.ignore, self.input_format)
+
+    @property
+    def item_ids(self) -> str | None:
+        """``--ids``, if ``--id`` alone does not say it too; None if neither is given."""
+        return "docid" if self.ids is None and self.id is not None else self.ids
+
+    def changed(self) -> list[str]:
+        """The fields that are not at their defaults."""
+        usual = type(self).read({})
+        return [name for name in _options() if getattr(self, name) != getattr(usual, name)]
 
 
-def parse_alphas(text: str, flag: str = "--alphas") -> Any:
-    """``auto``, ``a,b,c`` or ``lo:hi:n``."""
-    text = text.strip()
-    if text == "auto":
-        return "auto"
-    if ":" in text:
-        return _geometric(text, flag)
-    values = tuple(_number(flag, word, float) for word in parse_names(flag, text))
-    for value in values:
-        if value < 0:
-            raise ValueError(f"{flag} must not be negative; got {value:g}.")
-    return values
+def _options() -> dict[str, Option]:
+    return {each.name: each.metadata["option"] for each in fields(Options)}
 
 
-def _geometric(text: str, flag: str) -> tuple[float, ...]:
-    parts = text.split(":")
-    if len(parts) != 3:
-        raise ValueError(f"{flag} must be auto, a list a,b,c or lo:hi:n; got {text!r}.")
-    low, high = (_number(flag, part, float) for part in parts[:2])
-    steps = _number(flag, parts[2], int)
-    if not 0 < low < high or steps < 2:
-        raise ValueError(f"{flag} lo:hi:n needs 0 < lo < hi and at least 2 steps; got {text!r}.")
-    ratio = math.log(high / low)
-    return (low, *(low * math.exp(ratio * k / (steps - 1)) for k in range(1, steps - 1)), high)
+def names_of_options() -> dict[str, Any]:
+    """The fields that are options, with their defaults as they are written."""
+    return {name: each.default for name, each in _options().items() if not each.argument}
 
 
-def _number(option: str, word: str, kind: type[float] | type[int]) -> Any:
-    try:
-        value = kind(word)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        what = "a whole number" if kind is int else "a finite number"
-        raise ValueError(f"{option} needs {what}; got {word!r}.")
-    return value
+def flag_of(name: str) -> str:
+    """How an option is written in full."""
+    return _flags(name, _options()[name])[0]
 
 
-def _one_or_more(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else values
+def _flags(name: str, each: Option) -> tuple[str, ...]:
+    return each.flags or ("--" + name.replace("_", "-"),)
+
+
+def parameters_of(command: str, texts: Mapping[str, str], notes: Mapping[str, str]) -> list[inspect.Parameter]:
+    """The parameters of a command, as typer reads them.
+
+    Parameters
+    ----------
+    command : str
+    texts : mapping of str to str
+        What stands for ``{name}`` in the help.
+    notes : mapping of str to str
+        What the help of a field begins with.
+    """
+    helps = _helps()
+    out = []
+    for name, each in _options().items():
+        if command not in each.commands.split():
+            continue
+        text = notes.get(name, "") + helps.get(name, "").format(**texts)
+        about: Any = (
+            typer.Argument(metavar=each.metavar, show_default=False, help=text)
+            if each.argument
+            else typer.Option(*_flags(name, each), metavar=each.metavar or None, help=text)
+        )
+        kind = each.kind if each.required or each.default is not None else each.kind | None
+        default = inspect.Parameter.empty if each.required else each.default
+        out.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
+        )
+    return out
+
+
+def _helps() -> dict[str, str]:
+    """The help of each option: its lines under "Attributes" in the docstring."""
+    text = inspect.cleandoc(Options.__doc__ or "").partition("----------\n")[2]
+    return {name: " ".join(lines.split()) for name, lines in re.findall(r"(?m)^(\w+)\n((?: {4}.*(?:\n|$))+)", text)}

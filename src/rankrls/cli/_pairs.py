@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls.cli._data import names_of
 from rankrls.cli._judging import Judgement, document_ids
+from rankrls.io.preferences import read_pair_text
 from rankrls.metrics import preference_accuracy
 
 if TYPE_CHECKING:
     from rankrls.cli._report import Report
     from rankrls.io import ColumnTable, LetorTable, PairTable
 
-__all__ = ["MEASURE", "choose_ids", "describe_pairs", "item_ids", "judge_pairs", "pair_rows", "read_pairs"]
+__all__ = ["MEASURE", "choose_ids", "describe_pairs", "item_ids", "judge_pairs", "read_pairs"]
 
 MEASURE = "pair_accuracy"
 
@@ -39,8 +41,6 @@ def read_pairs(path: Path, table: LetorTable | ColumnTable, ids: str | None, rep
     ValueError
         With the line; where the rows have no such id; and where both readings are possible.
     """
-    from rankrls.io.preferences import read_pair_text
-
     with report.working("reading", f"reading {path}"):
         text = read_pair_text(path)
         chosen = choose_ids([*text.items.flat], table, str(path)) if ids is None else ids
@@ -80,9 +80,11 @@ def choose_ids(items: Sequence[str], table: LetorTable | ColumnTable, whose: str
     if -1 not in by_row and by_row != by_id and 2 * by_id.count(-1) < len(items):
         k = next(k for k, (i, j) in enumerate(zip(by_row, by_id, strict=True)) if i != j)
         other = f"the id of row {by_id[k]}" if by_id[k] >= 0 else "no id, as most others are"
-        raise ValueError(
-            f"{whose}: items may be named by ids or by row numbers: {items[k]!r} is the number of a row of "
-            f"{table.path}, from 0, and {other}. Say which is meant: --ids docid or --ids row."
+        raise InputError(
+            "items may be named by ids or by row numbers: {0!r} is the number of a row of {1}, from 0, and {2}.",
+            *(items[k], table.path, other),
+            remedy="Say which is meant: {ids=docid} or {ids=row}.",
+            file=whose,
         )
     return "docid" if by_id.count(-1) < by_row.count(-1) else "row"
 
@@ -101,13 +103,13 @@ def item_ids(table: LetorTable | ColumnTable, ids: str) -> list[str] | None:
     if ids == "comment":
         comments = getattr(table, "comments", None)
         if not comments:
-            raise ValueError(f"{table.path}: no line has a comment, so there is nothing for --ids comment to name.")
+            raise InputError("no line has a comment, so there is nothing for {ids=comment} to name.", file=table.path)
         return [*comments]
     found = document_ids(table)
     if found is None and names_of(table) is not None:
-        raise ValueError(f"{table.path}: --ids docid needs a column of ids: name it by --id.")
+        raise InputError("{ids=docid} needs a column of ids: name it by {id}.", file=table.path)
     if found is None:
-        raise ValueError(f"{table.path}: --ids docid needs 'docid = NAME' in the comment of every line.")
+        raise InputError("{ids=docid} needs 'docid = NAME' in the comment of every line.", file=table.path)
     return [str(name) for name in found.tolist()]
 
 
@@ -121,23 +123,6 @@ def describe_pairs(pairs: PairTable) -> dict[str, Any]:
         "items": len(np.unique(np.concatenate((pairs.winners, pairs.losers)))),
         "groups": None if pairs.groups is None else len(np.unique(pairs.groups)),
     }
-
-
-def pair_rows(parts: dict[str, dict[str, Any]]) -> list[list[str]]:
-    """Rows of a table of what is in each file."""
-    from rankrls.cli._data import shortened
-
-    return [
-        [
-            role,
-            shortened(part["path"]),
-            str(part["preferences"]),
-            str(part["ties"]),
-            str(part["items"]),
-            "-" if part["groups"] is None else str(part["groups"]),
-        ]
-        for role, part in parts.items()
-    ]
 
 
 def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: Any = None) -> Judgement:
@@ -156,16 +141,18 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: Any = None) 
         if across.any():
             e = int(np.argmax(across))
             i, j = int(pairs.winners[e]), int(pairs.losers[e])
-            raise ValueError(
-                f"{pairs.path}: preference {e} compares row {i} of query {qid[i]} with row {j} of query {qid[j]}, but "
-                "the model was fitted with queries, and its scores mean something inside a query only."
+            raise InputError(
+                "preference {0} compares row {1} of query {2} with row {3} of query {4}, but the model was fitted with "
+                "queries, and its scores mean something inside a query only.",
+                *(e, i, qid[i], j, qid[j]),
+                file=pairs.path,
             )
     try:
         values = preference_accuracy(
             scores, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, per_pair=True
         )
-    except ValueError as error:
-        raise ValueError(f"{pairs.path}: {error}") from None
+    except InputError as error:
+        raise error.located(file=pairs.path) from None
     judged = ~np.isnan(values)
     right = values[judged]
     weight = np.ones(len(right)) if pairs.weight is None else pairs.weight[judged]

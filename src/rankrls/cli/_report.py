@@ -1,20 +1,62 @@
-"""What a command says, and where: results on standard output, everything else on standard error."""
+"""What a command found and what it says meanwhile: results on standard output, everything else on standard error.
+
+Everything is printed here, so that nothing that a terminal obeys gets there from a file.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-__all__ = ["Report", "plain_json"]
+__all__ = ["Report", "Result", "Table", "plain_json", "printable", "tell"]
 
 _WIDTH = 110  # of tables that go into a file or a pipe
 _PAUSE = 0.5  # seconds between lines of progress
+_UNUSUAL = re.compile(r"[^ -~]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: the first ``left`` columns are text, the others are set to the right; one row is marked."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    left: int = 1
+    marked: int | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command found.
+
+    Attributes
+    ----------
+    found : dict
+        For ``--json``.
+    tables : sequence of Table
+        For people.
+    text : str or bytes
+        What is printed behind the tables; bytes as they are.
+    optional : bool
+        Whether ``--quiet`` leaves it out.
+    status : int
+        The exit status.
+    """
+
+    found: Mapping[str, Any] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    text: str | bytes = ""
+    optional: bool = False
+    status: int = 0
 
 
 @dataclass
@@ -35,10 +77,6 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        if self.verbose and self.quiet:
-            raise ValueError("--verbose and --quiet exclude each other.")
-
     @contextmanager
     def working(self, part: str, what: str) -> Iterator[Callable[[str], None]]:
         """Show ``what`` while it is being done, on a terminal; add its seconds to ``part``.
@@ -51,70 +89,50 @@ class Report:
         took = perf_counter() - start
         self.seconds[part] = self.seconds.get(part, 0.0) + took
         if self.verbose:
-            print(f"rankrls: {what}: {took:.2f} s", file=sys.stderr)
+            tell(f"{what}: {took:.2f} s")
 
     def note(self, text: str) -> None:
         """Something that the user should know, and that is no error."""
         self.notes.append(text)
         if not self.quiet:
-            print(f"rankrls: note: {text}", file=sys.stderr)
+            tell(f"note: {text}")
 
-    def print_json(self, value: Any) -> None:
-        """The result for machines; what is no finite number is null."""
-        print(json.dumps(plain_json(value), indent=2, allow_nan=False))
-
-    def print_table(
-        self,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Any]],
-        *,
-        left: int = 1,
-        marked: int | None = None,
-    ) -> None:
-        """A table; the first ``left`` columns are text, the others are set to the right. One row may be marked."""
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns), show_edge=False)
-        for k, name in enumerate(columns):
-            table.add_column(name, justify="left" if k < left else "right", no_wrap=k >= left, overflow="fold")
-        for k, row in enumerate(rows):
-            table.add_row(*(str(cell) for cell in row), style="bold green" if k == marked else None)
-        width = None if sys.stdout.isatty() else _WIDTH
-        console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
-        console.print(title, style="bold", soft_wrap=True)
-        console.print(table)
-        console.print()
+    def show(self, result: Result) -> None:
+        """Print what was found."""
+        if result.optional and self.quiet and not self.as_json:
+            return
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed, so that the result cannot be printed", "standard output")
+        if self.as_json:
+            print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
+            return
+        for table in result.tables:
+            _print_table(table)
+        if isinstance(result.text, str):
+            sys.stdout.write(printable(result.text, "\n\t"))
+        elif hasattr(sys.stdout, "buffer"):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(result.text)
+        else:  # who runs this in Python may have put something else there
+            sys.stdout.write(result.text.decode())
 
     def _shows_progress(self) -> bool:
-        return not self.quiet and not self.verbose and sys.stderr.isatty()
+        return not self.quiet and not self.verbose and sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
-def _lines(what: str | None) -> Iterator[Callable[[str], None]]:
-    """A line now and then; none at all where ``what`` is None."""
-    last = -math.inf
-
-    def say(text: str) -> None:
-        nonlocal last
-        if what is not None and perf_counter() - last > _PAUSE:
-            last = perf_counter()
-            print(f"rankrls: {what}: {text}", file=sys.stderr, flush=True)
-
-    yield say
+def tell(text: str) -> None:
+    """A line on standard error, if anyone can read it."""
+    if sys.stderr is None:
+        return  # print would take standard output
+    with suppress(OSError, ValueError):
+        print(f"rankrls: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _spinner(what: str) -> Iterator[Callable[[str], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda text: progress.update(task, description=f"{what}: {text}")
+def printable(text: str, kept: str = "") -> str:
+    """Text with a name for what a terminal may obey; ``kept`` may be in it."""
+    return _UNUSUAL.sub(
+        lambda sign: sign[0] if sign[0].isprintable() or sign[0] in kept else ascii(sign[0])[1:-1], text
+    )
 
 
 def plain_json(value: Any) -> Any:
@@ -130,3 +148,47 @@ def plain_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
+
+
+def _print_table(made: Table) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_header=any(made.columns), show_edge=False)
+    for k, name in enumerate(made.columns):
+        number = k >= made.left
+        table.add_column(printable(name), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for k, row in enumerate(made.rows):
+        table.add_row(*(printable(str(cell)) for cell in row), style="bold green" if k == made.marked else None)
+    width = None if sys.stdout.isatty() else _WIDTH
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    console.print(printable(made.title), style="bold", soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+@contextmanager
+def _lines(what: str | None) -> Iterator[Callable[[str], None]]:
+    """A line now and then; none at all where ``what`` is None."""
+    last = -math.inf
+
+    def say(text: str) -> None:
+        nonlocal last
+        if what is not None and perf_counter() - last > _PAUSE:
+            last = perf_counter()
+            tell(f"{what}: {text}")
+
+    yield say
+
+
+@contextmanager
+def _spinner(what: str) -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    what = printable(what)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda text: progress.update(task, description=f"{what}: {text}")

@@ -1,41 +1,40 @@
-"""The commands put together, and what becomes of errors and warnings."""
+"""The program put together, and what becomes of errors and warnings."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from rankrls import __version__
-from rankrls.cli import compare, convert, cv, evaluate, explain, export, fit, info, predict, rank, split
+from rankrls._errors import InputError
+from rankrls._extras import MissingPackageError
+from rankrls._kernel_table import KERNELS
+from rankrls.cli._commands import COMMANDS
+from rankrls.cli._methods import METHODS, takers
+from rankrls.cli._options import Options, names_of_options, parameters_of
+from rankrls.cli._report import Report, Result, tell
+from rankrls.cli._spelling import said
 from rankrls.cli._supervisor import INTERRUPTED, interrupted
+from rankrls.export import ENGINES
 
 __all__ = ["run"]
 
-COMMANDS: dict[str, Any] = {
-    "fit": fit,
-    "cv": cv,
-    "predict": predict,
-    "rank": rank,
-    "explain": explain,
-    "evaluate": evaluate,
-    "compare": compare,
-    "export": export,
-    "convert": convert,
-    "split": split,
-    "info": info,
-}
 BAD_INPUT, FAILED = 2, 1
 DEBUG_VARIABLE = "RANKRLS_DEBUG"
+_TOO_LARGE = "numbers overflowed: features as large or as far apart as these need scaling (see --scale)."
 
 
 @dataclass
@@ -76,16 +75,65 @@ def build() -> typer.Typer:
     """The program with all its commands."""
     # Plain help: rich's takes a third of the time that --help may take.
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback(
-        invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
-    )(root)
-    for name, module in COMMANDS.items():
-        app.command(name, epilog=module.EXAMPLES, cls=Command)(module.command)
+    example = "Example: rankrls fit train.txt --test test.txt --model m.rankrls"
+    app.callback(invoke_without_command=True, epilog=example)(root)
+    texts = {
+        "methods": "; ".join(f"{method.name}: {method.summary}" for method in METHODS.values()),
+        "kernels": ", ".join(KERNELS),
+        "engines": ", ".join(ENGINES),
+    }
+    own = [name for name, default in names_of_options().items() if default is None and takers(name)]
+    notes = {name: f"{', '.join(takers(name))}: " for name in own}
+    for name, text in COMMANDS.items():
+        text, _, example = text.rpartition("\n\n")
+        command = _as_function(name, parameters_of(name, texts, notes))
+        app.command(name, help=text, epilog=example, cls=Command)(command)
     return app
+
+
+def _as_function(name: str, parameters: list[inspect.Parameter]) -> Callable[..., None]:
+    """A function with these parameters, as typer looks at them, that runs a command."""
+
+    def command(**given: Any) -> None:
+        options = Options.read(given)
+        report = Report(options.as_json, options.verbose, options.quiet)
+        result = _result(name, options, report)
+        report.show(result)
+        if result.status:
+            raise typer.Exit(result.status)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _result(name: str, options: Options, report: Report) -> Result:
+    """What a command finds, on as many threads as were asked for; numbers that overflow are said once."""
+    import numpy as np
+
+    from rankrls.cli._data import limited_threads
+
+    def overflowed(kind: str, flags: int) -> None:
+        warnings.warn(_TOO_LARGE, RuntimeWarning, stacklevel=2)
+
+    numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
+    try:
+        with limited_threads(options.threads), numbers:
+            result: Result = import_module(f"rankrls.cli.{name}").run(options, report)
+            return result
+    except np.linalg.LinAlgError as error:
+        raise InputError(_TOO_LARGE + " ({0})", error) from error
+    except EOFError as error:  # typer would take it for an interruption
+        raise RuntimeError(f"EOFError: {error}") from error
 
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
+    for descriptor in range(3):  # a standard stream that is closed must not become the number of a file of data
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal does not have is no reason to fail
             stream.reconfigure(errors="backslashreplace")
@@ -97,9 +145,10 @@ def run(argv: list[str]) -> int:
             # arrays without names go into models that know theirs: columns are matched where files are read
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             status = build()(args=argv, prog_name="rankrls", obj=state, standalone_mode=False)
-        for text in dict.fromkeys(_one_line(str(w.message)) for w in caught if _concerns_the_user(w.category)):
-            print(f"rankrls: note: {text}", file=sys.stderr)
-        sys.stdout.flush()
+        for text in dict.fromkeys(said(w.message) for w in caught if _concerns_the_user(w.category)):
+            tell(f"note: {text}")
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return interrupted()
     except BrokenPipeError:
@@ -122,7 +171,7 @@ def _concerns_the_user(category: type[Warning]) -> bool:
 def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     if isinstance(error, typer.Abort):
         return interrupted()
-    if debug:
+    if debug and sys.stderr is not None:
         traceback.print_exception(error)
     if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
         command = next((word for word in argv if word in COMMANDS), None)
@@ -131,10 +180,10 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     if isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return _say(f"{name}{error.strerror or error}", BAD_INPUT)
-    if isinstance(error, ValueError):
-        return _say(str(error), BAD_INPUT)
+    if isinstance(error, ValueError | MissingPackageError):
+        return _say(said(error), BAD_INPUT)
     if isinstance(error, MemoryError):
-        return _say(f"not enough memory: {error or 'the data are too large for this machine'}", FAILED)
+        return _say(f"not enough memory: {str(error) or 'the data are too large for this machine'}", FAILED)
     return _say(
         f"internal error: {type(error).__name__}: {error}; run with {DEBUG_VARIABLE}=1 to see where, and please "
         "report it",
@@ -143,14 +192,8 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
 
 
 def _say(message: str, status: int) -> int:
-    print(f"rankrls: error: {_one_line(message)}", file=sys.stderr)
+    tell(f"error: {message}")
     return status
-
-
-def _one_line(text: str) -> str:
-    """A message without line ends, and with a name for what a terminal might obey: a file can hold anything."""
-    line = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
 
 
 def _reader_left() -> int:

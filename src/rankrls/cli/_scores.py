@@ -15,7 +15,6 @@ from rankrls.cli._columns import Columns
 from rankrls.cli._data import Labels, Queries, read
 from rankrls.cli._judging import document_ids
 from rankrls.cli._report import Report
-from rankrls.cli._words import in_options
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
@@ -178,20 +177,19 @@ def _of_table(path: Path, format: str, columns: Columns) -> Scores:
     from rankrls.io.tables.formats import open_table
     from rankrls.io.tables.reading import read_table
 
-    with in_options():
-        with open_table(path, format, TableError) as table_of_scores:
-            header = tuple(table_of_scores.columns)
-        usual = dict(columns.usual)
-        qid = _first(header, columns.qid, usual.get("qid"), _QID)
-        item = _first(header, columns.id, usual.get("id"), _ID)
-        others = [name for name in header if name not in (_SCORE, qid, item)]
-        if item is None and len(others) in ((1, 2) if qid is None else (1,)):
-            item = others.pop()
-        if qid is None and len(others) == 1:
-            qid = others[0]
-        names = {"label": "", "qid": qid or "", "id": item or ""}  # "": no such column
-        wanted = Wanted(None, qid, item, (_SCORE,), (), "ignored", tuple(names.items()))
-        table = read_table(path, wanted, format, "auto", np.float64)
+    with open_table(path, format, TableError) as table_of_scores:
+        header = tuple(table_of_scores.columns)
+    usual = dict(columns.usual)
+    qid = _first(header, columns.qid, usual.get("qid"), _QID)
+    item = _first(header, columns.id, usual.get("id"), _ID)
+    others = [name for name in header if name not in (_SCORE, qid, item)]
+    if item is None and len(others) in ((1, 2) if qid is None else (1,)):
+        item = others.pop()
+    if qid is None and len(others) == 1:
+        qid = others[0]
+    names = {"label": "", "qid": qid or "", "id": item or ""}  # "": no such column
+    wanted = Wanted(None, qid, item, (_SCORE,), (), "ignored", tuple(names.items()))
+    table = read_table(path, wanted, format, "auto", np.float64)
     return Scores(str(path), table.X[:, 0], table.qid, table.ids, table.qid_name, table.id_name)
 
 

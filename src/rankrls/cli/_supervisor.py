@@ -62,7 +62,7 @@ def supervise() -> int | None:
 
 def interrupted() -> int:
     """Say once that the command was interrupted, here or by the supervisor; return the exit status."""
-    if _KEEPS.get() is None:
+    if _KEEPS.get() is None and sys.stderr is not None:
         print("rankrls: interrupted", file=sys.stderr)
     return INTERRUPTED
 
@@ -110,7 +110,7 @@ def _kill(worker: int) -> None:
     os.kill(worker, signal.SIGKILL)
     for path in files:
         remove(path)
-    if sys.stderr.isatty():  # the line of progress, and the cursor that it hides
+    if sys.stderr is not None and sys.stderr.isatty():  # the line of progress, and the cursor that it hides
         print("\r\x1b[2K\x1b[?25h", end="", file=sys.stderr, flush=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -11,58 +10,56 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
-from rankrls.cli._columns import Columns
+from rankrls._errors import InputError
 from rankrls.cli._data import feature_names, labels_of, names_of, read
-from rankrls.cli._judging import Judgement, judge, measure_names, measures_for
-from rankrls.cli._methods import METHODS, Method
-from rankrls.cli._models import Learning, with_scaler
+from rankrls.cli._judging import Judgement, check_measures, judge, measures_for
+from rankrls.cli._methods import METHODS, Method, build
+from rankrls.cli._options import Options, flag_of
 from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
-from rankrls.cli._signs import positive_columns
+from rankrls.cli._spelling import said
 from rankrls.cli._supervisor import keeping_its_best
-from rankrls.cli._words import in_options
+from rankrls.io.tables.columns import matching
+from rankrls.metrics import resolve_measure
 from rankrls.selection.search import choices_at_edges
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable, PairTable
 
-__all__ = ["Data", "PairFiles", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
+__all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "positive_columns", "read_data", "train"]
 
-_OF_LABELS = ("ties", "balance", "regression_weight")
 _SAME_DATA = {
     "validation": "the choice is that of the closest fit, which new queries need not bear out.",
     "test": "the measures on them say how close the fit is, not how well new queries are ranked.",
 }
-_OVERFLOW = re.compile(
-    r"Input (X|X_val) holds values whose products overflow,.*: row (\d+), column (\d+)\b.*", re.DOTALL
-)
-
-
-@dataclass(frozen=True)
-class PairFiles:
-    """Where preferences come from, and what names an item there."""
-
-    train: Path | None = None
-    validation: Path | None = None
-    test: Path | None = None
-    ids: str | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The options, checked: nothing has been read yet."""
+    """The options, checked, and what they ask for: nothing has been read yet."""
 
-    learning: Learning
+    options: Options
+    metric: str
     estimator: Any
     scaler: Any
-    measures: tuple[str, ...] | None
-    pair_files: PairFiles
 
     @property
     def method(self) -> Method:
         """The learner."""
-        return METHODS[self.learning.method]
+        return METHODS[self.options.method]
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The files of rows by their role."""
+        return {"train": self.options.train, "validation": self.options.vali, "test": self.options.test}
+
+    @property
+    def pair_files(self) -> dict[str, Path | None]:
+        """The files of preferences by their role."""
+        options = self.options
+        return {"train": options.pairs, "validation": options.vali_pairs, "test": options.test_pairs}
 
 
 @dataclass(frozen=True)
@@ -90,74 +87,87 @@ class Trained:
     interrupted: bool = False
 
 
-def plan(learning: Learning, *, vali: Path | None, measures: str | None, pairs: PairFiles | None = None) -> Plan:
+def plan(options: Options) -> Plan:
     """Check the options before any file is read."""
-    pairs = pairs or PairFiles()
-    if learning.folds is not None and vali is not None:
-        raise ValueError("--vali and --cv exclude each other: choose by validation data or by folds.")
-    names = measure_names(measures, learning.convention)
-    with in_options():
-        out = Plan(learning, learning.estimator(), learning.scaler(), names, pairs)
-    _check_pairs(out, vali)
+    metric = options.metric or ("disagreement" if options.pairs is None else MEASURE)
+    check_measures(options.metrics, options.convention)
+    estimator = build(options, scoring=resolve_measure(metric, options.convention))
+    out = Plan(options, metric, estimator, _scaler(options.scale))
+    _check_pairs(out)
     return out
 
 
-def _check_pairs(plan: Plan, vali: Path | None) -> None:
-    files, learning = plan.pair_files, plan.learning
-    if files.train is None:
-        if files.validation is not None:
-            raise ValueError("--vali-pairs needs --pairs: a model of labels is chosen by --vali or --cv.")
+def _scaler(word: str) -> Any:
+    """A scaler that looks at one query at a time, or at all training rows together; or None."""
+    if word == "none":
+        return None
+    from sklearn import preprocessing
+
+    from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+
+    kinds = {
+        "minmax": QueryMinMaxScaler,
+        "standard": QueryStandardScaler,
+        "minmax-all": preprocessing.MinMaxScaler,
+        "standard-all": preprocessing.StandardScaler,
+    }
+    return kinds[word]()
+
+
+def _check_pairs(plan: Plan) -> None:
+    options, method = plan.options, plan.method
+    if options.pairs is None:
+        if options.vali_pairs is not None:
+            raise InputError("{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}.")
+        if method.needs_vali and options.rule != "best" and options.vali is None:
+            raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
-    if not plan.method.learns_pairs:
-        able = ", ".join(m.name for m in METHODS.values() if m.learns_pairs)
-        raise ValueError(f"--method {learning.method} does not learn from --pairs; these do: {able}.")
-    if (vali is not None or files.validation is not None) and not plan.method.validates_pairs:
+    whose = f"--method {method.name}"
+    if (options.vali is not None or options.vali_pairs is not None) and not method.validates_pairs:
+        if method.needs_vali:
+            raise InputError("{0} takes {pairs} without validation data: give its options.", whose)
         able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
-        if plan.method.needs_vali:
-            raise ValueError(f"--method {learning.method} takes --pairs without validation data: give its options.")
-        raise ValueError(
-            f"--method {learning.method} chooses among --pairs by leaving some out; validation data are for --method "
-            f"{able}."
-            if able
-            else f"--method {learning.method} chooses among --pairs by leaving some out, not by validation data."
+        raise InputError(
+            "{0} chooses among {pairs} by leaving some out; validation data are for --method {1}.", whose, able
         )
-    if plan.method.needs_vali and learning.own.get("patience") is not None:
-        raise ValueError(f"--patience needs validation data, and --method {learning.method} takes --pairs without.")
-    if learning.folds is not None and files.validation is not None:
-        raise ValueError("--vali-pairs and --cv exclude each other: choose by validation data or by folds.")
-    for name in _OF_LABELS:
-        if getattr(learning, name) != getattr(Learning(), name):
-            raise ValueError(f"--{name.replace('_', '-')} is about labels, and means nothing with --pairs.")
+    for name in options.changed():
+        if name in ("patience", "rule") and method.needs_vali:
+            raise InputError(flag_of(name) + " needs validation data, and {0} takes {pairs} without.", whose)
+        if name in ("ties", "balance", "regression_weight"):
+            raise InputError(flag_of(name) + " is about labels, and means nothing with {pairs}.")
 
 
-def read_data(report: Report, files: dict[str, Path | None], plan: Plan, everything: bool, columns: Columns) -> Data:
+def read_data(plan: Plan, report: Report) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
+    options, files = plan.options, plan.files
     tables: dict[str, LetorTable | ColumnTable] = {}
     dense: Any = "auto" if plan.scaler is None else True  # scaling fills what was 0
     zero_based: Any = "auto"
     names: tuple[str, ...] | None = None
     n_features: int | None = None
+    queries: Any = "ignored" if options.everything else "optional" if options.pairs else "required"
     for role, path in files.items():
         if path is None:
             continue
-        queries: Any = "ignored" if everything else "optional" if plan.pair_files.train else "required"
         try:
             table = read(
                 path,
                 report,
                 queries=queries,
-                columns=columns,
-                labels="required" if getattr(plan.pair_files, role) is None else "ignored",
+                columns=options.columns,
+                labels="required" if plan.pair_files[role] is None else "ignored",
                 names=names,
-                n_features=None if names is not None and columns.format_of(path) != "letor" else n_features,
+                n_features=None if names is not None and options.columns.format_of(path) != "letor" else n_features,
                 zero_based=zero_based,
                 dense=dense,
             )
-        except ValueError as error:
-            if not tables or "beyond the" not in str(error):
+        except InputError as error:
+            if not tables or error.parameter != "n_features":
                 raise
-            had = f"{files['train']} has {n_features} features; --features N sets another number"
-            raise ValueError(f"{error} ({had}.)") from error
+            raise InputError(
+                "{0} ({1} has {2} features; {features=N} sets another number.)",
+                *(said(error), files["train"], n_features),
+            ) from error
         names, n_features = names_of(table) if not tables else names, table.n_features
         zero_based, dense = getattr(table, "zero_based", zero_based), isinstance(table.X, np.ndarray)
         if plan.scaler is not None:
@@ -165,14 +175,13 @@ def read_data(report: Report, files: dict[str, Path | None], plan: Plan, everyth
                 # the raw features are given back: only one copy of large data stays
                 table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
         tables[role] = table
-        if role != "train" and plan.pair_files.train is None and table.sha256 == tables["train"].sha256:
+        if role != "train" and options.pairs is None and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
-    data, ids = Data(tables, {}), plan.pair_files.ids
-    for role in ("train", "validation", "test"):
-        path = getattr(plan.pair_files, role)
+    data, ids = Data(tables, {}), options.item_ids
+    for role, path in plan.pair_files.items():
         if path is not None:
             data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report)
-    known = ids if data.pairs and (ids != "row" or plan.pair_files.ids is not None) else None
+    known = ids if data.pairs and (ids != "row" or options.item_ids is not None) else None
     return replace(data, ids=known)
 
 
@@ -188,16 +197,14 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         estimator.positive = positive_columns(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
-            estimator.verbose = _progress(say, plan.learning.metric)
-        name = {type(estimator).__name__: f"--method {plan.learning.method}"}
+            estimator.verbose = _progress(say, plan.metric)
         try:
-            with in_options(plan.method.flags, name), keeping_its_best() if plan.method.keeps_best else nullcontext():
+            with keeping_its_best() if plan.method.keeps_best else nullcontext():
                 _fit(estimator, data)
-        except ValueError as error:
-            found = _OVERFLOW.fullmatch(str(error))
-            if found is None:
+        except InputError as error:
+            if error.parameter not in ("X", "X_val") or error.row is None or error.column is None:
                 raise
-            raise ValueError(_too_large(found, data)) from error
+            raise _too_large(error, data.tables["train" if error.parameter == "X" else "validation"]) from error
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise
@@ -205,23 +212,71 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         finally:
             if hasattr(estimator, "verbose"):
                 estimator.verbose = 0
-    if not interrupted:
+    if interrupted:
+        report.note(
+            f"interrupted: the best model found so far is kept, alpha {estimator.alpha_:.3g} after {estimator.n_iter_} "
+            "iterations; it is saved without further judgement."
+        )
+    else:
         _note_edges(plan.method, estimator, report)
     names = names_of(data.tables["train"])
     if names is not None:  # arrays went in; who loads the model finds the names where data frames would have left them
         first = estimator if plan.scaler is None else plan.scaler
         first.feature_names_in_ = np.array(names, dtype=object)
-    return Trained(estimator, with_scaler(plan.scaler, estimator), interrupted)
+    model = estimator if plan.scaler is None else Pipeline([("scale", plan.scaler), ("rank", estimator)])
+    return Trained(estimator, model, interrupted)
 
 
-def _too_large(found: re.Match[str], data: Data) -> str:
-    """The value of a file that cannot be multiplied, by its place."""
-    table = data.tables["train" if found[1] == "X" else "validation"]
-    row, column = int(found[2]), int(found[3])
-    name = repr(feature_names(table)[column]) if names_of(table) else feature_names(table)[column]
-    return (
-        f"{table.path}: row {row}, counted from 0: the value {table.X[row, column]:g} of feature {name} is so large "
-        "that products overflow. Scale the features (see --scale), or leave this one out."
+def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | dict[int, int]:
+    """Columns of a table's X with their sign, from names and patterns, or numbers as its file counts.
+
+    A mapping, because a list of two numbers for two features may also be read as their signs.
+
+    Raises
+    ------
+    ValueError
+        For a feature that the file does not have, and for one that is numbered twice.
+    """
+    if isinstance(words, bool):
+        return words
+    names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
+    out: dict[int, int] = {}
+    for word in words:
+        columns = [names[name] for name in matching(word, [*names])]
+        if not columns:
+            columns = [_numbered(word, table, bool(names))]
+            if columns[0] in out:
+                raise InputError("{positive} names feature {0!r} twice.", word)
+        out |= dict.fromkeys(columns, 1)
+    return out
+
+
+def _numbered(word: str, table: Any, has_names: bool) -> int:
+    if not has_names and word.isdecimal():
+        column = int(word) - table.first_feature
+        if 0 <= column < table.n_features:
+            return column
+    if has_names:
+        raise InputError("{positive} names feature {0!r}, which {1} does not have.", word, table.path)
+    last = table.first_feature + table.n_features - 1
+    raise InputError(
+        "{positive} names feature {0!r}, but {1} has the features {2} to {3}.",
+        *(word, table.path, table.first_feature, last),
+    )
+
+
+def _too_large(error: InputError, table: LetorTable | ColumnTable) -> InputError:
+    """A value that cannot be used, by its place in a file."""
+    assert error.row is not None
+    assert isinstance(error.column, int)
+    name = feature_names(table)[error.column]
+    return InputError(
+        "row {0}, counted from 0: the value {1:g} of feature {2} is so large that products overflow.",
+        *(error.row, table.X[error.row, error.column], repr(name) if names_of(table) else name),
+        remedy="Scale the features (see {scale}), or leave this one out.",
+        file=table.path,
+        row=error.row,
+        column=name,
     )
 
 
@@ -270,29 +325,26 @@ def _note_edges(method: Method, estimator: Any, report: Report) -> None:
         )
 
 
-def judge_all(plan: Plan, data: Data, trained: Trained) -> dict[str, dict[str, Judgement]]:
+def judge_all(plan: Plan, data: Data, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:
     """The measures on validation data or held-out training queries, and on the test data."""
-    metric, convention = plan.learning.metric, plan.learning.convention
-    out: dict[str, dict[str, Judgement]] = {}
-    for role in ("train", "validation", "test"):
-        if role == "train":
-            if {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
-                continue
-            scores = getattr(trained.estimator, "held_out_scores_", None)
-            if scores is None:
-                continue
-        elif role in data.pairs:
-            table = data.rows_of(role)
-            qid = table.qid if "train" not in data.pairs else None
-            out[role] = {MEASURE: judge_pairs(data.pairs[role], trained.estimator.predict(table.X), qid)}
-            continue
-        elif role in data.tables:
-            scores = trained.estimator.predict(data.tables[role].X)
-        else:
-            continue
-        table = data.rows_of(role)
-        names = plan.measures if plan.measures is not None else measures_for(labels_of(table), (metric,))
-        out["held out" if role == "train" else role] = judge(
-            names, convention, table, scores, must_judge=plan.measures or ()
-        )
-    return out
+    with report.working("judging", "judging"):
+        out = {role: _judged(role, plan, data, trained.estimator) for role in ("train", "validation", "test")}
+    return {"held out" if role == "train" else role: found for role, found in out.items() if found is not None}
+
+
+def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judgement] | None:
+    table = data.rows_of(role)
+    if role == "train":
+        scores = getattr(estimator, "held_out_scores_", None)
+        if scores is None or {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
+            return None
+    elif role not in data.pairs and role not in data.tables:
+        return None
+    else:
+        scores = estimator.predict(table.X)
+    if role in data.pairs:
+        qid = table.qid if "train" not in data.pairs else None
+        return {MEASURE: judge_pairs(data.pairs[role], scores, qid)}
+    wanted = plan.options.metrics
+    names = wanted if wanted is not None else measures_for(labels_of(table), (plan.metric,))
+    return judge(names, plan.options.convention, table, scores, must_judge=wanted or ())

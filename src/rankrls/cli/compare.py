@@ -3,129 +3,86 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rankrls.cli import _options as options
-from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
-from rankrls.cli._report import Report
+from rankrls._errors import InputError
+from rankrls.cli._data import describe
+from rankrls.cli._judging import check_measures, measures_for
+from rankrls.cli._models import load_model
+from rankrls.cli._options import Options
+from rankrls.cli._output import check_target
+from rankrls.cli._report import Report, Result, Table, printable
+from rankrls.cli._scores import read_for_scores, read_scores
+from rankrls.comparison import compare_rankings
 
 if TYPE_CHECKING:
     from rankrls.comparison import RankingReport
 
-EXAMPLES = "Example: rankrls compare test.txt a.rankrls b.rankrls --metrics map,ndcg@10 --html report.html"
-
-Models = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="MODEL...", show_default=False, help="Model files, or files of scores as predict writes them."
-    ),
-]
-Baseline = Annotated[
-    Path | None, typer.Option("--baseline", metavar="MODEL", help="Compare the others with this one only.")
-]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Also write the report as one self-contained page.")
-]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")]
-Top = Annotated[int, typer.Option("--top", metavar="N", help="How many of the queries that changed most to show.")]
+__all__ = ["run"]
 
 
-@takes_columns
-def command(
-    data: options.Rows,
-    models: Models,
-    metrics: options.Measures = None,
-    convention: options.Convention = "letor",
-    baseline: Baseline = None,
-    html: Html = None,
-    title: Title = None,
-    top: Top = 5,
-    columns: Columns = NOT_SAID,
-    as_json: options.Json = False,
-    threads: options.Threads = None,
-    verbose: options.Verbose = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Compare several rankings of one file query by query.
-
-    Means with 95 % bootstrap intervals, paired randomisation and Wilcoxon tests adjusted by Holm, queries won and
-    lost, and the queries that changed most. A table; with --json an object, with --html a page with charts.
-    """
-    report = Report(as_json, verbose, quiet)
-    from rankrls.cli._data import check_target, describe, limited_threads
-    from rankrls.cli._judging import measure_names, measures_for
-
-    names = measure_names(metrics, convention)
-    if top < 1:
-        raise ValueError(f"--top must be at least 1; got {top}.")
-    paths = [*models, *([baseline] if baseline is not None and baseline not in models else [])]
+def run(options: Options, report: Report) -> Result:
+    """Compare several rankings of one file."""
+    check_measures(options.metrics, options.convention)
+    paths = [*options.models]
+    if options.baseline is not None and options.baseline not in paths:
+        paths.append(options.baseline)
     if len(paths) < 2:
-        raise ValueError("compare needs two rankings at least: DATA and then two or more MODEL files.")
-    if len(set(paths)) < len(paths):
-        again = next(path for k, path in enumerate(paths) if path in paths[:k])
-        raise ValueError(f"{again} is named twice.")
+        raise InputError("compare needs two rankings at least: DATA and then two or more MODEL files.")
+    again = next((path for k, path in enumerate(paths) if path in paths[:k]), None)
+    if again is not None:
+        raise InputError("{0} is named twice.", again)
     labels = _labels(paths)
-    if html is not None:
-        check_target(html, data, *paths)
-    with limited_threads(threads):
-        table, scores = _scores(data, paths, labels, columns, report)
-        from rankrls.comparison import compare_rankings
-
-        with report.working("comparing", "comparing"):
-            found = compare_rankings(
-                table.y,
-                scores,
-                qid=table.qid,
-                measures=names or measures_for(table.y),
-                convention=convention,
-                baseline=None if baseline is None else labels[paths.index(baseline)],
-            )
-    if html is not None:
-        found.save_html(html, title=title or f"Rankings of {data.name}", top=max(top, 10))
-    if as_json:
-        report.print_json({"command": "compare", "data": describe(table), **found.as_dict(top=top)})
-        return
-    _print(report, found, data, top)
-    if html is not None:
-        report.note(f"the page is {html}")
+    if options.html is not None:
+        check_target(options.html, options.data, *paths)
+    table, scores = _scores(options, labels, report)
+    with report.working("comparing", "comparing"):
+        found = compare_rankings(
+            table.y,
+            scores,
+            qid=table.qid,
+            measures=options.metrics or measures_for(table.y),
+            convention=options.convention,
+            baseline=None if options.baseline is None else labels[options.baseline],
+        )
+    top = options.top_queries
+    if options.html is not None:
+        title = options.title or f"Rankings of {options.data.name}"
+        found.save_html(options.html, title=printable(title), top=max(top, 10))
+        report.note(f"the page is {options.html}")
+    return Result(
+        {"command": "compare", "data": describe(table), **found.as_dict(top=top)}, _tables(found, options.data, top)
+    )
 
 
-def _labels(paths: list[Path]) -> list[str]:
-    """Stems where they tell the files apart, else whole paths."""
-    stems = [path.stem for path in paths]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+def _labels(paths: list[Path]) -> dict[Path, str]:
+    """What each file is called: its stem if the stems tell the files apart, else its whole path."""
+    stems = {path: printable(path.stem) for path in paths}
+    return stems if len(set(stems.values())) == len(paths) else {path: printable(str(path)) for path in paths}
 
 
-def _scores(
-    data: Path, paths: list[Path], labels: list[str], columns: Columns, report: Report
-) -> tuple[Any, dict[str, Any]]:
+def _scores(options: Options, labels: dict[Path, str], report: Report) -> tuple[Any, dict[str, Any]]:
     """The file, and each model's scores of its rows."""
-    from rankrls.cli._models import load_model
-    from rankrls.cli._scores import read_for_scores, read_scores
-
-    models = {path: load_model(path, report) for path in paths if _is_model(path)}
+    columns = options.columns
+    models = {path: load_model(path, report) for path in labels if _is_model(path)}
     for stored in models.values():  # the names of the first that has any
         columns = columns.like({role: name for role, name in stored.usual.items() if role not in dict(columns.usual)})
-    given = {path: read_scores(path, columns) for path in paths if path not in models}
+    given = {path: read_scores(path, columns) for path in labels if path not in models}
     for found in given.values():
         columns = found.for_columns(columns)
+    reading: dict[str, Any] = {"queries": "required", "columns": columns, "labels": "required"}
     table, shape = None, None
-    scores: dict[str, Any] = dict.fromkeys(labels)  # in the order of the arguments
-    names = dict(zip(paths, labels, strict=True))
+    scores: dict[str, Any] = dict.fromkeys(labels.values())  # in the order of the arguments
     for path, stored in models.items():
         read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
         if shape != read_like:  # models of the same training data share one reading
-            table = stored.read(data, report, queries="required", columns=columns, labels="required")
-            shape = read_like
+            table, shape = stored.read(options.data, report, **reading), read_like
         assert table is not None
-        with report.working("scoring", f"scoring by {path}"):
-            scores[names[path]] = stored.one_score_a_row(table)
+        scores[labels[path]] = stored.one_score_a_row(table, report)
     if table is None:
-        table = read_for_scores(data, report, queries="required", columns=columns, labels="required")
+        table = read_for_scores(options.data, report, **reading)
     for path, found in given.items():
-        scores[names[path]] = found.of_rows(table, report)
+        scores[labels[path]] = found.of_rows(table, report)
     return table, scores
 
 
@@ -135,12 +92,13 @@ def _is_model(path: Path) -> bool:
         return file.read(2) == b"PK" or path.suffix == ".rankrls"
 
 
-def _print(report: Report, found: RankingReport, data: Path, top: int) -> None:
+def _tables(found: RankingReport, data: Path, top: int) -> list[Table]:
     rows = [
         [m.name, *(f"{i.estimate:.4f} [{i.low:.4f}, {i.high:.4f}]" for i in (m.intervals[n] for n in found.names))]
         for m in found.measures
     ]
-    report.print_table(f"Rankings of {data}, {len(found.qid)} queries, 95 % intervals", ["", *found.names], rows)
+    tables = [Table(f"Rankings of {data}, {len(found.qid)} queries, 95 % intervals", ["", *found.names], rows)]
+    columns = ["", "difference", "95 % interval", "won/tied/lost", "p randomisation", "p Wilcoxon"]
     for m in found.measures:
         rows = [
             [
@@ -153,8 +111,7 @@ def _print(report: Report, found: RankingReport, data: Path, top: int) -> None:
             ]
             for r, w in zip(m.randomization, m.wilcoxon, strict=True)
         ]
-        columns = ["", "difference", "95 % interval", "won/tied/lost", "p randomisation", "p Wilcoxon"]
-        report.print_table(f"{m.name}, p values by Holm", columns, rows)
+        tables.append(Table(f"{m.name}, p values by Holm", columns, rows))
     main = found.measures[0]
     for line in main.randomization:
         changed = found.changed(main.name, line.first, line.second, top=top)
@@ -163,4 +120,5 @@ def _print(report: Report, found: RankingReport, data: Path, top: int) -> None:
         ]
         if rows:
             title = f"Queries whose {main.name} changed most"
-            report.print_table(title, ["qid", "items", line.first, line.second, "difference"], rows)
+            tables.append(Table(title, ["qid", "items", line.first, line.second, "difference"], rows))
+    return tables

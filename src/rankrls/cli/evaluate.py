@@ -2,201 +2,112 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rankrls.cli import _options as options
-from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
-from rankrls.cli._report import Report
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+from rankrls.cli._data import describe, labels_of
+from rankrls.cli._judging import Judgement, check_measures, judge, measures_for, show
+from rankrls.cli._models import StoredModel, load_model
+from rankrls.cli._options import Options
+from rankrls.cli._pairs import MEASURE, describe_pairs, item_ids, judge_pairs, read_pairs
+from rankrls.cli._report import Report, Result, Table
+from rankrls.cli._scores import read_for_scores, read_scores
+from rankrls.cli._spelling import said
 
 if TYPE_CHECKING:
     from rankrls.io import ColumnTable, LetorTable
 
-EXAMPLES = "Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10  (or: --scores scores.txt test.txt)"
-
-Files = Annotated[
-    list[Path], typer.Argument(metavar="[MODEL] DATA", show_default=False, help="The model, and data as for fit.")
-]
-Scores = Annotated[
-    Path | None,
-    typer.Option(
-        "--scores",
-        metavar="FILE",
-        help="Judge these scores instead of a model: one a line in DATA's order, or a table as predict writes it, "
-        "matched by ids.",
-    ),
-]
-PerQuery = Annotated[bool, typer.Option("--per-query", help="Also print each query's value.")]
-
-Pairs = Annotated[
-    Path | None,
-    typer.Option(
-        "--pairs",
-        metavar="FILE",
-        help="Judge by these preferences between DATA's rows instead of its labels: winner, loser and where wanted "
-        "strength, weight, group (see rankrls fit --help).",
-    ),
-]
+__all__ = ["run"]
 
 
-@takes_columns
-def command(
-    files: Files,
-    scores: Scores = None,
-    metrics: options.Measures = None,
-    convention: options.Convention = "letor",
-    per_query: PerQuery = False,
-    pairs: Pairs = None,
-    ids: options.Ids = None,
-    everything: options.Everything = False,
-    columns: Columns = NOT_SAID,
-    as_json: options.Json = False,
-    threads: options.Threads = None,
-    verbose: options.Verbose = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Judge the ranking of a file's queries.
+@dataclass(frozen=True)
+class _Scored:
+    """Rows, the scores of each, whose they are, and the model if it is one's."""
 
-    By a model, or by a file of scores. Each measure comes with a 95 % interval, by drawing queries with replacement
-    (2000 times, always the same).
-    """
-    report = Report(as_json, verbose, quiet)
-    from rankrls._queries import query_layout
-    from rankrls.cli import _judging
-    from rankrls.cli._data import describe, labels_of, limited_threads
-
-    ids = columns.item_ids(ids)
-    if pairs is not None:
-        for flag, given in (("--metrics", metrics), ("--per-query", per_query or None)):
-            if given is not None:
-                raise ValueError(f"{flag} is about labels, and --pairs judges by preferences: give one of the two.")
-    queries: Any = "ignored" if everything else "required" if pairs is None else "optional"
-    reading = {"queries": queries, "columns": columns, "labels": "required" if pairs is None else "ignored"}
-    names = _judging.measure_names(metrics, convention)
-    with limited_threads(threads):
-        if scores:
-            table, values, by_query = _from_file(files, scores, reading, report)
-        else:
-            table, values, by_query, remembered = _from_model(files, reading, report)
-            if pairs is not None and ids is None and remembered is not None:
-                _check_remembered(remembered, table)
-                ids = remembered
-        if pairs is not None:
-            _judge_pairs(pairs, ids, table, values, by_query, str(scores or files[0]), report)
-            return
-        with report.working("judging", "judging"):
-            found = _judging.judge(
-                names or _judging.measures_for(labels_of(table)), convention, table, values, must_judge=names or ()
-            )
-            intervals = {name: judgement.interval() for name, judgement in found.items()}
-    queried = query_layout(table.qid, table.n_rows).ids.tolist()
-    if as_json:
-        result: dict[str, Any] = {
-            "command": "evaluate",
-            "scores_of": str(scores or files[0]),
-            "data": describe(table),
-            "convention": convention,
-            "measures": {
-                name: {**judgement.as_dict(), "interval": intervals[name], "confidence": 0.95}
-                for name, judgement in found.items()
-            },
-        }
-        if per_query:
-            result["per_query"] = {"qid": queried, **{name: judgement.per_query for name, judgement in found.items()}}
-        report.print_json(result)
-        return
-    if per_query:
-        rows = [
-            [qid, *(_judging.show(judgement.per_query[k]) for judgement in found.values())]
-            for k, qid in enumerate(queried)
-        ]
-        report.print_table("Queries", ["qid", *found], rows)
-    rows = [
-        [
-            name,
-            _judging.show(judgement.value),
-            "-" if (ends := intervals[name]) is None else f"{ends[0]:.4f} to {ends[1]:.4f}",
-            str(judgement.judged),
-        ]
-        for name, judgement in found.items()
-    ]
-    what = f"{scores or files[0]} on {table.path}, {convention} measures"
-    report.print_table(what, ["", "mean", "95 % interval", "queries"], rows)
+    table: LetorTable | ColumnTable
+    scores: Any
+    whose: str
+    stored: StoredModel | None = None
 
 
-def _check_remembered(ids: str, table: LetorTable | ColumnTable) -> None:
-    from rankrls.cli._pairs import item_ids
-
-    try:
-        item_ids(table, ids)
-    except ValueError as error:
-        raise ValueError(f"{error} (The model was fitted with --ids {ids}; else give --ids row.)") from None
-
-
-def _judge_pairs(
-    path: Path,
-    ids: str | None,
-    table: LetorTable | ColumnTable,
-    scores: Any,
-    by_query: bool,
-    whose: str,
-    report: Report,
-) -> None:
-    from rankrls.cli._data import describe
-    from rankrls.cli._judging import show
-    from rankrls.cli._pairs import MEASURE, describe_pairs, judge_pairs, read_pairs
-
-    if by_query and table.qid is None:
-        raise ValueError(f"{table.path}: the model was fitted with queries, so every line needs a qid.")
-    pairs, _ = read_pairs(path, table, ids, report)
+def run(options: Options, report: Report) -> Result:
+    """Judge the ranking of a file's queries."""
+    check_measures(options.metrics, options.convention)
+    scored = _from_model(options, report) if options.scores is None else _from_file(options, report)
+    if options.judged_pairs is not None:
+        return _by_pairs(scored, options, report)
+    table, names = scored.table, options.metrics
     with report.working("judging", "judging"):
-        found = judge_pairs(pairs, scores, table.qid if by_query else None)
-    ends = found.interval()
-    if report.as_json:
-        result = {"command": "evaluate", "scores_of": whose, "data": describe(table), "pairs": describe_pairs(pairs)}
-        measures = {MEASURE: {**found.as_dict(), "interval": ends, "confidence": 0.95}}
-        report.print_json(result | {"measures": measures})
-        return
-    interval = "-" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
-    report.print_table(
-        f"{whose} on {path}",
-        ["", "share", "95 % interval", "preferences"],
-        [[MEASURE, show(found.value), interval, str(found.judged)]],
-    )
+        found = judge(
+            names or measures_for(labels_of(table)), options.convention, table, scored.scores, must_judge=names or ()
+        )
+        result = _result(scored, found, {"convention": options.convention})
+    title = f"{scored.whose} on {table.path}, {options.convention} measures"
+    means = Table(title, ["", "mean", "95 % interval", "queries"], [[name, *j.row()] for name, j in found.items()])
+    if not options.per_query:
+        return Result(result, [means])
+    queried = query_layout(table.qid, table.n_rows).ids.tolist()
+    result["per_query"] = {"qid": queried, **{name: j.per_query for name, j in found.items()}}
+    rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queried)]
+    return Result(result, [Table("Queries", ["qid", *found], rows), means])
 
 
-def _from_model(
-    files: list[Path], reading: dict[str, Any], report: Report
-) -> tuple[LetorTable | ColumnTable, Any, bool, str | None]:
-    from rankrls.cli._models import load_model
+def _result(scored: _Scored, found: dict[str, Judgement], about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "command": "evaluate",
+        "scores_of": scored.whose,
+        "data": describe(scored.table),
+        **about,
+        "measures": {name: judgement.with_interval() for name, judgement in found.items()},
+    }
 
-    if len(files) != 2:
-        raise ValueError("evaluate needs MODEL and DATA, or --scores FILE and DATA (see rankrls evaluate --help).")
-    path, data = files
+
+def _by_pairs(scored: _Scored, options: Options, report: Report) -> Result:
+    table, stored, ids = scored.table, scored.stored, options.item_ids
+    assert options.judged_pairs is not None
+    if stored is not None and stored.by_query:
+        stored.check_queries(table)
+    if ids is None and stored is not None and stored.ids is not None:
+        ids = stored.ids
+        try:
+            item_ids(table, ids)
+        except InputError as error:
+            raise InputError(
+                "{0} (The model was fitted with --ids {1}; else give {ids=row}.)", said(error), ids
+            ) from None
+    pairs, _ = read_pairs(options.judged_pairs, table, ids, report)
+    with report.working("judging", "judging"):
+        found = judge_pairs(pairs, scored.scores, table.qid if stored is not None and stored.by_query else None)
+    row = [MEASURE, *found.row()]
+    shares = Table(f"{scored.whose} on {options.judged_pairs}", ["", "share", "95 % interval", "preferences"], [row])
+    return Result(_result(scored, {MEASURE: found}, {"pairs": describe_pairs(pairs)}), [shares])
+
+
+def _reading(options: Options) -> dict[str, Any]:
+    by_labels = options.judged_pairs is None
+    queries = "ignored" if options.everything else "required" if by_labels else "optional"
+    return {"queries": queries, "columns": options.columns, "labels": "required" if by_labels else "ignored"}
+
+
+def _from_model(options: Options, report: Report) -> _Scored:
+    if len(options.files) != 2:
+        raise InputError("evaluate needs MODEL and DATA, or {scores=FILE} and DATA (see rankrls evaluate --help).")
+    path, data = options.files
     stored = load_model(path, report)
-    if reading["queries"] == "ignored" and stored.by_query:
-        raise ValueError(f"{path} was fitted with queries: --global would compare scores of different queries.")
-    table = stored.read(data, report, **reading)
-    with report.working("scoring", "scoring"):
-        return table, stored.one_score_a_row(table), stored.by_query, stored.ids
+    table = stored.read(data, report, **_reading(options))
+    return _Scored(table, stored.one_score_a_row(table, report), str(path), stored)
 
 
-def _from_file(
-    files: list[Path], scores: Path, reading: dict[str, Any], report: Report
-) -> tuple[LetorTable | ColumnTable, Any, bool]:
-    from dataclasses import replace
-
-    from rankrls.cli._scores import read_for_scores, read_scores
-
-    if len(files) != 1:
-        raise ValueError("with --scores, evaluate needs DATA only (see rankrls evaluate --help).")
-    found = read_scores(scores, reading["columns"])
-    columns = found.for_columns(reading["columns"])
-    everything = reading["queries"] == "ignored"  # the qid still say which row a score is of
-    table = read_for_scores(
-        files[0], report, **reading | {"columns": columns, "queries": "optional" if everything else reading["queries"]}
-    )
+def _from_file(options: Options, report: Report) -> _Scored:
+    if len(options.files) != 1:
+        raise InputError("with {scores}, evaluate needs DATA only (see rankrls evaluate --help).")
+    assert options.scores is not None
+    found = read_scores(options.scores, options.columns)
+    reading = _reading(options) | {"columns": found.for_columns(options.columns)}
+    if options.everything:  # the qid still say which row a score is of
+        reading["queries"] = "optional"
+    table = read_for_scores(options.files[0], report, **reading)
     values = found.of_rows(table, report)
-    return (replace(table, qid=None) if everything else table), values, False
+    return _Scored(replace(table, qid=None) if options.everything else table, values, str(options.scores))

@@ -2,168 +2,93 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankrls.cli import _options as options
-from rankrls.cli._columns import NOT_SAID, Columns, takes_columns
-from rankrls.cli._report import Report
-from rankrls.cli._words import in_options
+from rankrls._errors import InputError
+from rankrls.cli._data import feature_names, read_names
+from rankrls.cli._models import load_model
+from rankrls.cli._options import Options
+from rankrls.cli._pairs import choose_ids, item_ids
+from rankrls.cli._report import Report, Result, Table
+from rankrls.inspection import explain
 
 if TYPE_CHECKING:
+    from rankrls.inspection import PairExplanation
     from rankrls.io import ColumnTable, LetorTable
 
-EXAMPLES = "Example: rankrls explain m.rankrls test.txt 12 7  (or by document: --ids docid --query 3 doc12 doc7)"
-
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
-]
-First = Annotated[str, typer.Argument(metavar="A", show_default=False, help="An item, as --ids names it.")]
-Second = Annotated[
-    str | None,
-    typer.Argument(metavar="[B]", show_default=False, help="Another; without, the mean of A's query is taken."),
-]
-Ids = Annotated[
-    str | None,
-    typer.Option(
-        "--ids",
-        metavar="WORD",
-        help="What names an item. row: the number of its row, from 0; docid: its id, in a table's column of ids or "
-        "behind 'docid =' in its comment; comment: its whole comment. By default what the model was fitted with; else "
-        "docid or row, whichever fits.",
-    ),
-]
-Query = Annotated[
-    str | None,
-    typer.Option("--query", metavar="QID", help="Look for the items in this query only.", show_default=False),
-]
-Top = Annotated[int, typer.Option("--top", "-k", metavar="K", help="So many features; 0 for all.")]
-Names = Annotated[
-    Path | None,
-    typer.Option("--names", metavar="FILE", help="The features' names, one a line, in column order."),
-]
-Target = Annotated[
-    int | None, typer.Option("--target", metavar="K", help="Which target (from 0) of a model of several.")
-]
+__all__ = ["run"]
 
 
-@takes_columns
-def command(
-    model: Model,
-    data: options.Rows,
-    first: First,
-    second: Second = None,
-    ids: Ids = None,
-    query: Query = None,
-    top: Top = 10,
-    names: Names = None,
-    target: Target = None,
-    columns: Columns = NOT_SAID,
-    as_json: options.Json = False,
-    verbose: options.Verbose = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Say why item A stands above item B, feature by feature.
-
-    What each feature adds to the difference of the scores, the largest part first: of linear models. Behind a scaler
-    the values are scaled ones.
-    """
-    report = Report(as_json, verbose, quiet)
-    ids = columns.item_ids(ids)
-    if top < 0:
-        raise ValueError(f"--top must be 0 (all) or more; got {top}.")
-    from rankrls.cli._data import feature_names, read_names
-    from rankrls.cli._models import load_model, scales_by_query
-    from rankrls.cli._pairs import choose_ids
-    from rankrls.inspection import explain
-
-    stored = load_model(model, report)
-    table = stored.read(data, report, queries="optional", columns=columns)
-    if table.qid is None and (stored.by_query or scales_by_query(stored.model)):
-        raise ValueError(f"{data}: the model was fitted with queries, so every line needs a qid.")
-    given = None if names is None else read_names(names)
+def run(options: Options, report: Report) -> Result:
+    """Say why item A stands above item B."""
+    stored = load_model(options.model, report)
+    table = stored.read(options.data, report, queries="optional", columns=options.columns)
+    stored.check_queries(table)
+    given = None if options.names is None else read_names(options.names)
     if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
         given = feature_names(table)
-    items = [item for item in (first, second) if item is not None]
-    chosen = ids or stored.ids or choose_ids(items, table, str(data))
-    rows = [_row(table, item, chosen, query) for item in items]
-    with in_options({"feature_names": "--names", "target": "--target"}):
-        found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=target)
-    called = (None, None) if chosen == "row" else (first, second)
+    items = [item for item in (options.first, options.second) if item is not None]
+    ids = options.item_ids or stored.ids or choose_ids(items, table, str(options.data))
+    rows = [_row(table, item, ids, options.query) for item in items]
+    found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=options.target)
+    called = (None, None) if ids == "row" else (options.first, options.second)
     try:
         pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
-    except ValueError as error:
-        raise ValueError(f"{data}: {_in_names(str(error), rows, called)}") from error
+    except InputError as error:
+        named = zip(rows, items if called[0] is not None else (), strict=False)
+        names = {f"{word} {row}": repr(name) for row, name in named for word in ("Row", "row")}
+        raise error.renamed(names).located(file=str(options.data)) from error
+    if pair.units != "as given":
+        report.note(f"features {pair.units}.")
+    return _result(pair, called, options.top_features)
+
+
+def _result(pair: PairExplanation, called: tuple[str | None, str | None], top: int) -> Result:
     shown = pair.rows(top or None)
-    if as_json:
-        keys = ("feature", "contribution", "a", "b", "weight")
-        report.print_json(
-            {
-                "command": "explain",
-                "a": pair.a,
-                "b": pair.b,
-                "items": None if chosen == "row" else [first, second],
-                "query": pair.query,
-                "difference": pair.difference,
-                "units": pair.units,
-                "contributions": [dict(zip(keys, row, strict=True)) for row in shown],
-            }
-        )
-        return
-    heads = [
-        "",
-        "contribution",
-        called[0] or f"row {pair.a}",
-        "mean" if pair.b is None else called[1] or f"row {pair.b}",
-        "weight",
-    ]
+    keys = ("feature", "contribution", "a", "b", "weight")
+    found = {
+        "command": "explain",
+        "a": pair.a,
+        "b": pair.b,
+        "items": [*called] if called[0] is not None else None,
+        "query": pair.query,
+        "difference": pair.difference,
+        "units": pair.units,
+        "contributions": [dict(zip(keys, row, strict=True)) for row in shown],
+    }
+    first = called[0] or f"row {pair.a}"
+    second = "mean" if pair.b is None else called[1] or f"row {pair.b}"
     cells = [
         [name, f"{part:+.4g}", *("" if value != value else f"{value:.4g}" for value in values)]
         for name, part, *values in shown
     ]
-    if pair.units != "as given":
-        report.note(f"features {pair.units}.")
-    report.print_table(pair.title(*called), heads, cells)
-
-
-def _in_names(message: str, rows: list[int], called: tuple[str | None, str | None]) -> str:
-    """A message about rows with what the items are called."""
-    for row, name in zip(rows, called, strict=False):
-        if name is not None:
-            message = message.replace(f"Row {row} ", f"{name!r} ").replace(f" row {row} ", f" {name!r} ")
-    return message
+    return Result(found, [Table(pair.title(*called), ["", "contribution", first, second, "weight"], cells)])
 
 
 def _row(table: LetorTable | ColumnTable, item: str, ids: str, query: str | None) -> int:
     """The row that an item's name means."""
-    from rankrls.cli._pairs import item_ids
-
     if query is not None and table.qid is None:
-        raise ValueError(f"{table.path}: no line has a qid for --query to name.")
-    inside = None if query is None else [str(qid) == query for qid in _ids(table)]
-    if inside is not None and not any(inside):
-        raise ValueError(f"{table.path}: there is no query {query}.")
+        raise InputError("no line has a qid for {query} to name.", file=table.path)
+    queries = [query] * table.n_rows if table.qid is None or query is None else table.qid.tolist()
+    inside = [str(qid) == str(query) for qid in queries]
+    if not any(inside):
+        raise InputError("there is no query {0}.", query, file=table.path)
     names = item_ids(table, ids)
     if names is None:
         row = int(item) if item.isascii() and item.isdigit() else -1
         if not 0 <= row < table.n_rows:
-            raise ValueError(f"{table.path} has rows 0 to {table.n_rows - 1}; got {item!r}.")
-        if inside is not None and not inside[row]:
-            raise ValueError(f"{table.path}: row {row} is not in query {query}.")
+            raise InputError("it has rows 0 to {0}; got {1!r}.", table.n_rows - 1, item, file=table.path)
+        if not inside[row]:
+            raise InputError("row {0} is not in query {1}.", row, query, file=table.path, row=row)
         return row
-    found = [row for row, name in enumerate(names) if name == item and (inside is None or inside[row])]
+    found = [row for row, name in enumerate(names) if name == item and inside[row]]
     where = "" if query is None else f" in query {query}"
     if not found:
-        raise ValueError(f"{table.path}: no line{where} is called {item!r}.")
+        raise InputError("no line{0} is called {1!r}.", where, item, file=table.path)
     if len(found) > 1:
-        raise ValueError(
-            f"{table.path}: {len(found)} lines{where} are called {item!r}; name one by --query or --ids row."
+        raise InputError(
+            "{0} lines{1} are called {2!r}; name one by {query} or {ids=row}.",
+            *(len(found), where, item),
+            file=table.path,
         )
     return found[0]
-
-
-def _ids(table: LetorTable | ColumnTable) -> Any:
-    assert table.qid is not None
-    return table.qid.tolist()

@@ -3,71 +3,53 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from rankrls.cli._data import file_rows
+from rankrls.cli._options import Options
+from rankrls.cli._report import Report, Result, Table
+from rankrls.persistence import read_info
 
-from rankrls.cli import _options as options
-from rankrls.cli._report import Report
-
-EXAMPLES = "Example: rankrls info m.rankrls --json"
-
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that rankrls fit or rankrls.save wrote.")
-]
+__all__ = ["run"]
 
 
-def command(model: Model, as_json: options.Json = False) -> None:
-    """Print what a model file says of itself.
-
-    Data, versions, parameters, how they were chosen, and measures. The model itself is not loaded.
-    """
-    report = Report(as_json)
-    from rankrls.cli._data import shortened
-    from rankrls.persistence import read_info
-
-    info = read_info(model)
-    if as_json:
-        report.print_json({"file": str(model), **info})
-        return
-    given = info.pop("given", {})
+def run(options: Options, report: Report) -> Result:
+    """Print what a model file says of itself."""
+    found = read_info(options.model)
+    info = dict(found)
+    given = dict(info.pop("given", {}))
     selection = info.pop("selection", None)
     data, pairs, measures = given.pop("data", {}), given.pop("pairs", {}), given.pop("measures", {})
-    report.print_table(str(model), ["", ""], _rows(info) + _rows(given), left=2)
+    tables = [Table(str(options.model), ["", ""], _rows(info) + _rows(given), left=2)]
     if selection:
-        report.print_table("Selection", ["", ""], _rows(selection), left=2)
-    for title, files, columns in (
-        ("Data", data, ["rows", "queries", "features"]),
-        ("Preferences", pairs, ["preferences", "items", "groups"]),
-    ):
-        if isinstance(files, dict) and all(isinstance(part, dict) for part in files.values()) and files:
-            rows = [
-                [role, shortened(str(part.get("path"))), *(_cell(part.get(name)) for name in columns)]
-                + [str(part.get("sha256"))[:16]]
-                for role, part in files.items()
-            ]
-            report.print_table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)
-        elif files:
-            report.print_table(title, ["", ""], _rows({title.lower(): files}), left=2)
+        tables.append(Table("Selection", ["", ""], _rows(selection), left=2))
+    tables += _files("Data", data, ["rows", "queries", "features"])
+    tables += _files("Preferences", pairs, ["preferences", "items", "groups"])
     if isinstance(measures, dict):
-        for role, found in measures.items():
-            _print_measures(report, role, found)
+        tables += [_measures(role, entries) for role, entries in measures.items()]
+    return Result({"file": str(options.model), **found}, tables)
 
 
-def _print_measures(report: Report, role: str, found: Any) -> None:
+def _files(title: str, files: Any, columns: list[str]) -> list[Table]:
+    if not files:
+        return []
+    if not isinstance(files, dict) or not all(isinstance(part, dict) for part in files.values()):
+        return [Table(title, ["", ""], _rows({title.lower(): files}), left=2)]
+    rows = [
+        [*row, str(part.get("sha256"))[:16]]
+        for row, part in zip(file_rows(files, *columns), files.values(), strict=True)
+    ]
+    return [Table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)]
+
+
+def _measures(role: str, found: Any) -> Table:
     if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
-        report.print_table("Measures", ["", ""], _rows({role: found}), left=2)
-        return
+        return Table("Measures", ["", ""], _rows({role: found}), left=2)
     rows = [
         [name, *("-" if (v := entry.get(key)) is None else f"{v:.4f}" for key in ("value", "standard_error"))]
         for name, entry in found.items()
     ]
-    report.print_table(f"Measures, {role}", ["", "mean", "std. error"], rows)
-
-
-def _cell(value: Any) -> str:
-    return "-" if value is None else str(value)
+    return Table(f"Measures, {role}", ["", "mean", "std. error"], rows)
 
 
 def _rows(values: dict[str, Any]) -> list[list[str]]:

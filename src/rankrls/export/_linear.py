@@ -123,8 +123,9 @@ def linear_scorer(
     check_word("scaler", scaler, ("beside", "fold"))
     offset = check_offset(offset)
     final = fitted_ranker(model)
-    instead = "Fit with kernel='linear', or export" if hasattr(final, "_kernel_") else "Export"
-    weights = linear_weights(final, target, f"this format holds one weight a feature. {instead} to ONNX (to_onnx).")
+    instead = "Fit with {kernel='linear'}, or export" if hasattr(final, "_kernel_") else "Export"
+    what = f"this format holds one weight a feature. {instead} to ONNX ({{to_onnx}})."
+    weights = linear_weights(final, target, what)
     centres, spreads, unit_range = affine_steps(model, len(weights))
     names = check_names(model, feature_names, len(weights))
     used = weights != 0.0

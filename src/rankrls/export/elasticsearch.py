@@ -83,7 +83,8 @@ def to_elasticsearch(
     else:
         shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
         notes.append(
-            f"The engine's linear model has no intercept and its scores must not be negative: see offset.{shift}"
+            "The engine's linear model has no intercept, and its scores must not be negative: an offset makes them "
+            f"positive.{shift}"
         )
     inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
     normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}

@@ -72,18 +72,18 @@ class PairConcordance:
 
 
 def refuses_pair_holdout(graph: ScoredGraph, *, balance: str, regression_weight: float, weighted: bool) -> str | None:
-    """Why the shortcut would be wrong for a graph, or None where it is exact."""
+    """Why the shortcut would be wrong for a graph, as a part of the template of an error; None if it is exact."""
     several = graph.n_blocks > 1
     if graph.ties == "exclude":
-        return "ties='exclude' makes the graph depend on which labels are left"
+        return "{ties='exclude'} makes the graph depend on which labels are left"
     if several and balance != "examples":
-        return f"with several queries and balance={balance!r} a pair changes its query's weight among the others"
+        return f"with several queries and {{balance={balance!r}}} a pair changes its query's weight among the others"
     if several and regression_weight > 0.0:
-        return "regression_weight > 0 with several queries ties a query's mean to how many items are left of it"
+        return "{regression_weight} > 0 with several queries ties a query's mean to how many items are left of it"
     if weighted and balance != "examples":
-        return f"with sample_weight and balance={balance!r} every pair changes the graph's scale by another factor"
+        return f"with sample_weight and {{balance={balance!r}}} every pair changes the graph's scale by another factor"
     if weighted and regression_weight > 0.0:
-        return "with sample_weight and regression_weight > 0 every pair changes the mixture"
+        return "with sample_weight and {regression_weight} > 0 every pair changes the mixture"
     left = graph.layout.counts - 1
     if left.sum() - left.max(initial=0) < 1 and left.max(initial=0) < 3:
         return "fewer than four items leave nothing comparable"

@@ -88,7 +88,7 @@ def explain(
     """
     check_choice("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
-    how = " Fit with kernel='linear'." if "kernel" in final.get_params(deep=False) else ""
+    how = " Fit with {kernel='linear'}." if "kernel" in final.get_params(deep=False) else ""
     weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")
     check_no_extra_qid(final._fitted_with_qid, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
@@ -177,15 +177,15 @@ class Explanation:
         """
         a, b = self._row(a), self._row(b)
         if a == b:
-            raise InputError("Row {0} cannot be compared with itself.", a, parameter="b", row=a)
+            raise InputError(f"{{Row {a}}} cannot be compared with itself.", parameter="b", row=a)
         codes = self.layout.codes
         if self.by_query and codes[a] != codes[b]:
             one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
             problem = (
-                "Row {0} belongs to query {1!r}, row {2} to query {3!r}: this model was fitted with {qid}, and its "
-                "scores mean something inside a query only."
+                f"{{Row {a}}} belongs to query {{0!r}}, {{row {b}}} to query {{1!r}}: this model was fitted with query "
+                "ids, and its scores mean something inside a query only."
             )
-            raise InputError(problem, a, one, b, other, parameter="b", row=b)
+            raise InputError(problem, one, other, parameter="b", row=b)
         query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
         return self._difference(a, b, query, self._values(b))
 

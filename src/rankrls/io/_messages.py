@@ -43,7 +43,7 @@ def describe(problem: int, token: bytes, number: int, columns: int, first_id: in
         Problem.ID_TOO_LONG: ("the feature id of {0} is too large.", None),
         Problem.ID_ZERO: ("feature id 0 ({0}), but {zero_based=False} says that ids start at 1.", "zero_based"),
         Problem.ID_TOO_HIGH: (
-            f"feature {{1}} ({{0}}) is beyond {{n_features={columns}}}, with ids from {first_id} on.",
+            f"feature {{1}} ({{0}}) is beyond the {columns} features that are read, with ids from {first_id} on.",
             "n_features",
         ),
         Problem.TWICE: ("feature {1} is named twice.", None),

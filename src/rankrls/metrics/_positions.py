@@ -124,7 +124,7 @@ def _gains_of(gain: Gain, y: Array) -> Array:
             raise InputError("{gain}(labels) must return shape {0}; got {1}.", y.shape, gains.shape, parameter="gain")
     else:
         if y.size and y.min() < 0:
-            remedy = "Shift the labels, or choose {gain='positive'} (negative counts as 0) or a callable."
+            remedy = "Shift the labels, or choose {gain='positive'} (negative counts as 0) or a gain of your own."
             problem = "NDCG has no gain for the negative label {0:g} in row {1}."
             raise _label_error(problem, y, np.argmin(y), remedy=remedy)
         if gain == "linear":
@@ -135,7 +135,13 @@ def _gains_of(gain: Gain, y: Array) -> Array:
     if not good.all():
         row = np.argmin(good)
         problem = "label {0:g} in row {1} has the gain {2:g}, which must be finite and not negative."
-        raise _label_error(problem, y, row, gains[row], remedy="Choose another gain, such as {gain='linear'}.")
+        raise _label_error(
+            problem,
+            y,
+            row,
+            gains[row],
+            remedy="Choose another gain, such as {gain='linear'}, where a label is its own gain.",
+        )
     return gains
 
 

@@ -201,7 +201,7 @@ def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> N
         weighted=data.weights is not None,
     )
     if reason is not None:
-        raise InputError("{0} cannot hold out pairs without refitting: {1}.", what, reason)
+        raise InputError(f"{{{what}}} cannot hold out pairs without refitting: {reason}.")
 
 
 def _check_confidence(confidence: Any) -> float:

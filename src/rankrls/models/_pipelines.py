@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._errors import InputError
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._base import Ranker
 from rankrls.models._validation import check_no_extra_qid
@@ -50,10 +51,12 @@ def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = No
 def check_target(target: int | None, targets: int) -> int:
     """Which of a model's targets; it has to be said where there are several."""
     if target is None and targets > 1:
-        raise ValueError(f"The model has {targets} targets; say which: target=0 to {targets - 1}.")
+        raise InputError(
+            f"The model has {targets} targets; say which: {{target=0}} to {targets - 1}.", parameter="target"
+        )
     chosen = 0 if target is None else target
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
-        raise ValueError(f"target must be from 0 to {targets - 1}; got {target!r}.")
+        raise InputError("{target} must be from 0 to {0}; got {1!r}.", targets - 1, target, parameter="target")
     return int(chosen)
 
 
@@ -62,7 +65,7 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
-        raise ValueError(f"This {type(final).__name__} is not linear ({why}), and {what}")
+        raise InputError(f"This model is not linear ({{{type(final).__name__}}}, {{0}}), and {what}", why)
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     return np.asarray(coef[check_target(target, len(coef))])
 
@@ -84,7 +87,12 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     names: Any = getattr(first, "feature_names_in_", None) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
-        raise ValueError(f"feature_names has {len(names)} names; the model takes {columns} features.")
+        raise InputError(
+            "{feature_names} has {0} names; the model takes {1} features.",
+            len(names),
+            columns,
+            parameter="feature_names",
+        )
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
         known = _names_after(step, known)

@@ -378,11 +378,12 @@ def check_comparable(data: Any, regression_weight: float) -> None:
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
         raise InputError(
-            "Nothing to compare: {0} two items with different labels (n_samples = {1}). Learning to rank needs at "
-            "least one query with two different labels.",
+            "Nothing to compare: {0} two items with different labels ({1} sample{2}). Learning to rank needs at least "
+            "one query with two different labels.",
             where,
             m,
-            remedy="Check {y} and {qid}.",
+            "s" if m != 1 else "",
+            remedy="Check the labels and the query ids.",
             parameter="y",
         )
 

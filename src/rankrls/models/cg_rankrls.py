@@ -7,7 +7,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons, PreferredItems
@@ -18,6 +17,7 @@ from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models._base import KernelRanker, check_square
+from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     GraphParameters,
     SelectionParameters,
@@ -403,25 +403,27 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
         k = surface.best[0]
         if surface.reading.every_iteration:
             if surface.still_improving:
-                self._say(f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it.")
+                self._say(
+                    f"the measure was still getting better after {{max_iter={self.max_iter}}} iterations; raise it."
+                )
             elif "breakdown" in self.status_:
                 self._say("the iteration broke down before the search ended: rounding, or an indefinite kernel.")
             return
         verified = [cg.verify(run, k) for run in surface.final]
         self.status_ = surface.status()
         if Status.BREAKDOWN in verified:
-            self._say(f"alpha={self.alpha_:g} broke down: rounding, or a kernel that is not positive semidefinite.")
+            self._say(f"{{alpha={self.alpha_:g}}} broke down: rounding, or a kernel that is not positive semidefinite.")
         elif Status.STAGNATED in verified:
-            self._say(f"alpha={self.alpha_:g} cannot reach tol={self.tol:g}: rounding; raise tol or alpha.")
+            self._say(f"{{alpha={self.alpha_:g}}} cannot reach {{tol={self.tol:g}}}: rounding; raise {{tol}} or alpha.")
         elif Status.MAX_ITER in verified:
             residual = max(float(run.residuals[k]) for run in surface.final)
             self._say(
-                f"alpha={self.alpha_:g} has not converged after max_iter={self.max_iter} iterations (residual "
-                f"{residual:.1e}, tol={self.tol:g}); raise max_iter or tol."
+                f"{{alpha={self.alpha_:g}}} has not converged after {{max_iter={self.max_iter}}} iterations (residual "
+                f"{residual:.1e}, {{tol={self.tol:g}}}); raise {{max_iter}} or {{tol}}."
             )
 
     def _say(self, what: str) -> None:
-        warnings.warn(f"{type(self).__name__}: {what}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}"), stacklevel=4)
 
 
 def _check_judged(given: Preferences, what: str) -> None:

@@ -179,7 +179,7 @@ class RankBoost(Ranker):
         elif self.patience is not None:
             raise InputError(
                 "{patience} needs validation data.",
-                remedy="Give {X_val} and {y_val}, and {qid_val} if fit has qid.",
+                remedy="Give {X_val, y_val, qid_val}.",
                 parameter="patience",
             )
         pairs = LevelWeights.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)  # type: ignore[arg-type]

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._comparisons import Comparisons, Setting
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.models._base import SOLVERS, KernelRanker
+from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     GraphParameters,
     KernelParameters,
@@ -326,9 +326,12 @@ def _warn_unless_converged(solutions: Solutions) -> None:
     failed = [detail for detail in solutions.details if detail.status is not Status.CONVERGED]
     if failed:
         warnings.warn(
-            f"RankRLS: solver='cg' ended with {str(failed[0].status)!r}, at a relative residual of "
-            f"{max(detail.residual for detail in failed):.1e}. Use a larger alpha, scale the features, or take "
-            "solver='auto'; CGRankRLS has max_iter and tol.",
-            ConvergenceWarning,
+            NotConverged(
+                "RankRLS: {solver='cg'} ended with {0!r}, at a relative residual of {1:.1e}.",
+                str(failed[0].status),
+                max(detail.residual for detail in failed),
+                remedy="Use a larger {alpha}, scale the features, or take {solver='auto'}; {CGRankRLS} has {max_iter} "
+                "and {tol}.",
+            ),
             stacklevel=4,
         )

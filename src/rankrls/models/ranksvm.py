@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
@@ -16,6 +15,7 @@ from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure
 from rankrls.models._basis import BasisRanker
+from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     BALANCES,
     BasisParameters,
@@ -103,12 +103,14 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
             return
         why = "rounding leaves no better step"
         if minimum.status == "max_iter":
-            why = f"max_iter={self.max_iter} Newton steps were taken"
+            why = f"{{max_iter={self.max_iter}}} Newton steps were taken"
         warnings.warn(
-            f"{type(self).__name__} stopped before tol={self._tolerance():g} was reached: {why}. The objective is "
-            f"within {minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower C, or "
-            "raise max_iter or tol.",
-            ConvergenceWarning,
+            NotConverged(
+                f"{{{type(self).__name__}}} stopped before {{tol={self._tolerance():g}}} was reached: {why}. The "
+                "objective is within {0:.2g} of the minimum, relatively.",
+                minimum.gap / minimum.value,
+                remedy="Scale the features, lower {C}, or raise {max_iter} or {tol}.",
+            ),
             stacklevel=4,
         )
 

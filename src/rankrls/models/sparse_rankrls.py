@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.models._basis import BasisRanker, basis_of
+from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     BasisParameters,
     GraphParameters,
@@ -200,10 +200,14 @@ class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParamete
             left = [k for k, status in enumerate(run.status) if status is not Status.CONVERGED]
             if left:
                 warnings.warn(
-                    f"Conjugate gradients ended before tol={self.tol:g} after {run.iterations[left[0]]} iterations "
-                    f"({run.status[left[0]].value}); the relative residual is {run.residuals[left].max():.1e}. Raise "
-                    "max_iter or alpha.",
-                    ConvergenceWarning,
+                    NotConverged(
+                        f"Conjugate gradients ended before {{tol={self.tol:g}}} after {{0}} iterations ({{1}}); the "
+                        "relative residual is {2:.1e}.",
+                        run.iterations[left[0]],
+                        run.status[left[0]].value,
+                        run.residuals[left].max(),
+                        remedy="Raise {max_iter} or {alpha}.",
+                    ),
                     stacklevel=4,
                 )
 

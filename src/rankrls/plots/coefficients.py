@@ -117,7 +117,7 @@ class CoefficientsDisplay(Display):
         ValueError
             If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
         """
-        needs = "there are no weights of features to draw. Fit with kernel='linear'."
+        needs = "there are no weights of features to draw. Fit with {kernel='linear'}."
         weights = linear_weights(fitted_ranker(estimator), target, needs)
         names = names_of_features(estimator, None, len(weights)) if names is None else names
         what = "weight"

@@ -37,6 +37,8 @@ __all__ = [
     "query_blocks",
 ]
 
+_INSTEAD = "Give validation data ({X_val}), folds of your own ({cv}), or one alpha with {selection='tikhonov'}."
+
 MAX_PAIR_HOLDOUT = 5000
 """Items of one ranking up to which all pairs are held out."""
 GLOBAL_FOLDS = 5
@@ -54,8 +56,8 @@ def preference_judge(measure: RankingMeasure, data: PreferredItems) -> Preferenc
     """The judge of preferences; measures that need labels are refused."""
     if str(measure) not in ("disagreement", "pair_accuracy"):
         raise InputError(
-            "Preferences are judged by 'disagreement' or 'pair_accuracy'; got {scoring}={0!r}, which needs labels.",
-            str(measure),
+            f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got {{scoring={str(measure)!r}}}, which "
+            "needs labels.",
             parameter="scoring",
         )
     return PreferenceJudge(data.graph, measure.greater_is_better)
@@ -119,7 +121,7 @@ def exact_plan(
                 "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",
                 comparable,
                 q,
-                remedy="Give validation data ({X_val}) or folds of rows ({cv}).",
+                remedy="Give validation data ({X_val}) or folds of your own ({cv}).",
                 parameter="cv",
             )
         return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries")
@@ -196,14 +198,12 @@ def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blo
     judge, q, m = label_judge(measure, data), data.n_queries, data.n_rows
     if q == 1:
         if k > m:
-            raise InputError("{cv}={0} folds need {0} rows; there are {1}.", k, m, parameter="cv")
+            raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.", parameter="cv")
         splits = KFold(k, shuffle=True, random_state=0).split(np.empty(m))
         return Folds(judge, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
         raise InputError(
-            "{cv}={0} folds need {0} queries; there are {1}.",
-            k,
-            q,
+            f"{{cv={k}}} folds need {k} queries; there are {q}.",
             remedy="Leave-query-out needs no number.",
             parameter="cv",
         )
@@ -319,7 +319,7 @@ def fifth_of_rows(measure: RankingMeasure, data: LabelledItems, rng: Any) -> Pla
             "Holding out queries needs two that hold different labels; only {0} of {1} does.",
             len(usable),
             q,
-            remedy="Give validation data ({X_val}), folds of rows ({cv}), or one alpha with {selection='tikhonov'}.",
+            remedy=_INSTEAD,
             parameter="cv",
         )
     count = max(1, len(usable) // _HELD_OUT)
@@ -343,10 +343,10 @@ def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> tuple[NDArray[np.int
     rest = np.setdiff1d(np.arange(m), held)
     if not all((data.Y[part] != data.Y[part[:1]]).any() for part in (held, rest)):
         raise InputError(
-            "Too few rows to hold out a fifth of (n_samples = {0}): the training part and the held-out part both need "
+            "Too few rows to hold out a fifth of ({0} samples): the training part and the held-out part both need "
             "two different labels.",
             m,
-            remedy="Give validation data ({X_val}), folds ({cv}), or one alpha with {selection='tikhonov'}.",
+            remedy=_INSTEAD,
             parameter="cv",
         )
     return held, f"{len(held)} of {m} rows held out"
@@ -370,7 +370,7 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[NDArra
         )
     k = int(cv)
     if not 2 <= k <= len(blocks):
-        raise InputError("{cv}={0} folds need from 2 to {1} {2}.", k, len(blocks), what, parameter="cv")
+        raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
     splits = KFold(k, shuffle=True, random_state=0).split(np.empty(len(blocks)))
     folds = [np.concatenate([blocks[b] for b in test]) for _, test in splits]
     check_something_is_left(graph, folds, "fold")

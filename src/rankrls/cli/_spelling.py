@@ -1,0 +1,47 @@
+"""Messages in terms of the command line: options for parameters, methods for estimators."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rankrls._errors import Parameter, Stated
+from rankrls.cli._methods import METHODS
+from rankrls.cli._options import flag_of, names_of_options
+
+__all__ = ["said"]
+
+_SPELLED = {
+    "C": "--Cs",
+    "scoring": "--metric",
+    "feature_names": "--names",
+    "n_features": "--features",
+    "X_val": "--vali",
+    "X_val, y_val, qid_val": "--vali",
+    "winners_val": "--vali-pairs",
+    "gain='positive'": "--convention trec",
+    "gain='linear'": "--convention sklearn",
+    "to_onnx": "--format onnx",
+    "zero_based=False": "the model",
+}
+"""Parameters, with or without a value, that are not called after an option."""
+
+
+def said(error: BaseException | str) -> str:
+    """A message, with options for the parameters that it names."""
+    return error.render(_spell) if isinstance(error, Stated) else str(error)
+
+
+def _spell(parameter: Parameter) -> str:
+    known = _known()
+    if parameter in known or parameter.value is None:
+        return known.get(parameter, str(parameter))
+    if parameter.name not in known:
+        return str(parameter)
+    value = parameter.value.strip("'")
+    return f"{known[parameter.name]} {value}"
+
+
+@cache
+def _known() -> dict[str, str]:
+    methods = {method.estimator: f"--method {method.name}" for method in METHODS.values()}
+    return {name: flag_of(name) for name in names_of_options()} | methods | _SPELLED

@@ -1,0 +1,132 @@
+"""What the texts of options mean. A reader takes the option's flag and what was given, and refuses what cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rankrls._errors import InputError
+
+__all__ = ["Reader", "grid", "names", "number", "numbers", "shares", "signs", "word", "words"]
+
+Reader = Callable[[str, Any], Any]
+
+
+def word(*choices: str) -> Reader:
+    """One of some words."""
+
+    def read(flag: str, text: str) -> str:
+        if text not in choices:
+            raise InputError(flag + " must be one of {0}; got {1!r}.", ", ".join(choices), text)
+        return text
+
+    return read
+
+
+def words(*choices: str, everything: str = "all") -> Reader:
+    """One of some words, or a tuple of several; one more word means all of them."""
+    one = word(*choices)
+
+    def read(flag: str, text: str) -> Any:
+        if text.strip() == everything:
+            return choices
+        return _one_or_more(tuple(one(flag, each) for each in names(flag, text)))
+
+    return read
+
+
+def names(flag: str, text: str) -> tuple[str, ...]:
+    """Words between commas; one that holds a comma stands in quotes, as in CSV."""
+    from rankrls.io.tables.cells import split_words
+
+    found = tuple(cell.strip() for cell in split_words(text, flag))
+    if not found or not all(found):
+        raise InputError(flag + " needs a word between commas; got {0!r}.", text)
+    return tuple(dict.fromkeys(found))
+
+
+def signs(flag: str, text: str) -> bool | tuple[str, ...]:
+    """``all``, which is True, or words."""
+    return True if text.strip() == "all" else names(flag, text)
+
+
+def number(least: float | None = None, most: float | None = None, why: str = "") -> Reader:
+    """A finite number, from ``least`` to ``most``."""
+
+    def read(flag: str, value: Any) -> Any:
+        if least is not None and most is not None and not least <= value <= most:
+            raise InputError(flag + " must be a number from {0:g} to {1:.12g}; got {2!r}.", least, most, value)
+        if not _finite(value):
+            raise InputError(flag + " needs a finite number; got {0!r}.", value)
+        if least is not None and value < least:
+            raise InputError(flag + " must be at least {0:g}{1}; got {2!r}.", least, why and f" ({why})", value)
+        return value
+
+    return read
+
+
+def numbers(kind: type[float] | type[int], wanted: str = "", above: float = -math.inf, *, auto: bool = False) -> Reader:
+    """A number, or a tuple of several; ``auto``, if it is allowed, is None."""
+
+    def read(flag: str, text: str) -> Any:
+        found = tuple(None if auto and each == "auto" else _number(flag, each, kind) for each in names(flag, text))
+        if any(value is not None and value <= above for value in found):
+            raise InputError(flag + " must be {0}; got {1!r}.", wanted, text)
+        return _one_or_more(found)
+
+    return read
+
+
+def grid(flag: str, text: str) -> Any:
+    """``auto``, ``a,b,c`` or ``lo:hi:n``."""
+    text = text.strip()
+    if text == "auto":
+        return "auto"
+    if ":" in text:
+        return _geometric(flag, text)
+    values = tuple(_number(flag, each, float) for each in names(flag, text))
+    if min(values) < 0:
+        raise InputError(flag + " must not be negative; got {0:g}.", min(values))
+    return values
+
+
+def shares(flag: str, text: str) -> list[float]:
+    """Two or three positive numbers."""
+    try:
+        found = [float(each) for each in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) not in (2, 3) or not all(0 < share < math.inf for share in found):
+        raise InputError(flag + " must be two or three positive numbers, as in 80,20 or 60,20,20; got {0!r}.", text)
+    return found
+
+
+def _geometric(flag: str, text: str) -> tuple[float, ...]:
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise InputError(flag + " must be auto, a list a,b,c or lo:hi:n; got {0!r}.", text)
+    low, high = (_number(flag, part, float) for part in parts[:2])
+    steps = _number(flag, parts[2], int)
+    if not 0 < low < high or steps < 2:
+        raise InputError(flag + " lo:hi:n needs 0 < lo < hi and at least 2 steps; got {0!r}.", text)
+    ratio = math.log(high / low)
+    return (low, *(low * math.exp(ratio * k / (steps - 1)) for k in range(1, steps - 1)), high)
+
+
+def _number(flag: str, text: str, kind: type[float] | type[int]) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan
+    if not _finite(value):
+        raise InputError(flag + " needs a {0} number; got {1!r}.", "whole" if kind is int else "finite", text)
+    return value
+
+
+def _finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)  # a whole number may be too large for a float
+
+
+def _one_or_more(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
