@@ -1,7 +1,7 @@
 """The command ``rankrls``: parse, call, print.
 
-Each command is a module with a function ``command`` and a text ``EXAMPLES``, listed in :mod:`rankrls.cli._run`. Nothing
-here imports a scientific library before a command runs, so that ``--help`` answers at once.
+Each command is a module of :mod:`rankrls.cli.commands` with a function ``run``, listed in :mod:`rankrls.cli._commands`.
+Nothing here imports a scientific library before a command runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
     numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
     try:
         with limited_threads(options.threads), numbers:
-            result: Result = import_module(f"rankrls.cli.{name}").run(options, report)
+            result: Result = import_module(f"rankrls.cli.commands.{name}").run(options, report)
             return result
     except np.linalg.LinAlgError as error:
         raise InputError(_TOO_LARGE + " ({0})", error) from error

@@ -1,7 +1,7 @@
 """The estimators: a thin scikit-learn skin over problems, comparisons and the search."""
 
 from rankrls._public import publish
-from rankrls.models._pipeline_pairs import fit_pairs
+from rankrls.models._pipelines import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.rankboost import RankBoost

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankrls._comparisons import Comparisons, LabelledItems
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
 from rankrls.models._spreads import warn_of_lost_features
@@ -25,9 +26,13 @@ from rankrls.problems.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
 
-__all__ = ["SOLVERS", "KernelRanker", "Ranker", "check_one_target", "check_square"]
+__all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "check_one_target", "check_square"]
 
 SOLVERS = ("auto", "primal", "dual")
+
+
+class NotConverged(InputWarning, ConvergenceWarning):
+    """An iteration ended before its tolerance was reached."""
 
 
 class Ranker(RegressorMixin, BaseEstimator):

@@ -16,8 +16,7 @@ from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Stat
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.models._base import KernelRanker, check_square
-from rankrls.models._convergence import NotConverged
+from rankrls.models._base import KernelRanker, NotConverged, check_square
 from rankrls.models._parameters import (
     GraphParameters,
     SelectionParameters,

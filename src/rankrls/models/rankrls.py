@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons, Setting
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
-from rankrls.models._base import SOLVERS, KernelRanker
-from rankrls.models._convergence import NotConverged
+from rankrls.models._base import SOLVERS, KernelRanker, NotConverged
 from rankrls.models._parameters import (
     GraphParameters,
     KernelParameters,

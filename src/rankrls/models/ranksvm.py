@@ -14,8 +14,8 @@ from rankrls._errors import InputError
 from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure
+from rankrls.models._base import NotConverged
 from rankrls.models._basis import BasisRanker
-from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     BALANCES,
     BasisParameters,

@@ -14,8 +14,8 @@ from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
+from rankrls.models._base import NotConverged
 from rankrls.models._basis import BasisRanker, basis_of
-from rankrls.models._convergence import NotConverged
 from rankrls.models._parameters import (
     BasisParameters,
     GraphParameters,

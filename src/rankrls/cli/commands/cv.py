@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli import _findings, _leave_pair_out, _training
+from rankrls.cli import _findings, _training
 from rankrls.cli._judging import show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
+from rankrls.cli.commands import _leave_pair_out
 
 __all__ = ["run"]
 

@@ -1,0 +1,1 @@
+"""What each command does with its options: one module for each."""
