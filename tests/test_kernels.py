@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls import kernels
+from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, kernels
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
 from rankrls.kernels import KERNELS, Kernel, check_kernel, kernel_parameters, resolve_kernel
@@ -233,3 +233,27 @@ def test_a_kernel_of_distances_that_the_package_does_not_know(monkeypatch):
         for right in (Z, sparse.csr_array(Z)):
             np.testing.assert_allclose(kernel("rational")(left, right), expected, rtol=1e-9)
             np.testing.assert_allclose(kernel("rational").columns(right)(left), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankRLS(kernel="polynomial", degree=300, gamma=90.0),
+        RankRLSCV(kernel="polynomial", degree=300, gamma=90.0),
+        SparseRankRLS(kernel="polynomial", degree=300, gamma=90.0),
+        RankSVM(kernel="polynomial", degree=300, gamma=90.0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_polynomial_that_overflows_is_refused(model):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    with pytest.raises(InputError, match="too large") as caught:
+        model.fit(10.0 * X, np.arange(12) % 3, qid=np.arange(12) // 4)
+    assert caught.value.parameter == "degree"
+    assert "Scale" in caught.value.remedy
+
+
+def test_a_basis_given_as_an_array_is_refused_by_name():
+    with pytest.raises(InputError) as caught:
+        SparseRankRLS(basis=np.eye(3)).fit(np.eye(3), [0, 1, 2])
+    assert caught.value.parameter == "basis"

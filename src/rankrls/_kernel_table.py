@@ -10,7 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rankrls._errors import InputError
+
 __all__ = ["FORMULAS", "KERNELS", "TABLE", "Formula"]
+
+
+_MOST = 1e150
+"""Values from here on have squares that overflow."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,16 @@ def _power(block: Any, kernel: Any) -> None:
 
     block *= kernel.gamma
     block += kernel.coef0
-    np.power(block, kernel.degree, out=block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.power(block, kernel.degree, out=block)
+        largest = float(np.abs(block).max(initial=0.0))
+    if not largest < _MOST:
+        raise InputError(
+            "Values of the polynomial kernel are too large to be multiplied: {0:.1g} at {degree}={1:g}, {gamma}={2:g}.",
+            *(largest, kernel.degree, kernel.gamma),
+            remedy="Scale the features, or lower {gamma} or {degree}.",
+            parameter="degree",
+        )
 
 
 def _tanh(block: Any, kernel: Any) -> None:
