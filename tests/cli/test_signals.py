@@ -53,6 +53,7 @@ def start_stuck(where, *argv):
         text=True,
     )
     assert process.stdout.readline() == "stuck\n", process.stderr.read()
+    time.sleep(0.5)  # between the word and the call that hears nothing a signal would still be heard
     return process
 
 
