@@ -61,7 +61,18 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Plan):
+class JudgedPlan(Plan):
+    """A plan whose scores a judge compares, which also knows what is better."""
+
+    judge: Judge
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self.judge.greater_is_better
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(JudgedPlan):
     """Units held out in blocks, each at most once: whole queries, or preferences.
 
     Without refitting if the problem has a shortcut, and then judged together.
@@ -70,10 +81,6 @@ class Blocks(Plan):
     judge: LabelJudge | PreferenceJudge
     blocks: list[Any]
     description: str
-
-    @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.judge.greater_is_better
 
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
@@ -91,16 +98,12 @@ class Blocks(Plan):
 
 
 @dataclass(frozen=True, eq=False)
-class Folds(Plan):
+class Folds(JudgedPlan):
     """Any folds of rows: a fit on the training rows of each."""
 
     judge: LabelJudge
     folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
     description: str
-
-    @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.judge.greater_is_better
 
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
@@ -117,16 +120,11 @@ class Folds(Plan):
 
 
 @dataclass(frozen=True, eq=False)
-class Validation(Plan):
+class Validation(JudgedPlan):
     """Items of their own to judge on: X, or row numbers of the training items."""
 
-    judge: Judge
     X: Any
     description: str
-
-    @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.judge.greater_is_better
 
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
