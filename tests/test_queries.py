@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls._queries import query_layout
+from rankrls._errors import InputError
+from rankrls._queries import group_to_qid, query_layout
 
 IDS = st.one_of(
     st.lists(st.integers(-3, 3)),
@@ -167,3 +168,32 @@ def test_what_ids_are_not(ids, message):
 )
 def test_order_of_ids(ids, by_id):
     assert query_layout(ids, 2 if ids is None else len(ids)).by_id.tolist() == by_id
+
+
+@given(st.lists(st.integers(0, 5), max_size=8))
+def test_group_sizes_are_runs_of_ids(sizes):
+    qid = group_to_qid(sizes)
+    assert qid.tolist() == [number for number, size in enumerate(sizes) for _ in range(size)]
+    np.testing.assert_array_equal(group_to_qid(np.array(sizes, dtype=float), n_rows=sum(sizes)), qid)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "row"), [([2, -1], 1), ([1.5], 0), ([1, np.nan], 1), (["a", "b"], None), ([[1, 2]], None), (3, None)]
+)
+def test_sizes_that_are_none(sizes, row):
+    with pytest.raises(InputError) as error:
+        group_to_qid(sizes)
+    assert (error.value.parameter, error.value.row) == ("group", row)
+
+
+def test_sizes_that_do_not_add_up_name_both_numbers():
+    with pytest.raises(InputError, match="5.*6") as error:
+        group_to_qid([2, 3], n_rows=6)
+    assert error.value.parameter == "group"
+
+
+@pytest.mark.parametrize(("ids", "sizes"), [([2, 1], True), ([2, 2], False), (["a", "b"], False)])
+def test_sizes_given_as_ids_are_recognised(ids, sizes):
+    with pytest.raises(InputError) as error:
+        query_layout(ids, 3)
+    assert ("group_to_qid" in error.value.remedy) is sizes

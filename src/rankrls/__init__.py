@@ -29,6 +29,7 @@ _HOMES = {
     "InputError": "rankrls._errors",
     "InputWarning": "rankrls._errors",
     "fit_pairs": "rankrls.models",
+    "group_to_qid": "rankrls._queries",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
 }
@@ -49,12 +50,14 @@ __all__ = [
     "SparseRankRLSCV",
     "TransductiveRankRLS",
     "fit_pairs",
+    "group_to_qid",
     "load",
     "save",
 ]
 
 if TYPE_CHECKING:
     from rankrls._errors import InputError, InputWarning
+    from rankrls._queries import group_to_qid
     from rankrls.models import (
         CGRankRLS,
         CoRankingPursuit,

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 
-__all__ = ["QueryLayout", "query_layout"]
+__all__ = ["QueryLayout", "group_to_qid", "query_layout"]
+
+FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +123,70 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
             "{qid} has {0} entries but there are {1} rows: it needs one id per row of X (not the sizes of the groups).",
             len(ids),
             n_rows,
+            remedy=FROM_SIZES if _may_be_sizes(ids, n_rows) else "",
             parameter="qid",
         )
     _check_no_missing(ids)
     if n_rows == 0:
         return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)
     return _group(ids)
+
+
+def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
+    """Query ids of rows whose queries are given by their sizes, as LightGBM and XGBoost take them.
+
+    The first ``group[0]`` rows are query 0, the next ``group[1]`` rows are query 1, and so on.
+
+    Parameters
+    ----------
+    group : array-like of shape (q,)
+        Rows of each query, in the order of the rows. A size of 0 is a query without rows, whose number is not used.
+    n_rows : int, optional
+        The number of rows, which the sizes must add up to.
+
+    Returns
+    -------
+    ndarray of shape (m,), intp
+
+    Raises
+    ------
+    InputError
+        For sizes that are no whole numbers or negative, with the position as ``row``; and for a sum other than
+        ``n_rows``.
+
+    Notes
+    -----
+    O(m + q). The way back, if the rows of each query follow one another, is the length of each run of ``qid``.
+
+    Examples
+    --------
+    >>> from rankrls import group_to_qid
+    >>> group_to_qid([3, 1, 2])
+    array([0, 0, 0, 1, 2, 2])
+    """
+    given = np.asarray(group)
+    if given.ndim != 1:
+        problem = "{group} must be one-dimensional, the number of rows of each query; got shape {0}."
+        raise InputError(problem, given.shape, parameter="group")
+    try:
+        sizes = given.astype(np.float64)
+    except (TypeError, ValueError):
+        problem = "{group} must hold the number of rows of each query; got dtype {0}."
+        raise InputError(problem, given.dtype, parameter="group") from None
+    good = np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))
+    if not good.all():
+        k = int(np.argmin(good))
+        problem = "{group} must hold whole numbers that are not negative; the size of query {0} is {1}."
+        raise InputError(problem, k, given[k], parameter="group", row=k)
+    total = int(sizes.sum())
+    if n_rows is not None and total != n_rows:
+        problem = "The sizes in {group} add up to {0}, but there are {1} rows."
+        raise InputError(problem, total, n_rows, parameter="group")
+    return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
+
+
+def _may_be_sizes(ids: NDArray[Any], n_rows: int) -> bool:
+    return ids.dtype.kind in "iuf" and bool(ids.sum() == n_rows)
 
 
 def _as_id_array(qid: Any) -> NDArray[Any]:

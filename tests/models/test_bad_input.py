@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
 
+import rankrls
 from rankrls import RankBoost, RankRLS, RankRLSCV
 from tests.models.oracles import ranking_data
 
@@ -318,3 +319,15 @@ def test_text_is_named_with_its_place():
         model.predict([["1", "x"]])
     with pytest.raises(ValueError, match=r"y must be numeric: .*Row 1 holds 'good'"):
         RankRLS().fit([[1.0], [2.0]], ["1", "good"])
+
+
+@pytest.mark.parametrize(
+    "kind", [getattr(rankrls, name) for name in rankrls.__all__ if hasattr(getattr(rankrls, name), "fit")]
+)
+def test_errors_about_arguments_name_the_public_class(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.fit\(\)") as error:
+        kind().fit(X, Y, group=[M])
+    assert error.value.parameter == "group"
+    assert "group_to_qid" in error.value.remedy
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.fit\(\).*'y'"):
+        kind().fit(X)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError, InputWarning
+from rankrls._queries import FROM_SIZES
 from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
 from rankrls.models._spreads import warn_of_lost_features
@@ -35,6 +39,37 @@ class NotConverged(InputWarning, ConvergenceWarning):
     """An iteration ended before its tolerance was reached."""
 
 
+class ArgumentError(InputError, TypeError):
+    """A method was called with arguments that it does not take, or without those that it needs."""
+
+
+def _naming_its_class(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors about its arguments name its object's class, and not the base that defines it."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
+        try:
+            signature.bind(self, *args, **given)
+        except TypeError as error:
+            raise _about_arguments(self, method.__name__, str(error), given, signature) from None
+        return method(self, *args, **given)
+
+    return checked
+
+
+def _about_arguments(
+    estimator: Any, method: str, problem: str, given: dict[str, Any], signature: inspect.Signature
+) -> ArgumentError:
+    unknown = next((name for name in given if name not in signature.parameters), None)
+    return ArgumentError(
+        "{0}.{1}() {2}; its arguments are {3}.",
+        *(type(estimator).__name__, method, problem, ", ".join([*signature.parameters][1:])),
+        remedy=f"Queries are given by {{qid}}, one id per row: {FROM_SIZES}" if unknown in ("group", "groups") else "",
+        parameter=unknown,
+    )
+
+
 class Ranker(RegressorMixin, BaseEstimator):
     """Scores items; only differences inside a query mean anything."""
 
@@ -45,6 +80,11 @@ class Ranker(RegressorMixin, BaseEstimator):
     n_queries_: int
     n_features_in_: int
     _fitted_with_qid: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in {"fit", "fit_pairs"} & vars(cls).keys():
+            setattr(cls, name, _naming_its_class(vars(cls)[name]))
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Defined by each estimator."""
