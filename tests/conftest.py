@@ -1,9 +1,11 @@
-"""Shared settings: they must be in place before scipy is imported."""
+"""Shared settings: they must be in place before numpy and scipy are imported."""
 
 import os
 import re
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Matrices are small here, and xdist has a process for each core: more threads of BLAS would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pathlib import Path
 

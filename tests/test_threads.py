@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankrls import RankRLS, RankRLSCV, RankSVM
 from rankrls._cached import cached_property
@@ -24,6 +24,14 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, one_blas_thread
 
 VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@pytest.fixture(autouse=True)
+def several_threads_of_blas():
+    """The other tests have one."""
+    with threadpool_limits(3, user_api="blas"):
+        threads_module._give_up_control()
+        yield
 
 
 @pytest.fixture
@@ -114,6 +122,7 @@ def blas_threads():
 
 def test_blas_is_limited_while_anybody_is_inside():
     before = blas_threads()
+    assert set(before) == {3}
     with one_blas_thread():
         assert set(blas_threads()) == {1}
         with one_blas_thread():

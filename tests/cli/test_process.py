@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
+
+from rankrls.cli import main
 
 COMMANDS = ("fit", "cv", "predict", "evaluate", "info", "convert", "split")
 
@@ -38,6 +41,11 @@ def test_every_command_has_help_with_an_example(rankrls):
         assert not any(sign in shown.out for sign in ("{", "<path>", "<str>", "list[", "[[", "......")), shown.out
     assert "..." not in overview.out.partition("Commands:")[2], "a command's first line is too long"
     assert rankrls().out == overview.out
+
+
+def test_the_installed_program_is_this_one():
+    (program,) = entry_points(group="console_scripts", name="rankrls")
+    assert program.load() is main
 
 
 def test_as_a_module(files):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sysconfig
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
+
+from rankrls.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -59,14 +57,14 @@ def console_sessions(text: str) -> list[tuple[str, str]]:
 
 
 def run_command(command: str) -> str:
+    """What a command prints, run in this process; :mod:`tests.cli.test_process` starts the program itself."""
     words = shlex.split(command)
     assert words[0] == "rankrls"
-    program = shutil.which("rankrls", path=sysconfig.get_path("scripts"))
-    assert program is not None, "the command is not installed beside this interpreter"
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run([program, *words[1:]], capture_output=True, encoding="utf-8", env=environment)
-    assert (done.returncode == 0) != ("error:" in done.stderr), done.stderr
-    return done.stdout + done.stderr
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(words[1:])
+    assert (status == 0) != ("error:" in err.getvalue()), err.getvalue()
+    return out.getvalue() + err.getvalue()
 
 
 def assert_shown(shown: str, got: str) -> None:
