@@ -32,6 +32,7 @@ _HOMES = {
     "group_to_qid": "rankrls._queries",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
+    "survival_pairs": "rankrls.survival",
 }
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "group_to_qid",
     "load",
     "save",
+    "survival_pairs",
 ]
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from rankrls.survival import survival_pairs
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from rankrls.graph.scored import label_varies
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
+from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times
 from rankrls.models._parameters import number
 from rankrls.models._validation import check_comparable
 from rankrls.selection.plans import pair_problems
@@ -60,6 +61,7 @@ def leave_pair_out(
     X: Any,
     y: Any,
     *,
+    event: Any = None,
     pairs: Any = None,
     alphas: Any = None,
     qid: Any = None,
@@ -78,6 +80,10 @@ def leave_pair_out(
         Its parameters are used; it need not be fitted and is not changed. ``ties="include"``.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
         y of one target; a pair weighs the product of its rows' weights.
+    event : array-like of shape (m,), optional
+        y holds right-censored times: 1 where the event was observed, 0 where the item was censored then. The model is
+        that of ``fit_pairs`` on the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's
+        C-index of those pairs; greater scores mean longer times. For RankRLS without ``sample_weight``.
     pairs : array-like of shape (p, 2), optional
         Row numbers of the pairs to hold out. By default all pairs with different labels, which are streamed and not
         kept.
@@ -101,6 +107,9 @@ def leave_pair_out(
 
     Notes
     -----
+    With ``event``: O(m d) for each pair, alpha and step of conjugate gradients, some ten of them, with d = min(m, n), for
+    a kernel m; and m x m memory. They are taken to 1e-12, or the pair is solved directly.
+
     Primal: O(m n^2 + n^3), then O(m^2 n) for each alpha; dual: O(m^3) for each alpha. Memory for a few hundred rows of
     m pairs at a time, and in the dual two m x m matrices.
 
@@ -150,6 +159,16 @@ def leave_pair_out(
     auto = isinstance(alphas, str) and alphas == "auto"
     model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
     level = _check_confidence(confidence)
+    if event is not None:
+        censored = comparable_items(model, X, y, event, qid, sample_weight)
+        i, j = checked_comparable(censored, pairs)
+        if auto:
+            problem = model._candidate(censored).problem(censored)
+            grid = problem.axis(problem.extreme_values())
+        leads = held_out_times(model, censored, grid, i, j)
+        score, error = _judged(leads, np.ones(len(i)), i, j, censored.n_rows, None)
+        shown = None if pairs is None else leads * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
+        return _result(alphas, grid, score, error, _greedy_matching(i, j), shown, len(i), level)
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
     check_comparable(data, 0.0)
@@ -173,8 +192,22 @@ def leave_pair_out(
     else:
         i, j = chosen.T
         differences = held_out_differences(problem, labels, ridge, i, j)
-        score, error = _judged(differences, labels, i, j, data.weights)
+        score, error = _judged(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), data.weights)
         n_pairs, disjoint = len(i), _greedy_matching(i, j)
+    return _result(alphas, grid, score, error, disjoint, differences, n_pairs, level)
+
+
+def _result(
+    alphas: Any,
+    grid: NDArray[np.float64],
+    score: NDArray[np.float64],
+    error: NDArray[np.float64],
+    disjoint: int,
+    differences: NDArray[np.float64] | None,
+    n_pairs: int,
+    level: float,
+) -> PairHoldout:
+    """One number for each alpha, or plain numbers if no alphas were given."""
     low, high = concordance_interval(score, error, disjoint, level)
     if alphas is not None:
         return PairHoldout(grid, score, error, (low, high), differences, n_pairs, level)
@@ -260,16 +293,20 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
 
 def _judged(
     differences: NDArray[np.float64],
-    y: NDArray[np.float64],
+    order: NDArray[np.float64],
     i: NDArray[np.intp],
     j: NDArray[np.intp],
+    n_items: int,
     weights: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Concordance of some pairs under each alpha, and its standard error from the items' sums."""
+    """Concordance of some pairs under each alpha, and its standard error from the items' sums.
+
+    ``order`` is 1 where the first item should come out ahead, and -1 elsewhere.
+    """
     weight = np.ones(len(i)) if weights is None else weights[i] * weights[j]
-    right = 0.5 + 0.5 * np.sign(differences) * np.sign(y[i] - y[j])[:, None]
+    right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
     score = weight @ right / weight.sum()
-    influence = np.zeros((len(y), len(score)))
+    influence = np.zeros((n_items, len(score)))
     for end in (i, j):
         np.add.at(influence, end, weight[:, None] * (right - score))
     return score, np.linalg.norm(influence, axis=0) / weight.sum()

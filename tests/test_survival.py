@@ -1,0 +1,149 @@
+"""Right-censored times: comparable pairs and Harrell's C-index, against their definitions and refits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls import InputError, RankRLS, RankRLSCV, survival_pairs
+from rankrls.metrics import preference_accuracy
+from rankrls.model_selection import leave_pair_out
+
+ITEMS = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2)), min_size=1, max_size=12)
+
+
+def comparable(time, event, qid):
+    """By the definition: (winner, loser)."""
+    return {
+        (j, i)
+        for i in range(len(time))
+        for j in range(len(time))
+        if qid[i] == qid[j] and event[i] and (time[i] < time[j] or (time[i] == time[j] and not event[j]))
+    }
+
+
+@given(ITEMS)
+def test_pairs_are_those_of_the_definition(items):
+    time, event, qid = zip(*items, strict=True)
+    expected = comparable(time, event, qid)
+    if not expected:
+        with pytest.raises(InputError) as error:
+            survival_pairs(time, event, qid=qid)
+        assert error.value.parameter == "event"
+        return
+    pairs = [*zip(*(rows.tolist() for rows in survival_pairs(time, event, qid=qid)), strict=True)]
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == expected
+
+
+@pytest.mark.parametrize(
+    ("time", "event", "parameter", "row"),
+    [
+        ([1.0, np.nan], [1, 0], "time", 1),
+        ([1.0, np.inf], [1, 0], "time", 1),
+        ([1.0, 2.0], [1, 2], "event", 1),
+        ([1.0, 2.0], [np.nan, 1], "event", 0),
+        ([1.0, 2.0], [1], "event", None),
+        ([1.0, 2.0], ["yes", "no"], "event", None),
+        (["soon", "late"], [1, 0], "time", None),
+        ([1.0, 2.0], [0, 0], "event", None),
+        ([1.0, 1.0], [1, 1], "event", None),
+    ],
+)
+def test_what_cannot_be_compared(time, event, parameter, row):
+    with pytest.raises(InputError) as error:
+        survival_pairs(time, event)
+    assert (error.value.parameter, error.value.row) == (parameter, row)
+
+
+def data(m, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n)) + 100.0
+    lasts = np.exp(X[:, 0] - 100.0 + 0.5 * rng.normal(size=m))
+    seen_until = rng.exponential(2.0, size=m)
+    return X, np.round(np.minimum(lasts, seen_until), 1), lasts <= seen_until
+
+
+def refit_leads(model, X, time, event, qid, i, j):
+    """Train without both items, for each pair."""
+    out = []
+    for a, b in zip(i, j, strict=True):
+        left = np.setdiff1d(np.arange(len(X)), [a, b])
+        fitted = model.fit_pairs(
+            X[left], *survival_pairs(time[left], event[left], qid=None if qid is None else qid[left])
+        )
+        out.append(np.subtract(*fitted.predict(X[[a, b]])))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "model"),
+    [
+        ((14, 3), RankRLS(alpha=0.5)),
+        ((14, 3), RankRLS(alpha=1e-7)),
+        ((12, 30), RankRLS(alpha=2.0)),
+        ((12, 30), RankRLS(alpha=1e-3)),
+        ((12, 3), RankRLS(alpha=0.3, kernel="rbf", gamma=0.2)),
+    ],
+)
+def test_held_out_pairs_are_those_of_refits(shape, model, strata):
+    X, time, event = data(*shape)
+    qid = np.arange(len(X)) % 2 if strata else None
+    i, j = survival_pairs(time, event, qid=qid)
+    expected = refit_leads(model, X, time, event, qid, i, j)
+    found = leave_pair_out(model, X, time, event=event, qid=qid, pairs=np.column_stack((i, j)))
+    np.testing.assert_allclose(found.differences, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+    every = leave_pair_out(model, X, time, event=event, qid=qid)
+    assert (every.n_pairs, every.differences) == (len(i), None)
+    assert every.score == found.score == pytest.approx(np.mean(expected > 0))
+    turned = leave_pair_out(model, X, time, event=event, qid=qid, pairs=np.column_stack((j, i)))
+    np.testing.assert_array_equal(turned.differences, -found.differences)
+    assert turned.score == found.score
+
+
+def test_a_pair_that_is_all_there_is():
+    with pytest.raises(InputError) as error:
+        leave_pair_out(RankRLS(), np.eye(4), [1, 2, 3, 4], event=[0, 1, 0, 0])
+    assert (error.value.parameter, error.value.row) == ("event", 1)
+
+
+def test_every_alpha_and_the_interval():
+    X, time, event = data(40, 5)
+    found = leave_pair_out(RankRLS(), X, time, event=event, alphas=[0.1, 10.0])
+    for k, alpha in enumerate(found.alpha):
+        one = leave_pair_out(RankRLS(alpha=alpha), X, time, event=event)
+        assert (one.score, one.interval) == (found.score[k], (found.interval[0][k], found.interval[1][k]))
+        assert one.interval[0] < one.score < one.interval[1]
+    assert len(leave_pair_out(RankRLS(), X, time, event=event, alphas="auto").alpha) > 5
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "parameter"),
+    [
+        (RankRLS(), {"pairs": [(0, 0)]}, "pairs"),
+        (RankRLS(), {"pairs": [(0, 99)]}, "pairs"),
+        (RankRLS(), {"pairs": [(0.5, 1.0)]}, "pairs"),
+        (RankRLS(), {"sample_weight": np.ones(14)}, "event"),
+        (RankRLS(positive=True), {}, "estimator"),
+        (RankRLSCV(), {}, "estimator"),
+    ],
+)
+def test_what_cannot_be_held_out(model, given, parameter):
+    X, time, event = data(14, 3)
+    with pytest.raises(InputError) as error:
+        leave_pair_out(model, X, time, event=event, **given)
+    assert error.value.parameter == parameter
+
+
+def test_longer_times_get_greater_scores():
+    X, time, event = data(60, 3)
+    winners, losers = survival_pairs(time, event)
+    model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners, losers)
+    assert model.coef_[0] > 0.0
+    scores = model.predict(X)
+    pairs = comparable(time, event, np.zeros(60))
+    c_index = np.mean([(scores[w] > scores[v]) + 0.5 * (scores[w] == scores[v]) for w, v in pairs])
+    assert preference_accuracy(scores, winners, losers) == pytest.approx(c_index, abs=1e-12)
