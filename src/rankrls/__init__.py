@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _HOMES = {
     "CGRankRLS": "rankrls.models",
+    "GreedyRankRLS": "rankrls.models",
     "RankBoost": "rankrls.models",
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
@@ -38,6 +39,7 @@ _HOMES = {
 __all__ = [
     "CGRankRLS",
     "CoRankingPursuit",
+    "GreedyRankRLS",
     "InputError",
     "InputWarning",
     "RankBoost",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from rankrls.models import (
         CGRankRLS,
         CoRankingPursuit,
+        GreedyRankRLS,
         RankBoost,
         RankingPursuit,
         RankingPursuitCV,

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from rankrls import (
     CGRankRLS,
     CoRankingPursuit,
+    GreedyRankRLS,
     RankBoost,
     RankingPursuit,
     RankingPursuitCV,
@@ -50,6 +51,7 @@ def models(X, y, qid):
         "co_pursuit": CoRankingPursuit(3, views=([0, 1], {"kernel": "poly", "degree": 2}), nu=0.1).fit(
             X, partly, qid=qid
         ),
+        "greedy": GreedyRankRLS(max_features=3, cv=3).fit(X, y, qid=qid),
         "svm": RankSVM(0.5, loss="hinge", kernel="polynomial", degree=2).fit(X, y, qid=qid),
         "svm_cv": RankSVMCV((0.1, 1.0), cv=GroupKFold(3)).fit(X, y, qid=qid),
         "boost": RankBoost(8).fit(X, y, qid=qid),

@@ -10,7 +10,8 @@ from scipy.stats import kendalltau
 from sklearn.metrics import roc_auc_score
 
 from rankrls._compiled.pair_counts import count_pairs
-from rankrls.metrics import disagreement_error, kendall_tau, pair_accuracy
+from rankrls._queries import query_layout
+from rankrls.metrics import Measure, disagreement_error, kendall_tau, pair_accuracy, pair_squared_error
 
 
 def enumerate_pairs(y, f, w=None, *, tied_labels="ignore"):
@@ -171,3 +172,25 @@ def test_integer_weights_are_repetition(y, data):
     for average in ("query", "pair"):
         weighted = disagreement_error(y, f, qid=qid, sample_weight=times, average=average)
         assert weighted == pytest.approx(disagreement_error(*repeated[:2], qid=repeated[2], average=average))
+
+
+@given(st.integers(0, 10**6))
+def test_pair_squared_error_is_that_of_listed_pairs(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 12))
+    y, f, w, qid = rng.normal(size=m) + 5, rng.normal(size=(m, 2)), rng.uniform(0, 2, m), rng.integers(0, 3, m)
+    found = pair_squared_error(y, f, qid=qid, sample_weight=w, per_query=True)
+    for k, q in enumerate(dict.fromkeys(qid)):
+        i, j = np.array(list(combinations(np.flatnonzero(qid == q), 2)), dtype=int).reshape(-1, 2).T
+        error = (((y[i] - y[j])[:, None] - (f[i] - f[j])) ** 2 * (w[i] * w[j])[:, None]).sum(axis=0)
+        expected = error / (w[i] * w[j]).sum() if len(i) else np.full(2, np.nan)
+        np.testing.assert_allclose(found[k], expected, rtol=1e-9)
+
+
+def test_pair_squared_error_needs_two_items_and_no_document_ids():
+    with pytest.raises(ValueError) as error:
+        pair_squared_error([1.0], [2.0])
+    assert "two items" in str(error.value)
+    with pytest.raises(ValueError) as error:
+        Measure("pair_squared_error").per_query(np.arange(3.0), np.arange(3.0), query_layout(None, 3), docno=[1, 2, 3])
+    assert error.value.parameter == "docno"

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankrls import (
     CGRankRLS,
+    GreedyRankRLS,
     RankBoost,
     RankingPursuitCV,
     RankRLS,
@@ -61,9 +62,11 @@ SELECTING = {
     "CGRankRLS, fifth": lambda: CGRankRLS(random_state=0, selection="tikhonov"),
     "RankSVMCV": lambda: RankSVMCV([0.01, 0.1, 1.0], cv=3),
     "RankingPursuitCV": lambda: RankingPursuitCV(4, cv=3, dictionary="features"),
+    "GreedyRankRLS": lambda: GreedyRankRLS(cv=3, alphas=(0.1, 10.0)),
+    "GreedyRankRLS, disagreement": lambda: GreedyRankRLS(cv=3, alphas=(1.0,), scoring="disagreement"),
     "RankBoost": lambda: RankBoost(15),
 }
-FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "RankingPursuitCV")
+FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "RankingPursuitCV", "GreedyRankRLS")
 """Folds are drawn in the order of the queries' ids, so that new names must come in the same order."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
+from rankrls import CGRankRLS, GreedyRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
 from rankrls._errors import InputError
 from rankrls.model_selection import leave_preference_out, leave_query_out
 
@@ -16,6 +16,7 @@ LEARNERS = {
     "CGRankRLS": CGRankRLS,
     "RankSVMCV": lambda cv: RankSVMCV([1.0], cv=cv),
     "RankingPursuitCV": lambda cv: RankingPursuitCV(3, cv=cv),
+    "GreedyRankRLS": lambda cv: GreedyRankRLS(cv=cv),
 }
 
 

@@ -244,6 +244,7 @@ ALL = {
     "RankingPursuitCV": lambda: rankrls.RankingPursuitCV(3, cv=2),
     "CoRankingPursuit": lambda: rankrls.CoRankingPursuit(3, views=([0, 1], [2, 3])),
     "TransductiveRankRLS": lambda: rankrls.TransductiveRankRLS(),
+    "GreedyRankRLS": lambda: rankrls.GreedyRankRLS(max_features=3),
     "RankSVM": lambda: rankrls.RankSVM(),
     "RankSVMCV": lambda: rankrls.RankSVMCV((0.1, 1.0), cv=2),
     "RankBoost": lambda: rankrls.RankBoost(5),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rankrls import CGRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
+from rankrls import CGRankRLS, GreedyRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
 from tests.models.oracles import GRAPHS, centred, graph_id, ranking_data
 
 KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.2}]
@@ -131,6 +131,7 @@ FOLDS = {
     "SparseRankRLSCV": lambda: SparseRankRLSCV(n_basis=200, cv=3),
     "RankSVMCV": lambda: RankSVMCV(cv=3),
     "RankingPursuitCV": lambda: RankingPursuitCV(cv=3),
+    "GreedyRankRLS": lambda: GreedyRankRLS(max_features=4),
     "CGRankRLS": lambda: CGRankRLS(random_state=0),
     "CGRankRLS, folds": lambda: CGRankRLS(cv=3),
 }

@@ -11,6 +11,7 @@ import rankrls
 from rankrls import (
     CGRankRLS,
     CoRankingPursuit,
+    GreedyRankRLS,
     RankBoost,
     RankingPursuit,
     RankingPursuitCV,
@@ -51,6 +52,8 @@ ESTIMATORS = [
     RankBoost(n_estimators=20, learning_rate=0.5, max_bins=None, balance="pairs"),
     RankingPursuitCV(5),
     RankingPursuitCV(4, cv=2, dictionary="features", ties=("include", "exclude"), rule="one_se"),
+    GreedyRankRLS(max_features=3),
+    GreedyRankRLS(1, alphas=(0.1,), balance="pairs"),
     CoRankingPursuit(),
     CoRankingPursuit(3, views=("rbf", "linear", "poly"), agreement="increments", backfit=False),
     SparseRankRLSCV(gamma=(0.1, 1.0)),

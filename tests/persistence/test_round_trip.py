@@ -44,6 +44,7 @@ import rankrls
 from rankrls import (
     CGRankRLS,
     CoRankingPursuit,
+    GreedyRankRLS,
     RankingPursuit,
     RankingPursuitCV,
     RankRLS,
@@ -119,6 +120,7 @@ def assert_equal(x, y, name):
         RankingPursuit(5, gamma=0.3, ties="exclude"),
         RankingPursuit(3, dictionary="features", backfit=False),
         RankingPursuitCV(4, gamma=(0.1, 1.0), cv=3),
+        GreedyRankRLS(max_features=3, cv=3),
         CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
         RankRLS(kernel="poly", degree=2, coef0=0.5),
         RankRLS(kernel="laplacian"),

@@ -8,7 +8,7 @@ from scipy import optimize, sparse
 from rankrls.greedy.pursuit_problem import Pursuit
 from rankrls.kernels import Kernel
 from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import HingeLoss, LeastSquares, OverBasis, Pursued
+from rankrls.selection.candidates import ForwardSelected, HingeLoss, LeastSquares, OverBasis, Pursued
 from tests.greedy.test_pursuit import greedy_by_refit
 from tests.hinge.pair_oracle import listed_pairs, optimum
 from tests.oracles import gaussian, ridge
@@ -163,3 +163,18 @@ class TestPursuit(ProblemContract):
         K, y = gaussian(case.X, case.X, 0.2), target_of(case.L[k], case.b[:, k])
         taken, coefficients, _ = greedy_by_refit(K, case.L[k], y, int(value))
         return gaussian(Z, case.X[taken], 0.2) @ coefficients[-1]
+
+
+class TestForwardSelection(ProblemContract):
+    """Of all four features: the path ends at the ridge solution, whatever order they were taken in."""
+
+    values = np.array([4.0])
+    holds_out = False
+    exact = resolved = 1e-7
+    forms = (np.asarray, sparse.csr_array)
+
+    def candidate(self, case):
+        return ForwardSelected(kernel=LINEAR, setting=case.setting, alpha=0.5, n_features=4)
+
+    def oracle(self, case, k, value, Z):
+        return Z @ ridge(case.X, case.L[k], target_of(case.L[k], case.b[:, k]), 0.5)

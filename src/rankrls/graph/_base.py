@@ -155,6 +155,16 @@ class Graph(ABC):
         faint = self.faint_rows
         return [rows.differences(faint[piece]) for piece in row_slices(0, len(faint), _PIECE)]
 
+    def blocks_to_hold_out(self) -> tuple[list[NDArray[np.intp]], NDArray[np.float64]]:
+        """Rows of F that are held out together, and the slack of each row, (n_rows,).
+
+        The blocks of the graph; of a single block its rows one by one. The slack is 1 unless holding a row out moves
+        the level that the others are compared with: it is then 1 less the row's share of that level.
+        """
+        everything = np.arange(self.n_rows, dtype=np.intp)
+        blocks = [everything[self.rows_of(block)] for block in range(self.n_blocks)]
+        return blocks if len(blocks) > 1 else list(everything[:, None]), np.ones(self.n_rows)
+
     def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> BlockScores:
         """How the scores of a held-out block of rows follow from ``F_U f_U``.
 

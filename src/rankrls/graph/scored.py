@@ -381,6 +381,19 @@ class ScoredGraph(Graph):
     def unseen_features(self, rows: FactorRows) -> list[NDArray[np.float64]]:
         return [rows.centres, *super().unseen_features(rows)]
 
+    def blocks_to_hold_out(self) -> tuple[list[NDArray[np.intp]], NDArray[np.float64]]:
+        """Queries; of one ranking its items, whose mean moves with each of them."""
+        blocks, slack = super().blocks_to_hold_out()
+        if self.n_blocks > 1:
+            return blocks, slack
+        if self.regresses or self.ties == "exclude":
+            raise InputError(
+                "Items of one ranking are held out only if every pair of them is compared.",
+                remedy="Give {qid}, or {ties='include'} and {regression_weight=0}.",
+                parameter="ties" if self.ties == "exclude" else "regression_weight",
+            )
+        return blocks, slack - self.weights / self.query_weight[0]
+
     def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> QueryScores:
         return QueryScores(self, block, unseen)
 

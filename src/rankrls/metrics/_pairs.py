@@ -1,12 +1,14 @@
-"""Measures over pairs: the disagreement error, pair accuracy and Kendall's tau."""
+"""Measures over pairs: the disagreement error, pair accuracy, Kendall's tau and the squared error of differences."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._compiled.group_pass import weighted_sums
 from rankrls._errors import InputError
 from rankrls.metrics._averages import mean_of_judged, sum_in_any_order
 from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task, ratio
@@ -17,17 +19,28 @@ if TYPE_CHECKING:
 __all__ = ["OVER_PAIRS"]
 
 
-class PairMeasure(Definition):
-    """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
+class OverPairs(Definition):
+    """A measure of pairs, in which no document id decides anything."""
 
     over_pairs: ClassVar[bool] = True
 
     def judge(self, task: Task) -> tuple[Array, Array]:
+        if task.docno is not None:
+            problem = "{docno} breaks ties in a ranking; {0} is over pairs and needs none."
+            raise InputError(problem, self.name, parameter="docno")
+        return self.judge_pairs(task)
+
+    @abstractmethod
+    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
+        """As :meth:`judge`, without document ids."""
+
+
+class PairMeasure(OverPairs):
+    """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
+
+    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
         from rankrls._compiled.pair_counts import count_pairs
 
-        if task.docno is not None:
-            problem = "{docno} breaks ties in a ranking; {0} counts pairs and needs none."
-            raise InputError(problem, self.name, parameter="docno")
         counts = count_pairs(task.y, task.scores, task.layout.order, task.layout.starts, task.sample_weight)
         values, average = self.compute(counts, task.choices)
         return values, average
@@ -58,6 +71,27 @@ def _tau(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
     return values, mean_of_judged(values)
 
 
+class SquaredDifferences(OverPairs):
+    """The mean over a query's pairs of the squared error of their score differences."""
+
+    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
+        w = np.ones(len(task.y)) if task.sample_weight is None else task.sample_weight
+        order, starts = task.layout.order, task.layout.starts
+        error = task.y[:, None] - task.scores
+        total, squares = (weighted_sums(a[:, None], order, starts, w)[:, 0] for a in (np.ones(len(w)), w))
+        query = task.layout.codes
+        mean = weighted_sums(error, order, starts, w) / np.maximum(total, np.finfo(np.float64).tiny)[:, None]
+        spread = weighted_sums((error - mean[query]) ** 2, order, starts, w)
+        values = self.compute(total, squares, spread)
+        values[task.layout.counts < 2] = np.nan
+        return values, mean_of_judged(values)
+
+
+def _squared_difference(total: Array, squares: Array, spread: Array) -> Array:
+    # sum_{i<j} w_i w_j (e_i - e_j)^2 = S sum_i w_i (e_i - mean)^2, over the weight of the pairs.
+    return ratio(2.0 * total[:, None] * spread, (total**2 - squares)[:, None])
+
+
 _ERROR_CHOICES = {"tied_labels": Choice(("ignore", "half")), "average": Choice(("query", "pair"))}
 _CORRELATION = Choice(("skip",), " or a number in [-1, 1]", lambda v: isinstance(v, int | float) and -1.0 <= v <= 1.0)
 _NO_PAIR = "no query has an ordered pair, that is two items with different labels"
@@ -80,5 +114,12 @@ OVER_PAIRS = (
         aliases=("kendall",),
         own={"": {"empty": "skip"}},
         not_judged="no query has both two different labels and two different scores",
+    ),
+    SquaredDifferences(
+        "pair_squared_error",
+        _squared_difference,
+        {},
+        greater_is_better=False,
+        not_judged="no query has two items",
     ),
 )

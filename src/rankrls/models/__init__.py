@@ -4,6 +4,7 @@ from rankrls._public import publish
 from rankrls.models._pipelines import fit_pairs
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
+from rankrls.models.greedy_rankrls import GreedyRankRLS
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit, RankingPursuitCV
 from rankrls.models.rankrls import RankRLS, RankRLSCV
@@ -14,6 +15,7 @@ from rankrls.models.transductive import TransductiveRankRLS
 __all__ = [
     "CGRankRLS",
     "CoRankingPursuit",
+    "GreedyRankRLS",
     "RankBoost",
     "RankRLS",
     "RankRLSCV",

@@ -22,7 +22,9 @@ from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
 from rankrls.selection.plans import LeavePairOut, Plan
 from rankrls.selection.search import Results, search
 
-__all__ = ["SelectingRanker"]
+__all__ = ["ChosenByFolds", "SelectingRanker"]
+
+_FOLDS = 5
 
 
 class SelectingRanker(KernelRanker):
@@ -41,6 +43,10 @@ class SelectingRanker(KernelRanker):
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return None
         return np.sort(check_alphas(self.alphas))[::-1]
+
+    def _measure(self, *, of_preferences: bool = False) -> RankingMeasure:
+        """What to choose by."""
+        return resolve_measure(self.scoring)
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         """How to hold out labelled items."""
@@ -79,7 +85,7 @@ class SelectingRanker(KernelRanker):
         self
         """
         self._check()
-        grid, measure, kernel = self._grid(), resolve_measure(self.scoring), self._data_kernel()
+        grid, measure, kernel = self._grid(), self._measure(), self._data_kernel()
         data = self._labelled(X, y, qid, sample_weight, kernel)
         if X_val is None and y_val is None and qid_val is None:
             return self._choose(data, self._plan(measure, data), grid)
@@ -117,7 +123,7 @@ class SelectingRanker(KernelRanker):
         "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
         """
         self._check()
-        grid, measure, kernel = self._grid(), resolve_measure(self.scoring), self._data_kernel()
+        grid, measure, kernel = self._grid(), self._measure(of_preferences=True), self._data_kernel()
         data = preferred_items(self, X, winners, losers, strength, weight, kernel=kernel, groups=groups)
         return self._choose(data, preference_plan(measure, data, self._preference_folds(data)), grid)
 
@@ -177,6 +183,17 @@ class SelectingRanker(KernelRanker):
         if results.best_scores is not None:
             scores = data.given_rows(results.best_scores)
             self.held_out_scores_ = scores[:, 0] if data.one_target else scores
+
+
+class ChosenByFolds(SelectingRanker):
+    """Chooses by folds of queries, rows or preferences, each of which is fitted anew."""
+
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        parts = data.n_queries if data.n_queries > 1 else data.n_rows
+        return folds_plan(min(_FOLDS, parts) if self.cv is None else self.cv, measure, data, self.regression_weight)
+
+    def _preference_folds(self, data: PreferredItems) -> Any:
+        return min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv
 
 
 def _multiplications(data: Comparisons, kernel: Any) -> float:

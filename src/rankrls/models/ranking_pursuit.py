@@ -8,23 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, Setting
 from rankrls.kernels import Kernel
-from rankrls.metrics import RankingMeasure
 from rankrls.models._parameters import SelectionParameters, check_parameters, estimator, number, parameter
 from rankrls.models._pursuits import PathRanker
-from rankrls.models._selecting import SelectingRanker
+from rankrls.models._selecting import ChosenByFolds
 from rankrls.models._validation import preferred_items
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Pursued
-from rankrls.selection.folds import folds_plan
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]
 
 _LINEAR = Kernel("linear")
-_FOLDS = 5
 
 
 @estimator
@@ -158,7 +155,7 @@ class RankingPursuit(PathRanker):
 
 
 @estimator
-class RankingPursuitCV(PathRanker, SelectingRanker, SelectionParameters):
+class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
     Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is judged after every stage.
@@ -238,14 +235,6 @@ class RankingPursuitCV(PathRanker, SelectingRanker, SelectionParameters):
 
     def _grid(self) -> NDArray[np.float64]:
         return np.arange(1.0, int(self.max_basis) + 1.0)
-
-    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
-        parts = data.n_queries if data.n_queries > 1 else data.n_rows
-        cv = min(_FOLDS, parts) if self.cv is None else self.cv
-        return folds_plan(cv, measure, data, float(self.regression_weight))
-
-    def _preference_folds(self, data: PreferredItems) -> Any:
-        return min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv
 
     def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
         return iter([(_LINEAR, {})]) if self.dictionary == "features" else super()._kernels(X)

@@ -105,6 +105,13 @@ _VALUES = (
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
     _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
     _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.pursuit"),
+    _value(
+        "ForwardPath",
+        "indices coefficients losses held_out",
+        {**_ROWS, "held_out": "float l"},
+        _check_path,
+        "rankrls.greedy.forward",
+    ),
     _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.copursuit"),
     Kind("SeenQueries", _QUERIES, None, _take_queries, _make_queries, "rankrls.models._updating"),
 )
@@ -168,6 +175,12 @@ def _check_views(owner: str, state: State) -> None:
     require(rows is not None or all_features, owner, "basis_indices_", "names an item that does not exist")
 
 
+def _check_selected(owner: str, state: State) -> None:
+    taken = state["selected_"]
+    inside = ((taken >= 0) & (taken < state["n_features_in_"])).all()
+    require(inside, owner, "selected_", "names a feature that does not exist")
+
+
 def _check_boosting(owner: str, state: State) -> None:
     require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
 
@@ -207,6 +220,14 @@ _CO_PURSUIT = {
     "_view_kernels_": "[Kernel]",
     "_view_features_": "list v",
 }
+_GREEDY = {
+    **_FITTED,
+    "_kernel_": "Kernel",
+    "coef_": "float n",
+    "selected_": "whole k",
+    "path_": "ForwardPath",
+    "alpha_": "number",
+}
 _BOOSTING = {
     **_FITTED,
     "features_": "index s",
@@ -228,6 +249,7 @@ _MODELS = tuple(
         ("RankingPursuit", _PURSUIT, _check_pursuit),
         ("RankingPursuitCV", _PURSUIT, _check_pursuit),
         ("CoRankingPursuit", _CO_PURSUIT, _check_views),
+        ("GreedyRankRLS", _GREEDY, _check_selected),
         ("RankBoost", _BOOSTING, _check_boosting),
     )
 )

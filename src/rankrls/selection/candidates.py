@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import sparse
 from rankrls._comparisons import Comparison, Comparisons, Setting
 from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.greedy.forward_problem import ForwardProblem
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 from rankrls.hinge.ranksvm import HingeProblem
 from rankrls.kernels import Kernel
@@ -24,8 +26,9 @@ from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.signed import SignedProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from rankrls.problems.subset_cg import SubsetCGProblem
+from rankrls.selection.judging import Judge
 
-__all__ = ["Candidate", "HingeLoss", "LeastSquares", "OverBasis", "Pursued", "is_primal"]
+__all__ = ["Candidate", "ForwardSelected", "HingeLoss", "LeastSquares", "OverBasis", "Pursued", "is_primal"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +155,38 @@ class Pursued(Candidate):
     def problem(self, comparisons: Comparisons) -> PursuitProblem:
         (comparison,) = comparisons.graphs(self.setting)
         return PursuitProblem(self.pursuit, comparisons.X, comparison.graph, comparison.target[:, 0], self.n_basis)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForwardSelected(Candidate):
+    """Greedy RankRLS: features taken one by one for one alpha.
+
+    Attributes
+    ----------
+    alpha : float
+    n_features : int
+        The most that are taken.
+    judge : callable, optional
+        Makes the judge of held-out units, by which features are then taken, of comparisons; squared error by default.
+    """
+
+    alpha: float
+    n_features: int
+    judge: Callable[[Any], Judge] | None = None
+
+    def problem(self, comparisons: Comparisons) -> ForwardProblem:
+        (comparison,) = comparisons.graphs(self.setting)
+        data = comparisons.X, comparison.graph, comparison.target[:, 0], self.alpha, self.n_features
+        if self.judge is None:
+            return ForwardProblem(*data)
+        judge = self.judge(comparisons)
+        blocks, _ = comparison.graph.blocks_to_hold_out()
+
+        def measured(scores: NDArray[np.float64]) -> tuple[Any, Any]:
+            curve = judge.of_blocks(scores, blocks)
+            return curve.mean, curve.size
+
+        return ForwardProblem(*data, measured, judge.greater_is_better)
 
 
 def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:

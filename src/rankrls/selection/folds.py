@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from rankrls._comparisons import LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import PairGraph
@@ -30,6 +30,7 @@ __all__ = [
     "folds_plan",
     "group_blocks",
     "group_codes",
+    "judge_of",
     "label_judge",
     "preference_blocks",
     "preference_judge",
@@ -61,6 +62,14 @@ def preference_judge(measure: RankingMeasure, data: PreferredItems) -> Preferenc
             parameter="scoring",
         )
     return PreferenceJudge(data.graph, measure.greater_is_better)
+
+
+def judge_of(measure: RankingMeasure, data: Comparisons) -> LabelJudge | PreferenceJudge:
+    """The judge of labelled items or of preferences."""
+    if isinstance(data, LabelledItems):
+        return label_judge(measure, data)
+    assert isinstance(data, PreferredItems)
+    return preference_judge(measure, data)
 
 
 def query_blocks(layout: QueryLayout, groups: NDArray[np.intp] | None = None) -> list[Any]:

@@ -1,0 +1,285 @@
+"""Greedy RankRLS: a linear ranking function of few features, chosen by their held-out error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._comparisons import Comparisons, Setting
+from rankrls._errors import InputError
+from rankrls.kernels import Kernel
+from rankrls.metrics import Measure, RankingMeasure, resolve_measure
+from rankrls.models._parameters import (
+    GraphParameters,
+    SelectionParameters,
+    check_alphas,
+    check_count,
+    check_parameters,
+    estimator,
+    number,
+    parameter,
+)
+from rankrls.models._selecting import ChosenByFolds
+from rankrls.models._validation import preferred_items
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.selection.candidates import Candidate, ForwardSelected
+from rankrls.selection.folds import judge_of
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import Results
+
+__all__ = ["GreedyRankRLS"]
+
+_LINEAR = Kernel("linear")
+_DECADES = 6
+_SQUARED_ERROR = "pair_squared_error"
+
+
+@estimator
+class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionParameters):
+    r"""Linear RankRLS on few features, taken one by one by exact leave-query-out.
+
+    Minimises, over weights of the features S,
+
+    .. math::
+
+        \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - w_S'(x_{iS} - x_{jS}) )^2 + \alpha \lVert w_S \rVert^2 ,
+
+    where S grows by the feature with which the held-out error is least: every query is left out in its turn, exactly
+    and without refitting. How many features are taken, and alpha, is chosen by folds of queries, each of which runs the
+    whole selection again, since the selection's own held-out error has seen every choice.
+
+    Parameters
+    ----------
+    n_features_to_select : "auto" or int, default="auto"
+        How many features to take. "auto" chooses from 1 to ``max_features``.
+    alphas : "auto" or array-like, default="auto"
+        Regularization values to choose from, positive. "auto" is one for each decade from the largest feature's
+        ``x'Lx`` down, six in all.
+    max_features : int, default=30
+        The largest number to choose from; n if that is less.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many.
+    scoring : str, Measure or callable, default="squared_error"
+        By what features are taken, and by what their number and alpha are chosen. "squared_error" takes features by
+        the held-out loss itself and chooses by :func:`rankrls.metrics.pair_squared_error` (for preferences by their
+        disagreement). Any measure of rankings, as in :class:`RankRLSCV`, costs one evaluation a candidate and stage.
+    rule : {"best", "one_se"}, default="best"
+        "one_se" takes the fewest features whose measure is within one standard error of the best.
+    ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
+
+    Attributes
+    ----------
+    selected_ : ndarray of shape (k,), intp
+        The features in the order in which they were taken.
+    coef_ : ndarray of shape (n,)
+        Weights, 0 for all other features.
+    path_ : ForwardPath
+        ``indices``, ``coefficients``, ``losses`` (training) and ``held_out`` (the criterion, summed squared error or
+        the measure, before the first stage and after each).
+    n_features_ : int
+        How many were taken.
+    alpha_ : float
+    n_features_at_edge_, alpha_at_edge_ : bool
+        Whether the choice is at the end of what was tried; where something was chosen.
+    best_params_, best_score_, best_score_error_, cv_results_, selection_, query_scores_ : as in
+        :class:`RankingPursuitCV`; where something was chosen
+    n_queries_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had column names.
+
+    Notes
+    -----
+    O(k m n) for k of n features and m rows, and ``24 m n`` bytes, for every alpha and fold; sparse features are
+    filled. Features are not scaled, and one of larger spread is penalised less: standardise them. Constant features,
+    and such as are combinations of those taken, are never taken. Equal features: the lowest number is taken. Queries of
+    one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global ranking are left out
+    one by one, each with a mean of its own; all pairs have to be compared then (``ties="include"``). ``fit_pairs``
+    leaves out each preference, or each group of them.
+
+    References
+    ----------
+    Pahikkala, Airola, Naula, Salakoski 2010: Greedy RankRLS: a linear time algorithm for learning sparse ranking
+    models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import GreedyRankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(300, 40)), np.repeat(np.arange(30), 10)
+    >>> y = X[:, 3] - 2 * X[:, 11] + 0.5 * X[:, 30] + rng.normal(size=300)
+    >>> model = GreedyRankRLS(rule="one_se").fit(X, y, qid=qid)
+    >>> model.selected_, model.transform(X).shape
+    (array([11,  3, 30]), (300, 3))
+    """
+
+    kernel = "linear"
+    _single_target = True
+
+    n_features_to_select: Any = parameter(default="auto", kw_only=False)
+    alphas: Any = parameter(default="auto")
+    max_features: int = parameter(default=30, check=number(least=1, whole=True))
+    scoring: Any = parameter(default="squared_error")
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Take features, and choose their number and alpha unless both are given.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X_val, y_val, qid_val : optional
+            Validation data to choose by, instead of ``cv``.
+
+        Returns
+        -------
+        self
+        """
+        if self._chooses or not (X_val is None and y_val is None and qid_val is None):
+            return super().fit(X, y, qid=qid, sample_weight=sample_weight, X_val=X_val, y_val=y_val, qid_val=qid_val)
+        self._check()
+        return self._take_features(self._labelled(X, y, qid, sample_weight, "linear"))
+
+    def fit_pairs(
+        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Take features by the held-out error of preferences, or of groups of them.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+        groups : array-like of shape (p,), optional
+            A group for each preference, held out together. ``cv`` is the number of folds of groups, 5 by default.
+
+        Returns
+        -------
+        self
+        """
+        if self._chooses:
+            return super().fit_pairs(X, winners, losers, strength=strength, weight=weight, groups=groups)
+        self._check()
+        return self._take_features(
+            preferred_items(self, X, winners, losers, strength, weight, kernel="linear", groups=groups)
+        )
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether there is more than one model to choose from."""
+        tuples = (self.ties, self.balance, (0, 0) if self._automatic else self.alphas)
+        return self.n_features_to_select == "auto" or any(np.size(one) > 1 for one in tuples)
+
+    def _take_features(self, data: Comparisons) -> Self:
+        """Of the one model that there is."""
+        _check_features(data.X.shape[1], self.n_features_to_select)
+        candidate, problem = next(self._candidates(data))
+        self._begin(data)
+        self._adopt(data, candidate, problem.path(np.array([float(self.n_features_to_select)])))
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.selected_] = True
+        return mask
+
+    def _check(self) -> None:
+        check_parameters(self, several=True)
+        if self.n_features_to_select != "auto":
+            check_count("n_features_to_select", self.n_features_to_select)
+        if not self._automatic:
+            alphas = check_alphas(self.alphas)
+            if not (alphas > 0.0).all():
+                raise InputError(
+                    "Hold-out without refitting needs {alphas} > 0; got {0:g}.", alphas.min(), parameter="alphas"
+                )
+
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.alphas, str) and self.alphas == "auto"
+
+    @property
+    def _by_squares(self) -> bool:
+        return isinstance(self.scoring, str) and self.scoring in ("squared_error", _SQUARED_ERROR)
+
+    def _measure(self, *, of_preferences: bool = False) -> RankingMeasure:
+        if not self._by_squares:
+            return resolve_measure(self.scoring)
+        return Measure("disagreement" if of_preferences else _SQUARED_ERROR)
+
+    def _data_kernel(self) -> str:
+        return "linear"
+
+    def _grid(self) -> NDArray[np.float64] | None:
+        given = self.n_features_to_select
+        return None if given == "auto" else np.array([float(given)])
+
+    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> Self:
+        _check_features(data.X.shape[1], self.n_features_to_select)
+        return super()._choose(data, plan, grid)
+
+    def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
+        super()._adopt(comparisons, candidate, solutions)
+        self.path_ = solutions.details[0]
+        self.selected_, self.n_features_ = self.path_.indices, self.path_.n_stages
+        self.alpha_ = float(candidate.choices["alpha"])
+
+    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+        super()._publish(results, plan, data)
+        self.n_features_ = self.path_.n_stages  # fewer than were chosen if the rest lie in their span
+        tried = np.unique(results.table()["alpha"].astype(np.float64))
+        self.alpha_at_edge_ = len(tried) > 2 and self.alpha_ in (tried[0], tried[-1])
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
+        most = self._most(comparisons.X.shape[1])
+        for setting, chosen in self._settings(comparisons):
+            alphas = self._alphas(comparisons, setting)
+            for alpha in alphas:
+                candidate = ForwardSelected(
+                    kernel=_LINEAR,
+                    setting=setting,
+                    choices={**chosen, "alpha": float(alpha)},
+                    alpha=float(alpha),
+                    n_features=most,
+                    judge=None if self._by_squares else self._judge_of,
+                )
+                yield candidate, candidate.problem(comparisons)
+
+    def _judge_of(self, comparisons: Comparisons) -> Any:
+        return judge_of(self._measure(), comparisons)
+
+    def _most(self, n: int) -> int:
+        given = self.n_features_to_select
+        return min(n, int(self.max_features if given == "auto" else given))
+
+    def _alphas(self, comparisons: Comparisons, setting: Setting) -> NDArray[np.float64]:
+        """What to choose from, the most regularized first."""
+        if not self._automatic:
+            return np.sort(check_alphas(self.alphas))[::-1]
+        energies = comparisons.graphs(setting)[0].graph.factor_rows(comparisons.X).energies()
+        top = float(energies.max(initial=0.0))
+        return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
+
+
+def _check_features(n: int, wanted: Any) -> None:
+    if wanted != "auto" and wanted > n:
+        raise InputError(
+            "{n_features_to_select} is {0}, but X has {1} features.",
+            wanted,
+            n,
+            parameter="n_features_to_select",
+        )
