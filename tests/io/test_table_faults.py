@@ -1,9 +1,11 @@
 """Tables as an attacker or an unlucky export writes them: nothing is lost, merged, guessed or allocated for nothing."""
 
 import csv
+import gzip
 import io
 import math
 import pickle
+import time
 import tracemalloc
 from decimal import Decimal
 
@@ -18,9 +20,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankrls._queries import query_layout
-from rankrls.io import LetorError, PairsError, TableError, load_letor, load_pairs, load_table, save_table
+from rankrls.io import LetorError, PairsError, TableError, _source, load_letor, load_pairs, load_table, save_table
 from rankrls.io.tables import delimited
 from rankrls.io.tables.cells import Unreadable, number, records
+from rankrls.io.tables.columns import Wanted, assign, matching
 
 ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow"]
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
@@ -151,6 +154,13 @@ class TestCells:
             tracemalloc.stop()
         assert table.X.shape == (1, columns)
         assert peak < 100e6  # 600,000 x 2,000 numbers are ten gigabytes
+
+    def test_blank_lines_cost_next_to_no_time(self):
+        begin = time.process_time()
+        assert read(b"label,a\n" + b"\n  \r\n" * 4_000_000 + b"1,2\n").X.tolist() == [[2.0]]
+        error = refused(b"label,a\n" + b"\n  \r\n" * 1_000_000 + b"1,x\n")
+        assert time.process_time() - begin < 5  # they took a third of a minute
+        assert error.line == 2_000_002
 
     def test_a_header_and_a_row_longer_than_a_block(self, monkeypatch):
         monkeypatch.setattr(delimited, "_BLOCK", 64)
@@ -311,6 +321,89 @@ class TestFormats:
         pd.DataFrame({"label": range(4), "emb": [*E]}).to_feather(tmp_path / "t.arrow")
         table = load_table(tmp_path / "t.arrow", features=["emb[2]", "emb[0]", "emb[1]"])
         np.testing.assert_array_equal(table.X, E[:, [2, 0, 1]])
+
+
+class TestManyColumns:
+    NAMES = tuple(f"feature_{k}_{'abc'[k % 3]}" for k in range(20_000))
+
+    def roles(self, *patterns, names=NAMES, **lists):
+        refuse = lambda *args, **facts: TableError(*args, **facts)
+        wanted = Wanted.checked(None, None, None, patterns, (), "optional")
+        begin = time.process_time()
+        found = assign(refuse, names, wanted, lists)
+        assert time.process_time() - begin < 5  # it took half a minute
+        return found.features
+
+    def test_many_patterns(self):
+        found = self.roles(*(f"feature_{k}*" for k in range(100, 200)))
+        assert sorted(found) == [k for k in range(20_000) if 100 <= int(str(k)[:3]) < 200 <= k or 100 <= k < 200]
+
+    def test_a_pattern_takes_time_that_is_linear_in_the_name(self):
+        assert self.roles("*a" * 20 + "*b?", names=["x", "a" * 2_000, "a" * 2_000 + "bc"]) == (2,)
+
+    def test_brackets_are_themselves_and_lists_are_taken_whole(self):
+        names = ["bm25[title]", "bm25t", "emb", "emb2"]
+        assert self.roles("bm25[t*", names=names) == (0,)
+        assert self.roles("e*", names=names, emb=3) == (2, 3, 4, 5)
+        assert self.roles("emb[?]", names=names, emb=3) == (2, 3, 4)
+
+    def test_a_name_that_is_not_there(self):
+        with pytest.raises(TableError) as found:
+            self.roles("featur_17_c")
+        assert found.value.column == "featur_17_c"
+        assert "'feature_17_c'" in str(found.value)
+
+    def test_names_of_features(self):
+        begin = time.process_time()
+        for k in range(30):
+            assert f"feature_{k}_{'abc'[k % 3]}" in matching(f"feature_{k}*", self.NAMES)
+        assert time.process_time() - begin < 5
+        assert matching("emb", ["emb[0]", "emb[1]", "x[0"]) == ["emb[0]", "emb[1]"]
+
+
+class TestGzipBombs:
+    """What shrinks to less than 1/200 is read as far as it can do no harm."""
+
+    LINES = {
+        load_table: b"label,qid,a\n" + b"1,q,1\n" * 3,
+        load_letor: b"1 qid:1 1:1\n" * 3,
+        load_pairs: b"winner,loser\n0,1\n",
+    }
+
+    @pytest.fixture(params=LINES, ids=lambda reader: reader.__name__)
+    def read(self, request, monkeypatch):
+        monkeypatch.setattr(_source, "_HARMLESS", 1 << 20)
+        more = {"ids": [0, 1]} if request.param is load_pairs else {}
+        first = gzip.compress(self.LINES[request.param])
+        return lambda packed: request.param(io.BytesIO(first + packed), **more)
+
+    def test_small_ones_are_read(self, read):
+        read(gzip.compress(b"\n" * (1 << 19)))
+
+    def test_large_ones_are_refused_before_they_are_unpacked(self, read):
+        packed = gzip.compress(b"\n" * (100 << 20))
+        tracemalloc.start()
+        try:
+            with pytest.raises((TableError, LetorError)) as found:
+                read(packed)
+            assert tracemalloc.get_traced_memory()[1] < 40 << 20
+        finally:
+            tracemalloc.stop()
+        assert (found.value.file, found.value.line) == ("<stream>", None)
+        assert "200 times" in found.value.problem
+        assert "unpack" in found.value.remedy
+
+    def test_tables_of_few_numbers_are_read(self, monkeypatch):
+        monkeypatch.setattr(_source, "_HARMLESS", 1 << 20)
+        rng, columns = np.random.default_rng(0), 10_000
+        X = np.zeros((120, columns))
+        for row in X:
+            row[rng.choice(columns, 50, replace=False)] = rng.integers(1, 9, 50)
+        text = "label," + ",".join(f"f{k}" for k in range(columns)) + "\n"
+        text += "".join("1," + ",".join(f"{v:g}" for v in row) + "\n" for row in X)
+        packed = gzip.compress(text.encode())
+        assert len(text) > max(1 << 20, 30 * len(packed))
+        np.testing.assert_array_equal(load_table(io.BytesIO(packed)).X, X)
 
 
 def test_errors_keep_their_facts_between_processes():

@@ -23,6 +23,12 @@ __all__ = ["Text", "foreign", "open_bytes", "read_text"]
 
 _PIECE = 1 << 20
 _LARGEST_BLOCK = 1 << 23
+_MOST_TIMES, _HARMLESS = 200, 1 << 28
+"""Unpacked data may be so many times the packed ones; fewer bytes than the second number may be any multiple.
+
+Numbers shrink to a third or a tenth, a table of 10,000 columns with one in two hundred that is not zero to 1/113.
+Deflate reaches 1/1030, so that a megabyte may become a gigabyte that nobody sees coming.
+"""
 _FOREIGN = {
     b"BZh": "bzip2 data",
     b"\xfd7zXZ": "xz data",
@@ -88,6 +94,7 @@ class _Gunzip:
         self._waiting = b""
         self._unpack = zlib.decompressobj(wbits=31)
         self._inside = False  # a member has begun and not ended
+        self._packed = self._unpacked = 0
 
     def readinto(self, buffer: memoryview) -> int:
         while True:
@@ -107,7 +114,15 @@ class _Gunzip:
             self._inside = not self._unpack.eof
             if data:
                 buffer[: len(data)] = data
+                self._count(len(data))
                 return len(data)
+
+    def _count(self, more: int) -> None:
+        self._unpacked += more
+        if self._unpacked > max(_HARMLESS, _MOST_TIMES * self._packed):
+            problem = "the gzip data become more than {0} times as large when they are unpacked ({1} MiB so far)."
+            remedy = "If that is as it should be, unpack the file and give the plain one, which may be of any size."
+            raise self._kind(problem, _MOST_TIMES, self._unpacked >> 20, remedy=remedy, file=self._name)
 
     def _refill(self) -> bool:
         count = self._raw.readinto(memoryview(self._piece))
@@ -115,6 +130,7 @@ class _Gunzip:
             if self._inside:
                 raise self._kind("the gzip data end too early; the file is truncated.", file=self._name)
             return False
+        self._packed += count
         self._waiting = bytes(memoryview(self._piece)[:count])
         self._digest.update(self._waiting)
         return True

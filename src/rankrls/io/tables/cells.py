@@ -16,6 +16,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What is written in place of a number that is missing, in small letters."""
 
 _BLANKS = b" \r\n"
+_BLANK_LINES = re.compile(rb"(?:\n++| *+\r*+\n)++")
 _CURRENCY = r"[$€£¥₹%]|[A-Z]{3}(?= )|(?<= )[A-Z]{3}"
 _DRESSED = re.compile(
     rf"(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s*(?P<number>(?:[0-9]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+)(?:\.[0-9]*)?)"
@@ -89,7 +90,9 @@ def records(text: bytes | bytearray, delimiter: bytes, line: int = 1) -> Iterato
         if b'"' not in row and b"\r" not in row:
             if row.strip(_BLANKS):
                 yield Record(line, [part.strip() for part in row.split(delimiter)], start, end)
-            line, start = line + 1, end
+            elif blank := _BLANK_LINES.match(data, end):
+                end = blank.end()
+            line, start = line + data.count(b"\n", start, end), end
             continue
         cells: list[bytes] = []
         at, stop = start, delimiter
