@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from rankrls._public import publish
@@ -39,7 +39,7 @@ class Stated(Exception):  # noqa: N818
         What is wrong. ``{0}``, ``{1!r}`` and ``{2:.3g}`` stand for ``values``; ``{alpha}`` and ``{cv=5}`` name
         parameters, so that the command line can show its own options in their place.
     *values : object
-        What the template shows. They are turned into text at once.
+        What the template shows. They are turned into text at once; a :class:`Parameter` stays one.
     remedy : str
         What to do about it, as a template of the same form with the same values.
     parameter : str, optional
@@ -120,6 +120,18 @@ class Stated(Exception):  # noqa: N818
         out.args = (str(out),)
         return out
 
+    def joined(self, others: Sequence[Stated]) -> Self:
+        """One message of this one and others, with the facts of this one; a remedy that several have is said once."""
+        out = self._copy()
+        remedies = [self._remedy]
+        for other in others:
+            out._problem = (*out._problem, " ", *other._problem)
+            if other._remedy not in remedies:
+                remedies.append(other._remedy)
+        out._remedy = tuple(part for k, parts in enumerate(remedies) for part in ((" ",) if k else ()) + parts)
+        out.args = (str(out),)
+        return out
+
     def _copy(self) -> Self:
         kind: Any = type(self)
         out = kind.__new__(kind)
@@ -163,6 +175,9 @@ def _parts(template: str, values: tuple[Any, ...]) -> Iterator[str]:
             yield Parameter(field)
             continue
         value = values[int(field)]
+        if isinstance(value, Parameter):
+            yield value
+            continue
         yield format(repr(value) if conversion == "r" else value, spec or "")
 
 

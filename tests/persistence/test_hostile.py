@@ -35,7 +35,7 @@ from rankrls import (
     save,
 )
 from rankrls.persistence import ModelFileError, read_info
-from rankrls.preprocessing import QueryMinMaxScaler
+from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 PWNED = []
 
@@ -758,3 +758,35 @@ def test_nothing_is_run_imported_or_opened(content, tmp_path):
     command = [sys.executable, "-c", WATCHED, str(tmp_path / "good"), *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == "nothing else\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [
+        ("columns_", []),
+        ("columns_", [{"tuple": ["price", "number"]}]),
+        ("feature_names_in_", {"objects": ["a"], "shape": [1]}),
+        ("imputers_", []),
+        ("imputers_", [["price", 1]]),
+        ("imputers_", [{"tuple": [["price", "more"], None]}]),
+        ("origins_", {"dict": []}),
+        ("origins_", {"dict": [["added", {"float": "nan"}]]}),
+        ("periods_", {"dict": [["price", ["year"]]]}),
+        ("one_hot_", None),
+        ("one_hot_", {"object": "sklearn.preprocessing.StandardScaler", "state": {}}),
+        ("vectorizers_", {"dict": []}),
+        ("vectorizers_", {"dict": [["title", {"dict": [["word", None]]}]]}),
+        ("sparse_output_", "yes"),
+    ],
+    ids=str,
+)
+def test_a_table_encoder_whose_parts_disagree(name, node, tmp_path):
+    table = {
+        **{"price": [1.0, 2.0, 4.0, 8.0], "brand": ["a", "a", "b", "b"], "title": ["one two", "two", "one", "two"]},
+        "added": ["2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"],
+    }
+    encoder = TableEncoder(min_frequency=1, categorical="brand", text="title")
+    good = content_of(make_pipeline(encoder, RankRLS()).fit(table, [0, 1, 2, 3]), tmp_path)
+    changed = Changed(good)
+    changed.root["state"]["steps"][0]["tuple"][1]["state"][name] = node
+    refuse(tmp_path, changed.content())

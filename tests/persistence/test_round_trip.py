@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from scipy import sparse
@@ -57,11 +59,11 @@ from rankrls import (
     load,
     save,
 )
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.persistence._registry import restored
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 
 @pytest.fixture
@@ -332,6 +334,7 @@ def test_pipeline_of_categories(transformer, kind, data, tmp_path):
     "transformer",
     [
         CountVectorizer(ngram_range=(1, 2)),
+        CountVectorizer(max_features=3),
         TfidfVectorizer(sublinear_tf=True),
         TfidfVectorizer(use_idf=False),
         HashingVectorizer(n_features=32),
@@ -365,6 +368,60 @@ def test_pipeline_of_columns(data, tmp_path):
     assert list(again[0].get_feature_names_out()) == list(columns.get_feature_names_out())
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_pipeline_of_a_table(make, data, tmp_path):
+    X, y, qid = data
+    rng = np.random.default_rng(3)
+    table = {
+        **{"brand": rng.choice(["H&M", 'a "b"', ""], 48).tolist(), "price": [*X[:, 0]], "title": texts(48)},
+        **{"added": [f"2024-{k % 12 + 1:02d}-03" for k in range(48)], "query": ["word1 word3", "word2"] * 24},
+    }
+    table["price"][5] = None
+    encoder = TableEncoder(
+        query_text="query", text_features=["matches", "similarity", "word"], impute={"price": 0, "added": "mean"}
+    )
+    model = make_pipeline(encoder, RankRLSCV()).fit(make(table), y, rankrlscv__qid=qid)
+    again = round_trip(model, tmp_path)
+    new = make({name: cells[::-1] for name, cells in table.items()})
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    assert again[0].columns_ == model[0].columns_
+    assert again[0].features_ == model[0].features_
+    assert again[0].count_unusual(new) == {"price": {"missing": 1}, "brand": {"missing": table["brand"].count("")}}
+    assert read_info(tmp_path / "model.rankrls")["steps"] == ["TableEncoder"]
+    numbers = make_pipeline(TableEncoder(), RankRLS()).fit(make({"price": table["price"]}), y)
+    np.testing.assert_array_equal(round_trip(numbers, tmp_path).predict(new), numbers.predict(new))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_pipeline_of_scikit_learns_columns(make, data, tmp_path):
+    X, y, _ = data
+    frame = make({"a": X[:, 0], "b": X[:, 1], "kind": [*"xyz"] * 16})
+    columns = ColumnTransformer([("scaled", StandardScaler(), ["a", "b"]), ("kinds", OneHotEncoder(), ["kind"])])
+    model = make_pipeline(columns, RankRLS()).fit(frame, y)
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(frame[::-1]), model.predict(frame[::-1]))
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        TargetEncoder(target_type="continuous"),
+        SelectKBest(f_regression, k=2),
+        ColumnTransformer([("codes", TargetEncoder(target_type="continuous"), [0, 1])]),
+    ],
+    ids=lambda t: type(t).__name__,
+)
+def test_labels_seen_before_the_last_step_are_said(transformer, data, tmp_path):
+    X, y, qid = data
+    name = "SelectKBest" if isinstance(transformer, SelectKBest) else "TargetEncoder"
+    model = make_pipeline(transformer, RankRLSCV()).fit(np.round(X), y, rankrlscv__qid=qid)
+    with pytest.warns(InputWarning, match=name) as caught:
+        save(model, tmp_path / "model.rankrls")
+    assert "GroupKFold" in caught[0].message.remedy
+    assert read_info(tmp_path / "model.rankrls")["selection"]["labels_seen_by"] == [name]
+    model = make_pipeline(transformer, RankRLS()).fit(np.round(X), y, rankrls__qid=qid)
+    save(model, tmp_path / "model.rankrls")  # nothing was held out
+
+
 @pytest.mark.parametrize(
     ("transformer", "where"),
     [
@@ -383,6 +440,7 @@ def test_functions_inside_transformers_are_refused(transformer, where, data, tmp
     with pytest.raises(InputError, match=rf"steps\[0\]\[1\]\.{where} is") as caught:
         save(model, tmp_path / "m")
     assert caught.value.parameter == "steps"
+    assert ("before the pipeline" in caught.value.remedy) == (where != "random_state")
     assert not list(tmp_path.iterdir())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankrls._errors import InputError
@@ -24,6 +25,7 @@ __all__ = [
     "fit_pairs",
     "fitted_ranker",
     "item_scores",
+    "label_users",
     "linear_weights",
     "names_of_features",
     "pipeline_steps",
@@ -85,6 +87,21 @@ def pipeline_steps(model: Any) -> list[Any]:
         return []
     before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
     return before + pipeline_steps(model.steps[-1][1])
+
+
+def label_users(model: Any) -> list[str]:
+    """The steps before the ranker that learn from labels, such as TargetEncoder.
+
+    What the last step holds out has then been seen by the step before it, so that held-out scores are optimistic.
+    """
+    parts = [part for step in pipeline_steps(model) for part in (step, *step.get_params().values())]
+    return list(dict.fromkeys(type(part).__name__ for part in parts if _uses_labels(part)))
+
+
+def _uses_labels(part: Any) -> bool:
+    if isinstance(part, type) or not hasattr(part, "fit") or not hasattr(part, "__sklearn_tags__"):
+        return False
+    return hasattr(part, "score_func") or bool(get_tags(part).target_tags.required)
 
 
 def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:

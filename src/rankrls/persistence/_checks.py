@@ -12,6 +12,7 @@ A form says what an attribute is; a name with a question mark may be missing or 
 ``count``, ``flag``   a whole number of at least 1; true or false
 ``number``            a finite number
 ``free``              anything, also what is not finite
+``dict``              a dictionary
 ``Kernel``            an object of that class; ``[Kernel]``: a list of them
 ====================  ==================================================================================
 

@@ -12,8 +12,9 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.models._base import Ranker
+from rankrls.models._pipelines import label_users
 from rankrls.persistence._archive import ModelFileError, opened, write
 from rankrls.persistence._provenance import describe
 from rankrls.persistence._registry import KINDS
@@ -56,6 +57,12 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     OSError
         Where the file cannot be written, or the disk is full.
 
+    Warns
+    -----
+    InputWarning
+        If the last step chose by held-out queries, and a step before it had learned from their labels
+        (``TargetEncoder``, ``SelectKBest``): the measure that the file states is then optimistic.
+
     Examples
     --------
     >>> import os, tempfile
@@ -83,6 +90,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
         raise InputError(
             "The model cannot be saved: {0}", error.problem, parameter=error.parameter, remedy="Fit it again."
         ) from None
+    _warn_of_labels(model, final)
     write(path, info, tree, encoder.arrays)
 
 
@@ -158,9 +166,29 @@ def _refuse_code(final: Any) -> None:
         )
 
 
+def _warn_of_labels(model: Any, final: Any) -> None:
+    """Held-out scores of the last step are not honest if a step before it has seen the labels."""
+    seen_by = label_users(model)
+    how = str(getattr(final, "selection_", ""))
+    if seen_by and how and not how.startswith("validation"):
+        warnings.warn(
+            InputWarning(
+                "The model was chosen by {0} of its last step, but {1} before it had learned from the labels of all "
+                "rows: the cross-validated measure is optimistic, and so may the choice be.",
+                *(how, " and ".join(seen_by)),
+                remedy="Judge the whole pipeline by folds of queries: cross_validate or GridSearchCV with GroupKFold, "
+                "and RankRLS as the last step.",
+                parameter="model",
+            ),
+            stacklevel=3,
+        )
+
+
 def _unstorable(model: Any, where: str, what: str) -> InputError:
     """The error of a value that no model file can hold: a step of a pipeline, or a parameter."""
-    if isinstance(model, Pipeline) and where.startswith("steps"):
+    if isinstance(model, Pipeline) and where.startswith("steps") and what.startswith("the function"):
+        remedy = "Do what the function does before the pipeline, on the data; or name what scikit-learn has for it."
+    elif isinstance(model, Pipeline) and where.startswith("steps"):
         remedy = "Use a transformer that a model file holds (the guide on model files lists them), or transform first."
     else:
         remedy = "Set that parameter to a plain value before saving."

@@ -14,6 +14,7 @@ import numpy as np
 from rankrls import __version__
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics import RankingMeasure
+from rankrls.models._pipelines import label_users
 
 __all__ = ["describe"]
 
@@ -55,7 +56,7 @@ def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[st
         "feature_names": None if names is None else [str(name) for name in names],
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
         "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
-        "selection": _selection(final),
+        "selection": _selection(model, final),
         "given": _given(given),
     }
 
@@ -93,7 +94,7 @@ def _kernel(kernel: Any) -> dict[str, Any] | None:
     return {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}}
 
 
-def _selection(final: Any) -> dict[str, Any] | None:
+def _selection(model: Any, final: Any) -> dict[str, Any] | None:
     """How the parameters were chosen, and what the choice was worth; None where they were given."""
     if not hasattr(final, "selection_"):
         return None
@@ -106,6 +107,7 @@ def _selection(final: Any) -> dict[str, Any] | None:
         "standard_error": plain(final.best_score_error_),
         "rule": getattr(final, "rule", None),
         "chosen": plain(final.best_params_),
+        **({"labels_seen_by": label_users(model)} if label_users(model) else {}),
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
     }
 

@@ -102,6 +102,7 @@ _MEASURE = "name k convention gain discount empty ties relevant denominator sing
 _VALUES = (
     _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _check_kernel),
     _value("rankrls.metrics.Measure", _MEASURE, {}),
+    _value("rankrls.preprocessing.ColumnUse", "name kind reason n_missing n_distinct examples n_features", {}),
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
     _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
     _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.pursuit"),
@@ -269,6 +270,30 @@ def _check_statistics(owner: str, state: State) -> None:
     require(right and is_finite(ends) and ends[0] < ends[1], owner, "feature_range", "is no range of two numbers")
 
 
+def _check_table(owner: str, state: State) -> None:
+    """The parts agree about the columns; the parts themselves are of listed classes, which check their own values."""
+    kinds = {use.name: use.kind for use in state["columns_"]}
+    of = lambda *wanted: [name for name, kind in kinds.items() if kind in wanted]
+    require([*kinds] == state["feature_names_in_"].tolist(), owner, "columns_", "are not those of the table")
+    filled = []
+    for part in state["imputers_"]:
+        right = type(part) is tuple and len(part) == 2 and type(part[0]) is list
+        require(right and type(part[1]).__name__ == "SimpleImputer", owner, "imputers_", "are no columns with imputers")
+        require(len(part[0]) == part[1].n_features_in_, owner, "imputers_", "are of another number of columns")
+        filled += part[0]
+    require(sorted(filled) == sorted(of("number", "date")), owner, "imputers_", "are not those of the columns")
+    for name in ("origins_", "periods_"):
+        right = [*state[name]] == of("date") and is_finite(state[name])
+        require(right, owner, name, "are not those of the columns")
+    encoder, categories = state.get("one_hot_"), of("category")
+    found = 0 if encoder is None else encoder.n_features_in_
+    require(found == len(categories), owner, "one_hot_", "is not for the columns of categories")
+    require([*state["vectorizers_"]] == of("text"), owner, "vectorizers_", "are not those of the columns")
+    wanted = [kind for kind in state["text_features_"] if kind != "matches"]
+    same = all(type(made) is dict and [*made] == wanted for made in state["vectorizers_"].values())
+    require(same, owner, "vectorizers_", "are not those of text_features_")
+
+
 def _check_steps(owner: str, state: State) -> None:
     steps: Any = state.get("steps")
     right = isinstance(steps, list) and steps and all(type(s) is tuple and len(s) == 2 for s in steps)
@@ -278,7 +303,7 @@ def _check_steps(owner: str, state: State) -> None:
 def _check_vocabulary(owner: str, state: State) -> None:
     """The numbers become the columns of a sparse array, whose products walk them without looking."""
     words: Any = state.get("vocabulary_")
-    right = isinstance(words, dict) and all(type(number) is int for number in words.values())
+    right = isinstance(words, dict) and all(type(number) in (int, np.int64) for number in words.values())
     require(right and sorted(words.values()) == list(range(len(words))), owner, "vocabulary_", "does not count words")
 
 
@@ -297,7 +322,20 @@ def _check_no_function(owner: str, state: State) -> None:
 
 _FEATURES = {"n_features_in_": "count", "feature_names_in_?": "names n"}
 _SCALER = {**_FEATURES, "fitted_with_qid_": "flag", "_statistics?": "float s,n"}
+_TABLE = {
+    "n_features_in_": "count",
+    "feature_names_in_": "names n",
+    "columns_": "[ColumnUse]",
+    "imputers_": "list i",
+    "origins_": "dict",
+    "periods_": "dict",
+    "one_hot_?": "OneHotEncoder",
+    "text_features_": "list k",
+    "vectorizers_": "dict",
+    "sparse_output_": "flag",
+}
 _TRANSFORMERS = (
+    Kind("rankrls.preprocessing.TableEncoder", _TABLE, _check_table),
     Kind("rankrls.preprocessing.QueryMinMaxScaler", _SCALER, _check_statistics),
     Kind("rankrls.preprocessing.QueryStandardScaler", _SCALER, _check_statistics),
     Kind("sklearn.pipeline.Pipeline", {}, _check_steps, is_model=True),

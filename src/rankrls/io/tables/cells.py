@@ -7,13 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rankrls._cell_text import MISSING, number
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
 
 __all__ = ["MISSING", "Record", "Unreadable", "number", "records", "shown", "split_words", "why_no_number"]
-
-MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""What is written in place of a number that is missing, in small letters."""
 
 _BLANKS = b" \r\n"
 _BLANK_LINES = re.compile(rb"(?:\n++| *+\r*+\n)++")
@@ -24,7 +22,6 @@ _DRESSED = re.compile(
 )
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _WITHOUT = "without signs of currency or percent and without separators of thousands."
-_TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
 class Record(NamedTuple):
@@ -122,21 +119,6 @@ def split_words(text: str, called: str) -> list[str]:
         problem = "{0} is read like a line of CSV; " + broken.problem + " It is {1!r}."
         remedy = 'A word with a comma stands in quotes: "a,b".'
         raise InputError(problem, called, text, remedy=remedy) from None
-
-
-def number(raw: bytes) -> float | None:
-    """A finite number as Python reads it, but without underscores; true and false; or None."""
-    raw = raw.strip()
-    word = _TRUTH.get(raw.lower())
-    if word is not None:
-        return word
-    if b"_" in raw:
-        return None
-    try:
-        value = float(raw)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def why_no_number(raw: bytes, is_label: bool, otherwise: str) -> tuple[str, str]:

@@ -1,0 +1,551 @@
+"""Tables with categories, gaps, dates and texts as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._checks import check_count, check_word
+from rankrls._errors import InputError
+from rankrls.preprocessing._cells import Column, columns_of
+from rankrls.preprocessing._deciding import ColumnUse, Rules, decided, names_of
+from rankrls.preprocessing._features import EncodedFeature
+
+__all__ = ["TableEncoder"]
+
+STRATEGIES = ("median", "mean", "most_frequent")
+TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
+_NEED_QUERY = ("matches", "similarity")
+_PERIODS = (("year", 365.25), ("week", 7.0))
+_WORD = r"(?u)\b\w+\b"
+_FEW_COLUMNS = 500
+_DENSE_FROM = 0.3
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Numbers, categories, dates and texts of a table as features, learned from training rows without labels.
+
+    ============  =====================================================================================================
+    numbers       as they are; a missing one is filled, and a further feature says that it was missing
+    categories    one feature each (0 or 1) for those of at least ``min_frequency`` rows; one for all rarer and unseen
+                  ones; one for missing cells, if they are frequent
+    dates         the age in days, and the time of year and of week on a circle, where the dates span two of them
+    texts         how many words of the query a text has, and their TF-IDF cosine; without a query's text TF-IDF words
+    ============  =====================================================================================================
+
+    The work is done by scikit-learn's SimpleImputer, OneHotEncoder, HashingVectorizer and TfidfVectorizer.
+
+    Parameters
+    ----------
+    columns : {"auto", "named"}, default="auto"
+        What becomes of columns that no other parameter names. "auto": whatever their cells are; constant and empty
+        columns and those like ids are left out, see ``columns_``. "named": they have to be numbers, and every column
+        that is not is in one error.
+    categorical, dates, text, ignore : str or sequence of str
+        Columns of each kind, and columns that are no features. Whole numbers may be categories too.
+    query_text : str, optional
+        The column with the text of the query, with which texts are compared. It is no feature itself.
+    impute : {"median", "mean", "most_frequent"}, number, mapping of column to these, or None, default="median"
+        What missing numbers and ages count as. None, and a column that a mapping does not name: a missing number is an
+        error.
+    min_frequency : int, default=5
+        Rows that a category needs to be one of its own.
+    max_categories : int, default=1000
+        At most so many categories of a column; the rarest go to the others.
+    date_format : str or sequence of str, optional
+        Formats of ``datetime.strptime``. By default ISO 8601 (2024-03-01, with or without a time), 2024/3/1 and
+        1.3.2024; dates such as 3/1/2024 have two readings and need a format.
+    text_features : sequence of {"matches", "similarity", "word", "tfidf"}, optional
+        What becomes of texts: how many words of the query it has, their TF-IDF cosine, its own words as 0 or 1, or by
+        TF-IDF. By default the first two with ``query_text``, else the last.
+    max_words : int, default=1000
+        Words of each text column that become features, the most frequent.
+    sparse_output : {"auto", True, False}, default="auto"
+        "auto": a sparse array if there are more than 500 features and fewer than 30 % of the values are not 0.
+
+    Attributes
+    ----------
+    columns_ : list of ColumnUse
+        For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct``, ``examples`` and ``n_features``.
+    features_ : tuple of EncodedFeature
+        For each feature ``name``, ``column``, ``kind``, ``value``.
+    n_features_in_, feature_names_in_
+        Number and names of the columns.
+
+    Raises
+    ------
+    InputError
+        At ``fit``: for columns that are not there or cannot be used as said; all of them in one error. At
+        ``transform``: for columns that are missing, and cells that are no numbers or dates where the training rows had
+        such.
+
+    Notes
+    -----
+    O(cells), and each different text of a column is read once. Columns that ``fit`` did not use do not matter. Cells
+    that are empty or say n/a, null, none, nan, - or ? are missing, and blanks around a cell are no part of it.
+
+    Examples
+    --------
+    >>> from rankrls.preprocessing import TableEncoder
+    >>> shop = {
+    ...     "brand": ["H&M", "Acme", "H&M", None],
+    ...     "price": [9.5, None, 20.0, 12.0],
+    ...     "added": ["2024-03-01", "2024-02-25", "28.2.2024", "2024-03-02"],
+    ... }
+    >>> encoder = TableEncoder(min_frequency=2).fit(shop)
+    >>> for column in encoder.columns_:
+    ...     print(column.name, column.kind, column.reason)
+    brand category 2 different values
+    price number numbers
+    added date dates
+    >>> encoder.get_feature_names_out().tolist()
+    ['price', 'added (age in days)', 'price (missing)', 'brand=H&M', 'brand=(other)']
+    >>> encoder.transform({"brand": ["H&M", "New"], "price": [None, 7.0], "added": ["2024-03-02", "2024-03-02"]})
+    array([[12.,  0.,  1.,  1.,  0.],
+           [ 7.,  0.,  0.,  0.,  1.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        columns: str = "auto",
+        categorical: Any = (),
+        dates: Any = (),
+        text: Any = (),
+        ignore: Any = (),
+        query_text: str | None = None,
+        impute: Any = "median",
+        min_frequency: int = 5,
+        max_categories: int = 1000,
+        date_format: Any = None,
+        text_features: Any = None,
+        max_words: int = 1000,
+        sparse_output: Any = "auto",
+    ) -> None:
+        self.columns = columns
+        self.categorical = categorical
+        self.dates = dates
+        self.text = text
+        self.ignore = ignore
+        self.query_text = query_text
+        self.impute = impute
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.date_format = date_format
+        self.text_features = text_features
+        self.max_words = max_words
+        self.sparse_output = sparse_output
+
+    # Learning ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what each column is, and learn categories, words and what missing cells count as.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
+        y : ignored
+            For scikit-learn: labels are not looked at.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(columns_of(X))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """``fit(X).transform(X)``, reading the table once."""
+        columns = columns_of(X)
+        self._fit(columns)
+        return self._encoded(columns)
+
+    def _fit(self, columns: dict[str, Column]) -> None:
+        rules = self._rules(columns)
+        uses = decided(columns, rules)
+        self.feature_names_in_ = np.array([*columns], dtype=object)
+        self.n_features_in_ = len(columns)
+        self.columns_ = uses
+        self._fit_numbers(columns)
+        self._fit_categories(columns)
+        self._fit_texts(columns, rules)
+        counts = dict.fromkeys(columns, 0)
+        for feature in self.features_:
+            counts[feature.column] += 1
+        if not any(counts.values()):
+            raise InputError(
+                "No column of the table is a feature: {0}.",
+                "; ".join(f"{use.name!r} ({use.reason})" for use in uses),
+                remedy="Say what they are: {categorical}, {dates}, {text}.",
+                parameter="X",
+            )
+        self.columns_ = [ColumnUse(**{**vars(use), "n_features": counts[use.name]}) for use in uses]
+        self._choose_output(columns)
+
+    def _rules(self, columns: Mapping[str, Column]) -> Rules:
+        check_word("columns", self.columns, ("auto", "named"))
+        check_count("min_frequency", self.min_frequency)
+        check_count("max_categories", self.max_categories, least=2)
+        check_count("max_words", self.max_words)
+        if self.sparse_output not in ("auto", True, False):
+            problem = "{sparse_output} must be 'auto', True or False; got {0!r}."
+            raise InputError(problem, self.sparse_output, parameter="sparse_output")
+        for name in names_of("text_features", self.text_features):
+            check_word("text_features", name, TEXT_FEATURES)
+        said: dict[str, str] = {}
+        query = () if self.query_text is None else (self.query_text,)
+        for parameter, kind, given in (
+            ("categorical", "category", self.categorical),
+            ("dates", "date", self.dates),
+            ("text", "text", self.text),
+            ("query_text", "query text", query),
+            ("ignore", "unused", self.ignore),
+        ):
+            for name in names_of(parameter, given):
+                if said.setdefault(name, kind) != kind:
+                    problem = f"{{{parameter}}} names the column {{0!r}}, which was said to be of kind {{1!r}}."
+                    raise InputError(problem, name, said[name], parameter=parameter, column=name)
+        missing = [name for name in (*said, *self._filled_apart()) if name not in columns]
+        if missing:
+            raise _not_there(missing, columns)
+        formats = names_of("date_format", self.date_format)
+        return Rules(said, self.columns == "auto", self.min_frequency, formats, self._fills)
+
+    def _filled_apart(self) -> Mapping[str, Any]:
+        """What ``impute`` says column by column."""
+        filled = self.impute if isinstance(self.impute, Mapping) else {}
+        for value in filled.values() if filled else () if self.impute is None else (self.impute,):
+            right = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+            if not right and value not in STRATEGIES:
+                problem = "{impute} must be one of {0}, or a finite number; got {1!r}."
+                raise InputError(problem, ", ".join(map(repr, STRATEGIES)), value, parameter="impute")
+        return filled
+
+    def _fills(self, name: str) -> Any:
+        """What missing numbers of a column count as; None if they may not be missing."""
+        return self.impute.get(name) if isinstance(self.impute, Mapping) else self.impute
+
+    def _fit_numbers(self, columns: Mapping[str, Column]) -> None:
+        """Imputers of the numbers and ages, by what they fill in; and what is learned of dates."""
+        numeric = self._named("number", "date")
+        wrong = [name for name in self._filled_apart() if name not in numeric]
+        if wrong:
+            problem = "{impute} names {0!r}, which is no column of numbers or dates."
+            raise InputError(problem, wrong[0], parameter="impute", column=wrong[0])
+        self.origins_: dict[str, float] = {}
+        self.periods_: dict[str, list[str]] = {}
+        groups: dict[Any, list[str]] = {}
+        values = {name: self._numbers(columns[name]) for name in numeric}
+        for name in numeric:
+            if name in self._named("date"):
+                days = values[name]
+                self.origins_[name] = origin = float(np.nanmax(days))
+                span = origin - float(np.nanmin(days))
+                self.periods_[name] = [period for period, length in _PERIODS if span >= 2 * length]
+                values[name] = origin - days
+            groups.setdefault(self._fills(name), []).append(name)
+        self.imputers_ = []
+        for how, names in groups.items():
+            self._check_filled(names, values)
+            constant = not isinstance(how, str)
+            imputer = SimpleImputer(
+                strategy="constant" if constant else how,
+                fill_value=float(how or 0.0) if constant else None,
+                add_indicator=how is not None,
+            )
+            self.imputers_.append((names, imputer.fit(np.column_stack([values[name] for name in names]))))
+
+    def _fit_categories(self, columns: Mapping[str, Column]) -> None:
+        named = self._named("category")
+        self.one_hot_: Any = None
+        if named:
+            self.one_hot_ = OneHotEncoder(
+                min_frequency=self.min_frequency,
+                max_categories=self.max_categories,
+                handle_unknown="infrequent_if_exist",
+                dtype=np.float64,
+            ).fit(_cells_of(columns, named))
+
+    def _fit_texts(self, columns: Mapping[str, Column], rules: Rules) -> None:
+        wanted = names_of("text_features", self.text_features)
+        if not wanted:
+            wanted = _NEED_QUERY if self.query_text is not None else ("tfidf",)
+        if self.query_text is None and (lacking := [name for name in wanted if name in _NEED_QUERY]):
+            problem = "{text_features} has {0!r}, which compares with the query's text, and there is none."
+            raise InputError(problem, lacking[0], remedy="Give {query_text}.", parameter="text_features")
+        self.text_features_ = [*wanted]
+        self.vectorizers_: dict[str, dict[str, Any]] = {}
+        for name in self._named("text"):
+            words = [word for word in columns[name].as_texts()[0] if word]
+            self.vectorizers_[name] = {}
+            for kind in wanted:
+                if kind == "matches":
+                    continue
+                make = CountVectorizer if kind == "word" else TfidfVectorizer
+                options: dict[str, Any] = {"binary": True} if kind == "word" else {}
+                if kind != "similarity":
+                    options |= {"max_features": self.max_words, "min_df": min(2, len(words))}
+                try:
+                    self.vectorizers_[name][kind] = make(token_pattern=_WORD, **options).fit(words)
+                except ValueError:
+                    problem = "The texts of column {0!r} have no word in common."
+                    remedy = "Leave the column out ({ignore})."
+                    raise InputError(problem, name, remedy=remedy, parameter="text", column=name) from None
+
+    def _choose_output(self, columns: Mapping[str, Column]) -> None:
+        self.sparse_output_ = bool(self.sparse_output)
+        if self.sparse_output == "auto":
+            self.sparse_output_ = False
+            if len(self.features_) > _FEW_COLUMNS:
+                found = sparse.hstack([sparse.csr_array(part) for part in self._blocks(columns)])
+                self.sparse_output_ = found.nnz < _DENSE_FROM * found.shape[0] * found.shape[1]
+
+    # Encoding ---------------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """The features of a table's rows.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
+            With the columns that ``fit`` used; others do not matter.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (m, n), float64
+        """
+        check_is_fitted(self, "columns_")
+        return self._encoded(self._used(columns_of(X)))
+
+    def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
+        """How many cells of each column are missing, and how many are categories that ``fit`` has not seen.
+
+        Parameters
+        ----------
+        X : as for ``transform``
+
+        Returns
+        -------
+        dict of str to dict of str to int
+            "missing" and "unseen" of each column that has such cells.
+        """
+        check_is_fitted(self, "columns_")
+        columns = self._used(columns_of(X))
+        seen = {} if self.one_hot_ is None else self._seen()
+        out: dict[str, dict[str, int]] = {}
+        for use in self.columns_:
+            if use.kind == "unused":
+                continue
+            column = columns[use.name]
+            found = {"missing": int(column.missing.sum())}
+            if use.name in seen:
+                words, codes = column.as_texts()
+                new = np.array([word != "" and word not in seen[use.name] for word in words])
+                found["unseen"] = int(new[codes].sum())
+            if any(found.values()):
+                out[use.name] = {what: n for what, n in found.items() if n}
+        return out
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the features, in the words of columns and categories.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+
+        Returns
+        -------
+        ndarray of str objects, shape (n,)
+        """
+        check_is_fitted(self, "columns_")
+        return np.array([feature.name for feature in self.features_], dtype=object)
+
+    @property
+    def features_(self) -> tuple[EncodedFeature, ...]:
+        """What each feature is, in order."""
+        return tuple(self._features())
+
+    @property
+    def columns_needed_(self) -> list[str]:
+        """The columns that ``transform`` looks at."""
+        return [use.name for use in self.columns_ if use.kind != "unused"]
+
+    def _features(self) -> Iterator[EncodedFeature]:
+        for names, imputer in self.imputers_:
+            fills = dict(zip(names, imputer.statistics_.tolist(), strict=True))
+            for name in names:
+                yield EncodedFeature(
+                    *(name, "age" if name in self.origins_ else "number"),
+                    fill=fills[name],
+                    origin=self.origins_.get(name, 0.0),
+                )
+            if imputer.indicator_ is not None:
+                yield from (EncodedFeature(names[j], "missing") for j in imputer.indicator_.features_)
+        for name, periods in self.periods_.items():
+            for period in periods:
+                days, origin = dict(_PERIODS)[period], self.origins_[name]
+                yield EncodedFeature(name, "sine", period, origin=origin, days=days)
+                yield EncodedFeature(name, "cosine", period, origin=origin, days=days)
+        if self.one_hot_ is not None:
+            for name, frequent, others in zip(*self._categories(), strict=True):
+                yield from (EncodedFeature(name, "category" if word else "none", word) for word in frequent)
+                if others is not None:
+                    yield EncodedFeature(name, "other")
+        for name, vectorizers in self.vectorizers_.items():
+            for kind in self.text_features_:
+                if kind in _NEED_QUERY:
+                    yield EncodedFeature(name, kind)
+                else:
+                    yield from (EncodedFeature(name, kind, word) for word in vectorizers[kind].get_feature_names_out())
+
+    def _categories(self) -> tuple[list[str], list[list[str]], list[Any]]:
+        """Columns of categories, their frequent categories, and their rare ones or None."""
+        encoder = self.one_hot_
+        rare = [None if found is None else set(found) for found in encoder.infrequent_categories_]
+        frequent = [
+            [word for word in words if others is None or word not in others]
+            for words, others in zip(encoder.categories_, rare, strict=True)
+        ]
+        return self._named("category"), frequent, rare
+
+    def _seen(self) -> dict[str, set[str]]:
+        return {
+            name: set(words) for name, words in zip(self._named("category"), self.one_hot_.categories_, strict=True)
+        }
+
+    def _named(self, *kinds: str) -> list[str]:
+        """The columns of some kinds."""
+        return [use.name for use in self.columns_ if use.kind in kinds]
+
+    def _used(self, columns: dict[str, Column]) -> dict[str, Column]:
+        missing = [name for name in self.columns_needed_ if name not in columns]
+        if missing:
+            raise _not_there(missing, columns)
+        return columns
+
+    def _encoded(self, columns: dict[str, Column]) -> Any:
+        blocks = list(self._blocks(columns))
+        if self.sparse_output_:
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in blocks], format="csr"))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in blocks])
+
+    def _blocks(self, columns: Mapping[str, Column]) -> Iterator[Any]:
+        """The features of all columns of a kind at a time, in the order of :meth:`_features`."""
+        values = self._all_numbers(columns)
+        for names, imputer in self.imputers_:
+            self._check_filled(names, values)
+            yield imputer.transform(np.column_stack([values[name] for name in names]))
+        for name, periods in self.periods_.items():
+            for period in periods:
+                angle = 2.0 * np.pi / dict(_PERIODS)[period] * values[name]
+                yield np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]), nan=0.0)
+        if self.one_hot_ is not None:
+            yield self.one_hot_.transform(_cells_of(columns, self._named("category")))
+        for name, vectorizers in self.vectorizers_.items():
+            for kind in self.text_features_:
+                yield self._text_block(columns, name, kind, vectorizers.get(kind))
+
+    def _text_block(self, columns: Mapping[str, Column], name: str, kind: str, vectorizer: Any) -> Any:
+        words, codes = columns[name].as_texts()
+        if kind == "matches":
+            vectorizer = HashingVectorizer(token_pattern=_WORD, binary=True, norm=None, alternate_sign=False)
+        texts = vectorizer.transform(words)
+        if kind not in _NEED_QUERY:
+            return texts[codes]
+        asked, queries = columns[str(self.query_text)].as_texts()
+        products = texts[codes].multiply(vectorizer.transform(asked)[queries])
+        return np.asarray(products.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+
+    def _all_numbers(self, columns: Mapping[str, Column]) -> dict[str, NDArray[np.float64]]:
+        """Numbers and ages, NaN where they are missing; an error for all columns that hold something else."""
+        values, errors = {}, []
+        for name in self._named("number", "date"):
+            try:
+                values[name] = self._numbers(columns[name])
+            except InputError as error:
+                errors.append(error)
+                continue
+            if name in self.origins_:
+                values[name] = self.origins_[name] - values[name]
+        if errors:
+            raise errors[0].joined(errors[1:])
+        return values
+
+    def _numbers(self, column: Column) -> NDArray[np.float64]:
+        """Numbers, or the days of dates."""
+        is_date = column.name in self._named("date")
+        found, bad = column.as_days(names_of("date_format", self.date_format)) if is_date else column.as_numbers()
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                "The cell {0!r} of column {1!r}, row {2}, is no {3}.",
+                *(column.cell(row), column.name, row, "date" if is_date else "finite number"),
+                remedy="Correct the cell, or empty it."
+                if self._fills(column.name) is not None
+                else "Correct the cell.",
+                parameter="X",
+                column=column.name,
+                row=row,
+            )
+        return found
+
+    def _check_filled(self, names: list[str], values: Mapping[str, NDArray[np.float64]]) -> None:
+        """Refuse missing numbers of columns that have nothing to fill them with."""
+        errors = []
+        for name in names:
+            if self._fills(name) is None and np.isnan(values[name]).any():
+                row = int(np.argmax(np.isnan(values[name])))
+                errors.append(
+                    InputError(
+                        "Column {0!r} has no value in row {1}.",
+                        *(name, row),
+                        remedy="Give {impute='median'}.",
+                        parameter="impute",
+                        column=name,
+                        row=row,
+                    )
+                )
+        if errors:
+            raise errors[0].joined(errors[1:])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _cells_of(columns: Mapping[str, Column], names: list[str]) -> NDArray[Any]:
+    """Cells as texts, "" where they are missing."""
+    out = np.empty((len(columns[names[0]].missing), len(names)), dtype=object)
+    for k, name in enumerate(names):
+        words, codes = columns[name].as_texts()
+        out[:, k] = np.array(words, dtype=object)[codes]
+    return out
+
+
+def _not_there(names: list[str], columns: Mapping[str, Column]) -> InputError:
+    listed = ", ".join(map(repr, names))
+    known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
+    return InputError(
+        "The table has no column {0} (it has {1})."
+        if len(names) == 1
+        else "The table has no columns {0} (it has {1}).",
+        listed,
+        known,
+        parameter="X",
+        column=names[0],
+    )
