@@ -81,6 +81,10 @@ class Comparisons(ABC):
     def graphs(self, setting: Setting) -> list[Comparison]:
         """The comparisons of all targets."""
 
+    def target_parts(self, setting: Setting) -> list[slice]:
+        """The targets of each of :meth:`graphs`."""
+        return [slice(0, 1)]
+
     @abstractmethod
     def ordered(self, balance: Any) -> OrderedPairs | PairGraph:
         """The ordered pairs of the first target, for losses of pairs."""
@@ -160,12 +164,14 @@ class LabelledItems(Comparisons):
         for tie, balance in product(ties, balances):
             yield Setting(tie, balance, beta), {"ties": tie, "balance": balance}
 
-    def graphs(self, setting: Setting) -> list[Comparison]:
-        """One graph for all targets, or one a target if ties are excluded: they differ from target to target."""
+    def target_parts(self, setting: Setting) -> list[slice]:
+        """One for all targets, or one a target if ties are excluded: graphs then differ from target to target."""
         targets = self.Y.shape[1]
-        parts = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
+        return [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
+
+    def graphs(self, setting: Setting) -> list[Comparison]:
         out = []
-        for part in parts:
+        for part in self.target_parts(setting):
             graph = ScoredGraph.build(
                 self.Y[:, part],
                 self.layout,

@@ -152,7 +152,7 @@ def test_rounding_does_not_extend_a_boosting_run():
 def test_one_standard_error_reaches_up_to_rounding():
     results = Results(True, "one_se")
     mean = np.array([0.1 + 0.2 - 0.1, 0.3])
-    results.add({}, np.array([10.0, 1.0]), Curve(mean - [1e-16, 0.0], np.full(2, 0.1), mean[None, :]), None)
+    results.add({}, np.array([10.0, 1.0]), Curve(mean - [1e-16, 0.0], np.full(2, 0.1), mean[None, :]))
     assert results.best_value == 10.0
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._errors import InputError
+from rankrls.equations.eigen import symmetric_eigen
 
 __all__ = ["Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
 
@@ -95,7 +96,7 @@ def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite
     """
     if S.shape[0] == 0:
         return Spectrum(np.zeros(0), np.zeros((0, 0)), 0.0)
-    values, vectors = linalg.eigh(S, overwrite_a=overwrite, check_finite=False, driver="evd")
+    values, vectors = symmetric_eigen(S, overwrite=overwrite)
     cutoff = max(noise, float(max(size, S.shape[0]) * np.finfo(np.float64).eps * np.abs(values).max()))
     values[np.abs(values) <= cutoff] = 0.0
     return Spectrum(values, vectors, cutoff)
@@ -132,7 +133,7 @@ def solve_one(S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size
     """
     n = S.shape[0]
     if is_clear(S, alpha):
-        A = S.copy()
+        A = S.T.copy(order="F")  # the same matrix, in LAPACK's order of it
         A[np.diag_indices(n)] += alpha
         try:
             factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)

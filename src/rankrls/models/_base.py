@@ -29,6 +29,8 @@ from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
+from rankrls.selection.costs import check_affordable
+from rankrls.selection.search import Chosen
 
 __all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "check_one_target", "check_square"]
 
@@ -233,6 +235,7 @@ class KernelRanker(Ranker):
     def _solve(self, comparisons: Comparisons, value: float) -> tuple[Problem, Solutions]:
         """Solve the candidate's problem for one value, and keep the function."""
         candidate = self._candidate(comparisons)
+        check_affordable(candidate.cost(comparisons, None, 1), linear=candidate.kernel.is_linear)
         problem = candidate.problem(comparisons)
         solutions = problem.path(np.array([value]))
         self._begin(comparisons)
@@ -251,7 +254,9 @@ class KernelRanker(Ranker):
         """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
         return False
 
-    def _warn_of_lost_features(self, problem: Problem, X: Any, alphas: Any, *, pairs_held_out: bool = False) -> None:
+    def _warn_of_lost_features(
+        self, problem: Problem | Chosen, X: Any, alphas: Any, *, pairs_held_out: bool = False
+    ) -> None:
         names = getattr(self, "feature_names_in_", None)
         warn_of_lost_features(problem, X, alphas, names, pairs_held_out=pairs_held_out)
 

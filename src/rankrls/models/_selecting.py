@@ -18,6 +18,7 @@ from rankrls.models._parameters import check_alphas, check_parameters, combinati
 from rankrls.models._validation import preferred_items, validation_data
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Candidate
+from rankrls.selection.costs import Cost, check_affordable
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
 from rankrls.selection.plans import LeavePairOut, Plan
 from rankrls.selection.search import Results, search
@@ -25,6 +26,9 @@ from rankrls.selection.search import Results, search
 __all__ = ["ChosenByFolds", "SelectingRanker"]
 
 _FOLDS = 5
+
+_AUTO_VALUES = 21
+"""Values of an automatic grid, mostly."""
 
 
 class SelectingRanker(KernelRanker):
@@ -127,14 +131,20 @@ class SelectingRanker(KernelRanker):
         data = preferred_items(self, X, winners, losers, strength, weight, kernel=kernel, groups=groups)
         return self._choose(data, preference_plan(measure, data, self._preference_folds(data)), grid)
 
+    def _cost(self, data: Comparisons, plan: Plan, values: int) -> Cost:
+        """What judging so many values of every candidate takes, as far as that is known."""
+        return Cost()
+
     def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> Self:
         """Judge every candidate, and take the best."""
+        cost = self._cost(data, plan, _AUTO_VALUES if grid is None else len(grid))
+        check_affordable(cost, linear=self._data_kernel() == "linear")
         with blas_threads_for(_multiplications(data, self._data_kernel())):
-            results, candidate, solutions = search(self._candidates(data), data, plan, self.rule, grid)
+            results = search(self._candidates(data), data, plan, self.rule, grid)
+        chosen = results.best_state
         self._begin(data)
-        self._adopt(data, candidate, solutions)
-        _, problem = results.best_state
-        self._warn_of_lost_features(problem, data.X, grid, pairs_held_out=isinstance(plan, LeavePairOut))
+        self._adopt(data, chosen.candidate, chosen.solutions)
+        self._warn_of_lost_features(chosen, data.X, grid, pairs_held_out=isinstance(plan, LeavePairOut))
         self._publish(results, plan, data)
         return self
 

@@ -14,6 +14,7 @@ from rankrls.equations.holdout import holdout_alphas
 from rankrls.graph import ScoredGraph
 from rankrls.holdout.pair_holdout import LEVERAGE
 from rankrls.problems.problem import Problem
+from rankrls.selection.search import Chosen
 
 __all__ = ["warn_of_lost_features"]
 
@@ -21,14 +22,15 @@ _CLEAR = 100.0
 
 
 def warn_of_lost_features(
-    problem: Problem, X: Any, alphas: NDArray[np.float64] | None, names: Any, *, pairs_held_out: bool = False
+    problem: Problem | Chosen, X: Any, alphas: NDArray[np.float64] | None, names: Any, *, pairs_held_out: bool = False
 ) -> None:
     """Warn where a feature should count, by its spread and alpha, but rounding of another one hides it.
 
     Parameters
     ----------
-    problem : Problem
-        Of a linear kernel. The primal of up to 300 features loses none, except to an outlier when pairs are held out.
+    problem : Problem or Chosen
+        Of the first target and a linear kernel. The primal of up to 300 features loses none, except to an outlier when
+        pairs are held out.
     X : dense, shape (m, n)
         Nothing is said of sparse features, which are centred elsewhere.
     alphas : ndarray, or None for a grid that is chosen by the spectrum
@@ -40,7 +42,6 @@ def warn_of_lost_features(
     -----
     O(m n). A feature counts where its part of the diagonal of ``X'LX`` is larger than the smallest alpha.
     """
-    problem = problem.parts[0]
     exact = problem.rounding == "graded"
     if not isinstance(X, np.ndarray) or problem.rounding is None or (exact and not pairs_held_out):
         return

@@ -292,7 +292,7 @@ class RankBoost(Ranker):
         rounds = np.arange(1, len(curve.mean) + 1)
         results = Results(watch.validation.greater_is_better, self.rule, "n_estimators")
         if len(rounds):
-            results.add({}, rounds.astype(np.float64), curve, None)
+            results.add({}, rounds.astype(np.float64), curve)
         self.validation_scores_ = curve.mean
         self.best_score_, self.best_score_error_ = results.best_score, results.best_error
         self.best_index_ = max(results.best_index, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -32,8 +33,13 @@ from rankrls.problems.primal import solve_equations
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.signed import solve_signed
 from rankrls.selection.candidates import LeastSquares, is_primal
+from rankrls.selection.costs import Cost
+from rankrls.selection.plans import Plan
 
 __all__ = ["RankRLS", "RankRLSCV"]
+
+_SHARED = 2000
+"""Items up to which several graphs share one kernel matrix; beyond, evaluating it anew is little beside solving."""
 
 
 class SignedRanker(KernelRanker):
@@ -197,7 +203,7 @@ class RankRLS(UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
         problem, solutions = self._solve(comparisons, float(self.alpha))
         self.alpha_ = float(self.alpha)
         _warn_unless_converged(solutions)
-        self._warn_of_lost_features(problem, comparisons.X, np.array([self.alpha_]))
+        self._warn_of_lost_features(problem.parts[0], comparisons.X, np.array([self.alpha_]))
         self._remember(comparisons, problem)
         return self
 
@@ -307,11 +313,20 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
         super()._check()
         self._constrained()
 
+    def _cost(self, data: Comparisons, plan: Plan, values: int) -> Cost:
+        out, signs = Cost(), self._signs(data.X)
+        for kernel, _ in self._kernels(data.X):
+            for setting, _ in self._settings(data):
+                candidate = LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
+                out += plan.cost(partial(candidate.cost, data), values)
+        return out
+
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[LeastSquares, Problem]]:
         signs, several = self._signs(comparisons.X), len(self._settings(comparisons)) > 1 or not comparisons.one_target
         for kernel, choices in self._kernels(comparisons.X):
-            K = None  # the kernel matrix, if several graphs share it
-            if several and not kernel.is_linear and not is_primal(kernel, comparisons.X, 0, self.solver):
+            K = None  # the kernel matrix, if several graphs share it and memory or a function's time is no matter
+            share = several and (callable(kernel.name) or comparisons.n_rows <= _SHARED)
+            if share and not kernel.is_linear and not is_primal(kernel, comparisons.X, 0, self.solver):
                 K = kernel(comparisons.X)
             for setting, chosen in self._settings(comparisons):
                 candidate = LeastSquares(

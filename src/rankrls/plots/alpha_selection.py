@@ -94,7 +94,7 @@ class AlphaSelectionDisplay(Display):
         """The value that a selecting estimator would take."""
         errors = np.full(len(self.values), np.nan) if self.errors is None else self.errors
         results = Results(self.greater_is_better, rule, self.parameter)
-        results.add({}, self.alphas, Curve(self.values, errors, self.values[None, :]), None)
+        results.add({}, self.alphas, Curve(self.values, errors, self.values[None, :]))
         return results.best_value
 
     @classmethod

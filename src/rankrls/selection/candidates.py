@@ -26,9 +26,19 @@ from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.signed import SignedProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from rankrls.problems.subset_cg import SubsetCGProblem
+from rankrls.selection.costs import Cost, dense_cost, primal_cost
 from rankrls.selection.judging import Judge
 
-__all__ = ["Candidate", "ForwardSelected", "HingeLoss", "LeastSquares", "OverBasis", "Pursued", "is_primal"]
+__all__ = [
+    "Candidate",
+    "ForwardSelected",
+    "HingeLoss",
+    "LeastSquares",
+    "OverBasis",
+    "Pursued",
+    "basis_cost",
+    "is_primal",
+]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +65,10 @@ class Candidate(ABC):
         """The problem of one graph, for candidates whose problem is one of least squares for each graph."""
         raise NotImplementedError
 
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        """What solving for some values takes, with blocks of such lengths held out; None for a single solution."""
+        return Cost()
+
     @property
     def square(self) -> bool:
         """Whether X is a kernel matrix with a column for each training item."""
@@ -79,6 +93,25 @@ class LeastSquares(Candidate):
         """The problem of all targets. ``K`` is the kernel matrix if it is known already; it is copied."""
         parts = comparisons.graphs(self.setting)
         return JointProblem.of([self.part(comparisons.X, part, K) for part in parts])
+
+    def is_dense(self, data: Comparisons) -> bool:
+        """Whether a matrix of all items is decomposed or solved with."""
+        return self.signs is None and not is_primal(self.kernel, data.X, data.n_units, self.solver)
+
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        """Nothing is said of constraints on signs, nor of iterations but for the matrix that they multiply by."""
+        m, n = data.n_rows, _multiplications_a_value(self.kernel, data.X)
+        if self.signs is not None or (self.solver == "cg" and self.kernel.is_linear):
+            return Cost()
+        parts = len(data.target_parts(self.setting))
+        if not self.is_dense(data):
+            return primal_cost(data.n_units, data.X.shape[1], 0.0, lengths, values).times(parts)
+        if self.solver == "cg":
+            return Cost(float(m) ** 2 * n, bytes=8.0 * m**2, matrix=m)
+        out = dense_cost(m, n, lengths, values)
+        if data.n_units > m:  # more preferences than items
+            out = Cost(out.products + float(m) ** 3, 2.0 * out.cubes, 44.0 * m**2, m)
+        return Cost(parts * out.products, parts * out.cubes, parts * out.bytes, m)
 
     def part(self, X: Any, comparison: Comparison, K: NDArray[np.float64] | None = None) -> Problem:
         """The problem of one graph."""
@@ -187,6 +220,23 @@ class ForwardSelected(Candidate):
             return curve.mean, curve.size
 
         return ForwardProblem(*data, measured, judge.greater_is_better)
+
+
+_FUNCTION = 2e4
+"""Multiplications that take as long as a call of a kernel that is a function of Python, about."""
+
+
+def _multiplications_a_value(kernel: Kernel, X: Any) -> float:
+    """Of a kernel's value for two items, about."""
+    if callable(kernel.name):
+        return _FUNCTION
+    return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
+
+
+def basis_cost(data: Comparisons, kernel: Kernel, size: int, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+    """What a function over a basis of so many items takes; parameters as of :meth:`LeastSquares.cost`."""
+    each = _multiplications_a_value(kernel, data.X) + 20.0
+    return Cost(size**2 * each, float(size) ** 3) + primal_cost(data.n_units, size, size * each, lengths, values)
 
 
 def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:

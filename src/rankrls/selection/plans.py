@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,11 @@ from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_settin
 from rankrls.metrics._averages import mean_and_error
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Candidate
+from rankrls.selection.costs import Cost
 from rankrls.selection.judging import Curve, Judge, LabelJudge, PreferenceJudge
+
+CostOf = Callable[[NDArray[np.intp] | None, int], Cost]
+_NO_BLOCKS = np.zeros(0, dtype=np.intp)
 
 __all__ = ["Blocks", "Folds", "LeavePairOut", "Part", "Plan", "Validation", "held_out_scores", "pair_problems"]
 
@@ -55,6 +60,13 @@ class Plan(ABC):
         """The values that a problem is judged at if nobody gives them."""
         return problem.axis()
 
+    def cost(self, once: CostOf, values: int) -> Cost:
+        """What judging so many values of a candidate takes.
+
+        ``once`` is told the lengths of blocks that are held out without refitting, or None for one solution.
+        """
+        return once(_NO_BLOCKS, values)
+
     def parts(self, comparisons: Comparisons) -> list[Part]:
         """The same for solvers that watch scores while they iterate."""
         raise NotImplementedError
@@ -82,6 +94,10 @@ class Blocks(JudgedPlan):
     blocks: list[Any]
     description: str
 
+    def cost(self, once: CostOf, values: int) -> Cost:
+        lengths = [b.stop - b.start if isinstance(b, slice) else len(b) for b in self.blocks]
+        return once(np.array(lengths, dtype=np.intp), values)
+
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
     ) -> Curve:
@@ -104,6 +120,9 @@ class Folds(JudgedPlan):
     judge: LabelJudge
     folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
     description: str
+
+    def cost(self, once: CostOf, values: int) -> Cost:
+        return once(_NO_BLOCKS, values).times(len(self.folds) + 1)
 
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
@@ -146,6 +165,9 @@ class LeavePairOut(Plan):
     def axis(self, problem: Problem) -> NDArray[np.float64]:
         """Without a spectrum if an inverse for each alpha is all that this plan needs."""
         return problem.axis(problem.extreme_values())
+
+    def cost(self, once: CostOf, values: int) -> Cost:
+        return once(None, 1).times(values + 1)
 
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from rankrls.selection.judging import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES, best
 
-__all__ = ["Results", "choices_at_edges", "search"]
+__all__ = ["Chosen", "Results", "choices_at_edges", "search"]
 
 _AT_EDGE = "_at_edge_"
 
@@ -27,6 +27,16 @@ def choices_at_edges(estimator: Any) -> dict[str, bool]:
     return {
         name.removesuffix(_AT_EDGE): bool(value) for name, value in vars(estimator).items() if name.endswith(_AT_EDGE)
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A candidate that was chosen, its solution, and how its problem keeps features apart (see :class:`Problem`)."""
+
+    candidate: Candidate
+    solutions: Solutions
+    rounding: Literal["plain", "graded"] | None
+    graph: Any
 
 
 @dataclass
@@ -51,8 +61,11 @@ class Results:
     at_edge: bool = False
     _top: float = -np.inf
 
-    def add(self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve, state: Any) -> None:
-        """Take the curve of one candidate: the values of ``parameter``, the simplest model first."""
+    def add(self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve) -> bool:
+        """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
+
+        Returns whether it is the best one so far.
+        """
         first = len(self.rows)
         entries = zip(values.tolist(), curve.mean.tolist(), curve.error.tolist(), strict=True)
         self.rows.extend((choices, value, mean, error) for value, mean, error in entries)
@@ -60,16 +73,17 @@ class Results:
         check_judged(goodness)
         top = best(goodness, curve.error, curve.size)
         if not is_better(goodness[top], self._top, curve.size[top]):
-            return
+            return False
         self._top = float(goodness[top])
         k = RULES[self.rule](goodness, curve.error, curve.size)
         self.best_index = first + k
         self.best_value = float(values[k])
         self.best_score, self.best_error = float(curve.mean[k]), float(curve.error[k])
-        self.best_choices, self.best_state = choices, state
+        self.best_choices, self.best_state = choices, None
         self.best_values = None if curve.values is None else curve.values[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores[:, k].copy()
         self.at_edge = len(values) > 2 and k in (0, len(values) - 1)
+        return True
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Columns for ``cv_results_``."""
@@ -89,8 +103,8 @@ def search(
     plan: Plan,
     rule: str,
     values: NDArray[np.float64] | None,
-) -> tuple[Results, Candidate, Solutions]:
-    """Judge every candidate at every value, and solve for the one that is chosen.
+) -> Results:
+    """Judge every candidate at every value, and solve for the one that is chosen, the state of the results.
 
     Parameters
     ----------
@@ -108,6 +122,14 @@ def search(
         results.parameter = problem.parameter
         grid = plan.axis(problem) if values is None else values
         curve = plan.curve(comparisons, candidate, problem, grid)
-        results.add(candidate.choices, grid, curve, (candidate, problem))
-    candidate, problem = results.best_state
-    return results, candidate, problem.path(np.array([results.best_value]))
+        if results.add(candidate.choices, grid, curve):
+            # What is kept of the best candidate is small; its problem may hold matrices of all items.
+            results.best_state = _chosen(candidate, problem, results.best_value)
+        del candidate, problem, curve
+    return results
+
+
+def _chosen(candidate: Candidate, problem: Problem, value: float) -> Chosen:
+    first = problem.parts[0]
+    graph = None if first.rounding is None else first.graph
+    return Chosen(candidate, problem.path(np.array([value])), first.rounding, graph)

@@ -1,0 +1,141 @@
+"""What is said of a fit's time and memory before it begins."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rankrls import CGRankRLS, InputError, InputWarning, RankRLS, RankRLSCV, SparseRankRLSCV
+from rankrls.selection import costs
+from rankrls.selection.costs import Cost, Speed, check_affordable, dense_cost, free_memory
+
+GIB = 2.0**30
+
+
+def _data(m: int = 1800, n: int = 3) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(m, n)), rng.integers(0, 3, m).astype(float), np.repeat(np.arange(m // 20), 20)
+
+
+@pytest.fixture
+def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "free_memory", lambda: 1e6)
+    monkeypatch.setattr(costs, "_SURELY_SHORT", 0.0)
+
+
+def test_what_does_not_fit_is_refused_before_any_matrix_is_made() -> None:
+    cost = dense_cost(50_000, 100, np.full(2500, 20), 21)
+    with pytest.raises(InputError) as caught:
+        check_affordable(cost, free=16 * GIB)
+    error = caught.value
+    assert error.parameter == "kernel"
+    assert "SparseRankRLSCV" in error.remedy
+    assert "50000" in str(error)
+    assert "16 GiB" in str(error)
+    # 2.5 matrices of 50000 x 50000 numbers, and a mean of each query
+    needed = (2.5 * 50_000**2 + 2500 * 50_000) * 8 / GIB
+    assert f"{needed:.2g} GiB" in str(error)
+
+
+@pytest.mark.parametrize(("seconds", "free", "warns"), [(29.0, 100.0, False), (31.0, 100.0, True), (1.0, 1.9, True)])
+def test_long_and_large_fits_are_announced(seconds: float, free: float, warns: bool) -> None:
+    cost = Cost(cubes=1e12, bytes=GIB, matrix=10_000)
+    speed = Speed(product=0.0, cube=seconds / 1e12)
+    if not warns:
+        check_affordable(cost, speed=speed, free=free * GIB)
+        return
+    with pytest.warns(InputWarning, match=re.escape("10000")) as caught:
+        check_affordable(cost, speed=speed, free=free * GIB)
+    assert caught[0].message.parameter == "kernel"
+    assert "SparseRankRLSCV" in caught[0].message.remedy
+
+
+@pytest.mark.parametrize("model", [RankRLS(kernel="rbf"), RankRLSCV(kernel="rbf"), RankRLSCV(kernel=("linear", "rbf"))])
+@pytest.mark.usefixtures("short_of_memory")
+def test_estimators_refuse_a_matrix_that_does_not_fit(model: Any) -> None:
+    X, y, qid = _data()
+    with pytest.raises(InputError, match="does not fit") as caught:
+        model.fit(X, y, qid=qid)
+    assert caught.value.parameter == "kernel"
+    with pytest.raises(InputError, match="does not fit"):
+        model.fit_pairs(X, [0, 2, 4], [1, 3, 5])
+    assert not hasattr(model, "n_queries_")
+
+
+@pytest.mark.usefixtures("short_of_memory")
+def test_a_linear_model_of_many_features_is_told_of_conjugate_gradients() -> None:
+    X, y, qid = _data(400, 500)
+    with pytest.raises(InputError, match="does not fit") as caught:
+        RankRLSCV().fit(X, y, qid=qid)
+    assert "CGRankRLS" in caught.value.remedy
+
+
+@pytest.mark.parametrize("model", [RankRLSCV(), SparseRankRLSCV(n_basis=20), CGRankRLS()])
+@pytest.mark.usefixtures("short_of_memory")
+def test_models_without_such_a_matrix_are_never_refused(model: Any) -> None:
+    X, y, qid = _data()
+    assert model.fit(X, y, qid=qid).n_queries_ == 90
+
+
+def test_small_fits_are_not_measured_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Speed, "measured", lambda: pytest.fail("measured"))
+    X, y, qid = _data(600)
+    RankRLSCV(kernel="rbf").fit(X, y, qid=qid)
+
+
+def test_the_system_says_what_is_free() -> None:
+    free = free_memory()
+    assert free is None or 1e6 < free < 1e15
+
+
+def test_costs_add_up_in_time_and_not_in_memory() -> None:
+    total = Cost(1.0, 2.0, 30.0, 4) + Cost(10.0, 20.0, 3.0, 40)
+    assert total == Cost(11.0, 22.0, 30.0, 40)
+    assert total.times(3) == Cost(33.0, 66.0, 30.0, 40)
+    assert Speed(2.0, 3.0).seconds(total) == 11.0 * 2.0 + 22.0 * 3.0
+
+
+_PEAK = """
+import sys, threading, time
+import numpy as np
+from rankrls import RankRLS, RankRLSCV
+m = 2400
+rng = np.random.default_rng(0)
+X, y, qid = rng.normal(size=(m, 10)), rng.integers(0, 3, m).astype(float), np.repeat(np.arange(m // 20), 20)
+model = eval(sys.argv[1])
+model.fit(X[:1100], y[:1100], qid=qid[:1100])  # compiled loops, buffers of BLAS
+held = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
+base, most, done = held(), [0], threading.Event()
+def watch():
+    while not done.is_set():
+        most.append(held())
+        time.sleep(0.002)
+thread = threading.Thread(target=watch)
+thread.start()
+model.fit(X, y, qid=qid)
+done.set()
+thread.join()
+print((max(most) - base) / (8 * m * m))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(
+    ("model", "matrices"),
+    [
+        ("RankRLS(kernel='rbf')", 2.0),
+        ("RankRLSCV(kernel='rbf')", 2.55),
+        ("RankRLSCV(kernel='rbf', gamma=(0.05, 0.1))", 2.55),
+        ("RankRLSCV(kernel='rbf', ties=('include', 'exclude'))", 2.55),
+    ],
+)
+def test_a_fit_holds_no_more_matrices_than_are_announced(model: str, matrices: float) -> None:
+    out = subprocess.run([sys.executable, "-c", _PEAK, model], capture_output=True, text=True, check=True)
+    # beside them what does not grow as fast: scores of 21 values, a mean of each query, buffers of threads
+    assert float(out.stdout) < matrices + 0.45
