@@ -14,7 +14,7 @@ from rankrls._cell_text import MISSING
 from rankrls._cell_text import number as number_of
 from rankrls._errors import InputError
 
-__all__ = ["Column", "columns_of", "day_of"]
+__all__ = ["Column", "columns_of", "day_of", "not_there", "texts_of"]
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -128,6 +128,24 @@ def columns_of(X: Any) -> dict[str, Column]:
     if not lengths or lengths == {0}:
         raise InputError("{X} is empty: there is nothing to encode.", parameter="X")
     return {name: _column(name, values) for name, values in columns.items()}
+
+
+def texts_of(columns: Mapping[str, Column], names: Sequence[str]) -> NDArray[Any]:
+    """The cells of some columns as an array of texts, "" where they are missing."""
+    out = np.empty((len(columns[names[0]].missing), len(names)), dtype=object)
+    for k, name in enumerate(names):
+        words, codes = columns[name].as_texts()
+        out[:, k] = np.array(words, dtype=object)[codes]
+    return out
+
+
+def not_there(names: Sequence[str], columns: Mapping[str, Column]) -> InputError:
+    """The error of columns that a table does not have."""
+    listed = ", ".join(map(repr, names))
+    known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
+    problem = "The table has no column {0} (it has {1})."
+    problem = problem if len(names) == 1 else problem.replace("column ", "columns ")
+    return InputError(problem, listed, known, parameter="X", column=names[0])
 
 
 def day_of(text: str, formats: Sequence[str] = ()) -> float | None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["EncodedFeature"]
+from rankrls.preprocessing._texts import NEED_QUERY
+
+__all__ = ["PERIODS", "EncodedFeature", "features_of"]
+
+PERIODS = {"year": 365.25, "week": 7.0}
+"""The circles on which dates are placed, and their lengths in days."""
 
 _NAMES = {
     "number": "{column}",
@@ -55,3 +62,31 @@ class EncodedFeature:
     def name(self) -> str:
         """A name for people, in the column's and the category's words."""
         return _NAMES[self.kind].format(column=self.column, value=self.value)
+
+
+def features_of(encoder: Any) -> Iterator[EncodedFeature]:
+    """The features of a fitted encoder, in the order in which it makes them."""
+    for names, imputer in encoder.imputers_:
+        for name, fill in zip(names, imputer.statistics_.tolist(), strict=True):
+            kind = "age" if name in encoder.origins_ else "number"
+            yield EncodedFeature(name, kind, fill=fill, origin=encoder.origins_.get(name, 0.0))
+        if imputer.indicator_ is not None:
+            yield from (EncodedFeature(names[j], "missing") for j in imputer.indicator_.features_)
+    for name, periods in encoder.periods_.items():
+        for period in periods:
+            for wave in ("sine", "cosine"):
+                yield EncodedFeature(name, wave, period, origin=encoder.origins_[name], days=PERIODS[period])
+    if encoder.one_hot_ is not None:
+        categories, rare = encoder.one_hot_.categories_, encoder.one_hot_.infrequent_categories_
+        named = [use.name for use in encoder.columns_ if use.kind == "category"]
+        for name, words, others in zip(named, categories, rare, strict=True):
+            left = set() if others is None else set(others)
+            yield from (
+                EncodedFeature(name, "category" if word else "none", word) for word in words if word not in left
+            )
+            if left:
+                yield EncodedFeature(name, "other")
+    for name, made in encoder.vectorizers_.items():
+        for kind in encoder.text_features_:
+            words = [""] if kind in NEED_QUERY else made[kind].get_feature_names_out()
+            yield from (EncodedFeature(name, kind, word) for word in words)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
@@ -17,17 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
-from rankrls.preprocessing._cells import Column, columns_of
-from rankrls.preprocessing._deciding import ColumnUse, Rules, decided, names_of
-from rankrls.preprocessing._features import EncodedFeature
+from rankrls.preprocessing._cells import Column, columns_of, not_there, texts_of
+from rankrls.preprocessing._deciding import Rules, decided, names_of
+from rankrls.preprocessing._features import PERIODS, EncodedFeature, features_of
+from rankrls.preprocessing._texts import NEED_QUERY, TEXT_FEATURES, text_features, vectorizers
 
 __all__ = ["TableEncoder"]
 
 STRATEGIES = ("median", "mean", "most_frequent")
-TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
-_NEED_QUERY = ("matches", "similarity")
-_PERIODS = (("year", 365.25), ("week", 7.0))
-_WORD = r"(?u)\b\w+\b"
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
 
@@ -178,7 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = uses
         self._fit_numbers(columns)
         self._fit_categories(columns)
-        self._fit_texts(columns, rules)
+        self._fit_texts(columns)
         counts = dict.fromkeys(columns, 0)
         for feature in self.features_:
             counts[feature.column] += 1
@@ -189,7 +186,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 remedy="Say what they are: {categorical}, {dates}, {text}.",
                 parameter="X",
             )
-        self.columns_ = [ColumnUse(**{**vars(use), "n_features": counts[use.name]}) for use in uses]
+        self.columns_ = [replace(use, n_features=counts[use.name]) for use in uses]
         self._choose_output(columns)
 
     def _rules(self, columns: Mapping[str, Column]) -> Rules:
@@ -217,7 +214,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise InputError(problem, name, said[name], parameter=parameter, column=name)
         missing = [name for name in (*said, *self._filled_apart()) if name not in columns]
         if missing:
-            raise _not_there(missing, columns)
+            raise not_there(missing, columns)
         formats = names_of("date_format", self.date_format)
         return Rules(said, self.columns == "auto", self.min_frequency, formats, self._fills)
 
@@ -251,7 +248,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 days = values[name]
                 self.origins_[name] = origin = float(np.nanmax(days))
                 span = origin - float(np.nanmin(days))
-                self.periods_[name] = [period for period, length in _PERIODS if span >= 2 * length]
+                self.periods_[name] = [period for period, length in PERIODS.items() if span >= 2 * length]
                 values[name] = origin - days
             groups.setdefault(self._fills(name), []).append(name)
         self.imputers_ = []
@@ -274,33 +271,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 max_categories=self.max_categories,
                 handle_unknown="infrequent_if_exist",
                 dtype=np.float64,
-            ).fit(_cells_of(columns, named))
+            ).fit(texts_of(columns, named))
 
-    def _fit_texts(self, columns: Mapping[str, Column], rules: Rules) -> None:
+    def _fit_texts(self, columns: Mapping[str, Column]) -> None:
         wanted = names_of("text_features", self.text_features)
         if not wanted:
-            wanted = _NEED_QUERY if self.query_text is not None else ("tfidf",)
-        if self.query_text is None and (lacking := [name for name in wanted if name in _NEED_QUERY]):
+            wanted = NEED_QUERY if self.query_text is not None else ("tfidf",)
+        if self.query_text is None and (lacking := [name for name in wanted if name in NEED_QUERY]):
             problem = "{text_features} has {0!r}, which compares with the query's text, and there is none."
             raise InputError(problem, lacking[0], remedy="Give {query_text}.", parameter="text_features")
         self.text_features_ = [*wanted]
-        self.vectorizers_: dict[str, dict[str, Any]] = {}
-        for name in self._named("text"):
-            words = [word for word in columns[name].as_texts()[0] if word]
-            self.vectorizers_[name] = {}
-            for kind in wanted:
-                if kind == "matches":
-                    continue
-                make = CountVectorizer if kind == "word" else TfidfVectorizer
-                options: dict[str, Any] = {"binary": True} if kind == "word" else {}
-                if kind != "similarity":
-                    options |= {"max_features": self.max_words, "min_df": min(2, len(words))}
-                try:
-                    self.vectorizers_[name][kind] = make(token_pattern=_WORD, **options).fit(words)
-                except ValueError:
-                    problem = "The texts of column {0!r} have no word in common."
-                    remedy = "Leave the column out ({ignore})."
-                    raise InputError(problem, name, remedy=remedy, parameter="text", column=name) from None
+        self.vectorizers_: dict[str, dict[str, Any]] = {
+            name: vectorizers(columns[name], wanted, self.max_words) for name in self._named("text")
+        }
 
     def _choose_output(self, columns: Mapping[str, Column]) -> None:
         self.sparse_output_ = bool(self.sparse_output)
@@ -341,7 +324,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         columns = self._used(columns_of(X))
-        seen = {} if self.one_hot_ is None else self._seen()
+        categories = [] if self.one_hot_ is None else map(set, self.one_hot_.categories_)
+        seen = dict(zip(self._named("category"), categories, strict=True))
         out: dict[str, dict[str, int]] = {}
         for use in self.columns_:
             if use.kind == "unused":
@@ -374,55 +358,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def features_(self) -> tuple[EncodedFeature, ...]:
         """What each feature is, in order."""
-        return tuple(self._features())
+        return tuple(features_of(self))
 
     @property
     def columns_needed_(self) -> list[str]:
         """The columns that ``transform`` looks at."""
         return [use.name for use in self.columns_ if use.kind != "unused"]
-
-    def _features(self) -> Iterator[EncodedFeature]:
-        for names, imputer in self.imputers_:
-            fills = dict(zip(names, imputer.statistics_.tolist(), strict=True))
-            for name in names:
-                yield EncodedFeature(
-                    *(name, "age" if name in self.origins_ else "number"),
-                    fill=fills[name],
-                    origin=self.origins_.get(name, 0.0),
-                )
-            if imputer.indicator_ is not None:
-                yield from (EncodedFeature(names[j], "missing") for j in imputer.indicator_.features_)
-        for name, periods in self.periods_.items():
-            for period in periods:
-                days, origin = dict(_PERIODS)[period], self.origins_[name]
-                yield EncodedFeature(name, "sine", period, origin=origin, days=days)
-                yield EncodedFeature(name, "cosine", period, origin=origin, days=days)
-        if self.one_hot_ is not None:
-            for name, frequent, others in zip(*self._categories(), strict=True):
-                yield from (EncodedFeature(name, "category" if word else "none", word) for word in frequent)
-                if others is not None:
-                    yield EncodedFeature(name, "other")
-        for name, vectorizers in self.vectorizers_.items():
-            for kind in self.text_features_:
-                if kind in _NEED_QUERY:
-                    yield EncodedFeature(name, kind)
-                else:
-                    yield from (EncodedFeature(name, kind, word) for word in vectorizers[kind].get_feature_names_out())
-
-    def _categories(self) -> tuple[list[str], list[list[str]], list[Any]]:
-        """Columns of categories, their frequent categories, and their rare ones or None."""
-        encoder = self.one_hot_
-        rare = [None if found is None else set(found) for found in encoder.infrequent_categories_]
-        frequent = [
-            [word for word in words if others is None or word not in others]
-            for words, others in zip(encoder.categories_, rare, strict=True)
-        ]
-        return self._named("category"), frequent, rare
-
-    def _seen(self) -> dict[str, set[str]]:
-        return {
-            name: set(words) for name, words in zip(self._named("category"), self.one_hot_.categories_, strict=True)
-        }
 
     def _named(self, *kinds: str) -> list[str]:
         """The columns of some kinds."""
@@ -431,7 +372,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _used(self, columns: dict[str, Column]) -> dict[str, Column]:
         missing = [name for name in self.columns_needed_ if name not in columns]
         if missing:
-            raise _not_there(missing, columns)
+            raise not_there(missing, columns)
         return columns
 
     def _encoded(self, columns: dict[str, Column]) -> Any:
@@ -441,31 +382,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in blocks])
 
     def _blocks(self, columns: Mapping[str, Column]) -> Iterator[Any]:
-        """The features of all columns of a kind at a time, in the order of :meth:`_features`."""
+        """The features of all columns of a kind at a time, in the order of ``features_``."""
         values = self._all_numbers(columns)
         for names, imputer in self.imputers_:
             self._check_filled(names, values)
             yield imputer.transform(np.column_stack([values[name] for name in names]))
         for name, periods in self.periods_.items():
             for period in periods:
-                angle = 2.0 * np.pi / dict(_PERIODS)[period] * values[name]
+                angle = 2.0 * np.pi / PERIODS[period] * values[name]
                 yield np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]), nan=0.0)
         if self.one_hot_ is not None:
-            yield self.one_hot_.transform(_cells_of(columns, self._named("category")))
-        for name, vectorizers in self.vectorizers_.items():
+            yield self.one_hot_.transform(texts_of(columns, self._named("category")))
+        for name, made in self.vectorizers_.items():
             for kind in self.text_features_:
-                yield self._text_block(columns, name, kind, vectorizers.get(kind))
-
-    def _text_block(self, columns: Mapping[str, Column], name: str, kind: str, vectorizer: Any) -> Any:
-        words, codes = columns[name].as_texts()
-        if kind == "matches":
-            vectorizer = HashingVectorizer(token_pattern=_WORD, binary=True, norm=None, alternate_sign=False)
-        texts = vectorizer.transform(words)
-        if kind not in _NEED_QUERY:
-            return texts[codes]
-        asked, queries = columns[str(self.query_text)].as_texts()
-        products = texts[codes].multiply(vectorizer.transform(asked)[queries])
-        return np.asarray(products.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+                yield text_features(columns[name], columns.get(str(self.query_text)), kind, made.get(kind))
 
     def _all_numbers(self, columns: Mapping[str, Column]) -> dict[str, NDArray[np.float64]]:
         """Numbers and ages, NaN where they are missing; an error for all columns that hold something else."""
@@ -506,16 +436,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in names:
             if self._fills(name) is None and np.isnan(values[name]).any():
                 row = int(np.argmax(np.isnan(values[name])))
-                errors.append(
-                    InputError(
-                        "Column {0!r} has no value in row {1}.",
-                        *(name, row),
-                        remedy="Give {impute='median'}.",
-                        parameter="impute",
-                        column=name,
-                        row=row,
-                    )
-                )
+                place: dict[str, Any] = {"parameter": "impute", "column": name, "row": row}
+                remedy = "Give {impute='median'}."
+                errors.append(InputError("Column {0!r} has no value in row {1}.", name, row, remedy=remedy, **place))
         if errors:
             raise errors[0].joined(errors[1:])
 
@@ -526,26 +449,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _cells_of(columns: Mapping[str, Column], names: list[str]) -> NDArray[Any]:
-    """Cells as texts, "" where they are missing."""
-    out = np.empty((len(columns[names[0]].missing), len(names)), dtype=object)
-    for k, name in enumerate(names):
-        words, codes = columns[name].as_texts()
-        out[:, k] = np.array(words, dtype=object)[codes]
-    return out
-
-
-def _not_there(names: list[str], columns: Mapping[str, Column]) -> InputError:
-    listed = ", ".join(map(repr, names))
-    known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
-    return InputError(
-        "The table has no column {0} (it has {1})."
-        if len(names) == 1
-        else "The table has no columns {0} (it has {1}).",
-        listed,
-        known,
-        parameter="X",
-        column=names[0],
-    )
