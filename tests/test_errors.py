@@ -57,6 +57,10 @@ def test_words_come_before_the_problem_and_behind_the_place(kind):
     assert str(inside) == "f:2: ranking '{new}': qid has 3 entries. Give qid."
     assert inside.render(lambda p: p.upper()) == "f:2: ranking '{new}': QID has 3 entries. Give QID."
     assert (inside.parameter, inside.remedy, inside.args) == ("qid", "Give qid.", (str(inside),))
+    behind = error.followed("({0} of {ids=row}.)", "{all}")
+    assert str(behind) == "f:2: qid has 3 entries. Give qid. ({all} of ids=row.)"
+    assert behind.render(lambda p: p.upper()).endswith("Give QID. ({all} of IDS=ROW.)")
+    assert (behind.parameter, behind.row, str(kind("Bad.").followed("Why."))) == ("qid", None, "Bad. Why.")
     assert str(error) == "f:2: qid has 3 entries. Give qid."
 
 

@@ -132,6 +132,13 @@ class Stated(Exception):  # noqa: N818
         out.args = (str(out),)
         return out
 
+    def followed(self, words: str, *values: Any) -> Self:
+        """The same message with more to know or to do behind it."""
+        out = self._copy()
+        out._remedy = (*self._remedy, *[" "] * bool(self._remedy), *_parts(words, values))
+        out.args = (str(out),)
+        return out
+
     def _copy(self) -> Self:
         kind: Any = type(self)
         out = kind.__new__(kind)

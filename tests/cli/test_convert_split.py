@@ -240,11 +240,11 @@ def test_folders_that_cannot_be_written(letor, tmp_path, refused, monkeypatch):
     refused("split", letor, letor / "parts", match=f"{letor}/parts: ")
     before = sorted(os.listdir(tmp_path))
 
-    def full(self, path, rows):
-        path.write_text("half")
-        raise OSError(28, "No space left on device", str(path))
+    def full(file, name):
+        file.write(b"half")
+        raise OSError(28, "No space left on device", name)
 
-    monkeypatch.setattr("rankrls.cli._records._Letor.write", full)
+    monkeypatch.setattr("rankrls.io.records.packed", full)
     refused("split", letor, tmp_path / "parts", match=f"{tmp_path / 'parts' / 'train.txt'}: No space")
     assert sorted(os.listdir(tmp_path)) == before
 

@@ -37,7 +37,7 @@ def test_a_feature_beyond_those_of_training(nonsense, files, rows, letor, refuse
     X, y, qid = rows(1)
     letor(files / "wide.txt", X.repeat(2, axis=1), y, qid)
     made = []
-    monkeypatch.setattr(Stated, "__init__", recording(Stated.__init__, made))
+    monkeypatch.setattr(Stated, "followed", recording(Stated.followed, made))
     refused("fit", "train.txt", "--test", "wide.txt", "-m", "m.rankrls", match=WORDS)
     assert any("sets another number" in template for template in made)
 
@@ -53,7 +53,7 @@ def test_values_that_overflow_are_found_in_the_file(nonsense, files, rows, letor
 
 def test_a_table_that_is_read_as_letor_text(nonsense, files, refused, monkeypatch):
     made = []
-    monkeypatch.setattr(Stated, "__init__", recording(Stated.__init__, made))
+    monkeypatch.setattr(Stated, "followed", recording(Stated.followed, made))
     (files / "table.dat").write_text("label,qid,a\n1,1,2\n")
     refused("fit", files / "table.dat", "-m", files / "m.rankrls", match=WORDS)
     assert any("It is read as LETOR text" in template for template in made)
@@ -66,8 +66,8 @@ def test_what_is_right_is_as_it_was(nonsense, files, rankrls):
 
 
 def recording(original, made):
-    def init(self, problem, *values, **facts):
-        made.append(problem)
-        original(self, problem, *values, **facts)
+    def method(self, template, *values, **facts):
+        made.append(template)
+        return original(self, template, *values, **facts)
 
-    return init
+    return method

@@ -18,7 +18,9 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import OpenBLASController, ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_limits
+
+from rankrls._errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,6 +28,7 @@ R = TypeVar("R")
 __all__ = [
     "balanced_blocks",
     "blas_threads_for",
+    "limited_threads",
     "map_blocks",
     "map_threads",
     "n_threads",
@@ -87,6 +90,30 @@ def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: i
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """At most that many threads inside, for compiled loops and for BLAS; None leaves what the environment says."""
+    variable = _LIMIT_VARIABLES[0]
+    old = os.environ.get(variable)
+    if threads is None:
+        text = (old or "").strip()
+        if text and not (text.isascii() and text.isdigit() and int(text)):
+            remedy = "Set it to a number of threads, or give {threads=N}."
+            raise InputError("{0} is {1!r}, no number of threads.", variable, text, remedy=remedy)
+        yield
+        return
+    import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)
+
+    os.environ[variable] = str(threads)
+    try:
+        with threadpool_limits(threads, user_api="blas"):
+            yield
+    finally:
+        del os.environ[variable]
+        if old is not None:
+            os.environ[variable] = old
 
 
 def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:

@@ -1,75 +1,85 @@
-"""What ``fit`` and ``cv`` found, for people and for machines."""
+"""What was read and measured, as tables for people and as values for machines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from rankrls.cli._data import describe, described_labels, file_rows
-from rankrls.cli._judging import Judgement, show
-from rankrls.cli._pairs import describe_pairs
-from rankrls.cli._report import Report, Table
-from rankrls.cli._training import Data, Plan, Trained
-from rankrls.selection.search import choices_at_edges
+import numpy as np
 
-__all__ = ["as_dict", "choice_table", "data_tables", "described", "measure_tables", "measured"]
+from rankrls._queries import query_layout
+from rankrls.cli._report import Table
+from rankrls.comparison.judgement import Judgement
+from rankrls.io import PairTable
+from rankrls.io.data import Rows
+from rankrls.metrics import resolve_measure
 
-Judged = dict[str, dict[str, Judgement]]
+__all__ = [
+    "check_measures",
+    "describe",
+    "describe_pairs",
+    "file_rows",
+    "file_tables",
+    "measure_tables",
+    "measures_for",
+    "show",
+]
 
-
-def described(data: Data) -> dict[str, Any]:
-    """What was read: ``data``, and where there are preferences ``pairs``."""
-    out = {"data": {role: describe(table) for role, table in data.tables.items()}}
-    if data.pairs:
-        out["pairs"] = {role: describe_pairs(pairs) for role, pairs in data.pairs.items()}
-    return out
-
-
-def chosen(plan: Plan, estimator: Any) -> dict[str, Any]:
-    """What was chosen."""
-    out = dict(getattr(estimator, "best_params_", {}))
-    for name in plan.method.reports:
-        if hasattr(estimator, name):
-            out.setdefault(name.rstrip("_"), getattr(estimator, name))
-    return out
+_GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
+_ANY = ("disagreement", "tau")
+_BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
+_FEW_LABELS = 12
+_SHORT_PATH = 40
 
 
-def measured(judged: Judged) -> dict[str, Any]:
-    """The measures of each role."""
-    return {role: {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()}
+def measures_for(y: Any, first: Iterable[str] = ()) -> tuple[str, ...]:
+    """Measures that suit these labels; ``first`` come first."""
+    graded = bool(((y >= 0) & (y <= _BINARY_TOP) & (y == np.floor(y))).all())
+    return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
-def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judged, report: Report) -> dict[str, Any]:
-    """Everything, for JSON."""
-    estimator = trained.estimator
-    out = {
-        "command": command,
-        **described(data),
-        "method": plan.options.method,
-        "scale": plan.options.scale,
-        "chosen": chosen(plan, estimator),
-        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
-        "selection": {
-            "how": getattr(estimator, "selection_", None),
-            "rule": getattr(estimator, "rule", None),
-            "measure": plan.metric,
-            "convention": plan.options.convention,
-            "value": getattr(estimator, "best_score_", None),
-            "standard_error": getattr(estimator, "best_score_error_", None),
-        },
-        "measures": {role.replace(" ", "_"): found for role, found in measured(judged).items()},
-        "seconds": report.seconds,
-        "notes": report.notes,
+def check_measures(names: Iterable[str] | None, convention: str) -> None:
+    """Refuse measures, and a convention, that are none."""
+    for name in names or ("map",):
+        resolve_measure(name, convention)
+
+
+def describe(table: Rows) -> dict[str, Any]:
+    """What is in a file, for people and for the model's provenance."""
+    labels, counts = np.unique([] if table.y is None else table.y, return_counts=True)
+    found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
+    if len(labels) > _FEW_LABELS:
+        found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
+    return {
+        "path": table.path,
+        "sha256": table.sha256,
+        "rows": table.n_rows,
+        "queries": None if table.qid is None else query_layout(table.qid, table.n_rows).n_queries,
+        "features": table.n_features or None,  # none were read
+        "sparse": not isinstance(table.X, np.ndarray),
+        "labels": found,
     }
-    return out | {"interrupted": True} if trained.interrupted else out
 
 
-def data_tables(data: Data) -> list[Table]:
-    """What was read."""
-    found = described(data)
+def describe_pairs(pairs: PairTable) -> dict[str, Any]:
+    """The same of a file of preferences."""
+    return {
+        "path": pairs.path,
+        "sha256": pairs.sha256,
+        "preferences": pairs.n_pairs,
+        "ties": 0 if pairs.strength is None else int((pairs.strength == 0.0).sum()),
+        "items": len(np.unique(np.concatenate((pairs.winners, pairs.losers)))),
+        "groups": None if pairs.groups is None else len(np.unique(pairs.groups)),
+    }
+
+
+def file_tables(found: dict[str, Any]) -> list[Table]:
+    """Tables of the files that were described, ``data`` and perhaps ``pairs``."""
     parts = {
         role: part
         | {
-            "labels": described_labels(part),
+            "labels": _labels(part["labels"]),
             "queries": "one ranking" if part["queries"] is None else part["queries"],
             "features": f"{part['features']}{' sparse' if part['sparse'] else ''}",
         }
@@ -77,32 +87,35 @@ def data_tables(data: Data) -> list[Table]:
     }
     names = ("labels", "rows", "queries", "features")
     tables = [Table("Data", ["", "file", *names], file_rows(parts, *names), left=3)]
-    if data.pairs:
+    if "pairs" in found:
         columns = ["", "file", "number", "ties", "items compared", "groups"]
         rows = file_rows(found["pairs"], "preferences", "ties", "items", "groups")
         tables.append(Table("Preferences", columns, rows, left=2))
     return tables
 
 
-def choice_table(plan: Plan, trained: Trained) -> Table:
-    """What was chosen, and by what."""
-    estimator, scale = trained.estimator, plan.options.scale
-    rows = [
-        [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)]
-        for name, v in chosen(plan, estimator).items()
+def file_rows(parts: dict[str, dict[str, Any]], *names: str) -> list[list[str]]:
+    """Rows of a table of files that were described: the role, the path, and some of what is known."""
+    cell = lambda value: "-" if value is None else str(value)
+    return [
+        [role, _shortened(str(part.get("path"))), *(cell(part.get(name)) for name in names)]
+        for role, part in parts.items()
     ]
-    if scale != "none":
-        where = "by all training rows" if scale.endswith("-all") else "inside each query"
-        rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
-    value = getattr(estimator, "best_score_", None)
-    if value is None:
-        return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([plan.metric, show(value, getattr(estimator, "best_score_error_", None))])
-    grid = len(estimator.cv_results_["mean_score"])
-    return Table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)
 
 
-def measure_tables(judged: Judged) -> list[Table]:
+def _labels(found: dict[str, Any]) -> str:
+    if "distinct" in found:
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}"
+    return "  ".join(f"{label}: {count}" for label, count in found.items())
+
+
+def _shortened(path: str) -> str:
+    """A path that leaves room in a table for the rest."""
+    parts = Path(path).parts
+    return path if len(path) <= _SHORT_PATH or len(parts) < 3 else str(Path("...", *parts[-2:]))
+
+
+def measure_tables(judged: dict[str, dict[str, Judgement]]) -> list[Table]:
     """One line a measure, one column a set of rankings."""
     names = dict.fromkeys(name for found in judged.values() for name in found)
     units = dict.fromkeys(j.unit for found in judged.values() for j in found.values())
@@ -110,3 +123,10 @@ def measure_tables(judged: Judged) -> list[Table]:
     rows = [[name, *(cell(found.get(name)) for found in judged.values())] for name in names]
     title = f"Measures, ± standard error over {' or '.join(units)}"
     return [Table(title, ["", *judged], rows)] if judged else []
+
+
+def show(value: float, error: float | None = None) -> str:
+    """A measure as people read it; a dash if there is none."""
+    if np.isnan(value):
+        return "-"
+    return f"{value:.4f}" + ("" if error is None or np.isnan(error) else f" ± {error:.4f}")

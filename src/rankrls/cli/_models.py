@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
-from rankrls.cli._columns import NOT_SAID, Columns
-from rankrls.cli._data import Labels, Queries, read_for_model
+from rankrls.cli._files import read
 from rankrls.cli._report import Report
+from rankrls.io.data import Reading, Rows, few
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence import load, read_info
-
-if TYPE_CHECKING:
-    from rankrls.io import ColumnTable, LetorTable
 
 __all__ = ["StoredModel", "load_model"]
 
@@ -70,52 +67,48 @@ class StoredModel:
         """What a file's features go into: the first step of a pipeline, or the estimator."""
         return self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
 
-    def read(
-        self,
-        path: Path,
-        report: Report,
-        *,
-        queries: Queries,
-        columns: Columns = NOT_SAID,
-        labels: Labels = "ignored",
-    ) -> LetorTable | ColumnTable:
-        """A file's rows, with the columns that the model was fitted on.
+    def read(self, path: Path, reading: Reading, report: Report) -> Rows:
+        """A file's rows, with the features that the model was fitted on.
+
+        Of a table the model's columns are taken by name, or in their order if it knows no names. In LETOR text a line
+        that names a further feature is an error; features that no line names are 0, and noted.
 
         Raises
         ------
-        ValueError
+        InputError
             For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
-            :func:`rankrls.cli._data.read_for_model`.
+            :meth:`Reading.read`.
         """
-        if queries == "ignored" and self.by_query:
-            raise InputError(
-                "it was fitted with queries: {everything} would compare scores of different queries.",
-                file=str(self.path),
+        if reading.queries == "ignored" and self.by_query:
+            problem = "it was fitted with queries: {queries=ignored} would compare scores of different queries."
+            raise InputError(problem, file=str(self.path))
+        if self.names is not None and reading.features is not None:
+            raise InputError("{features} means nothing here: the model names its features itself.")
+        known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
+        fixed = f"(The model has {self.n_features} features.)"
+        table = read(path, replace(reading.called(self.usual), fixed=fixed, **known), report)
+        if table.feature_names is None and self.names is not None:
+            report.note(f"{path} has features by number; the model's, in their order, are {few(self.names)}.")
+        if table.feature_names is None and table.n_named < self.n_features:
+            report.note(
+                f"{path} names features up to number {table.first_feature + table.n_named - 1} only; the model has "
+                f"{self.n_features}, and the others count as 0."
             )
-        return read_for_model(
-            path,
-            report,
-            queries=queries,
-            n_features=self.n_features,
-            zero_based=self.zero_based,
-            columns=columns.like(self.usual),
-            labels=labels,
-            names=self.names,
-        )
+        return table
 
-    def check_queries(self, table: LetorTable | ColumnTable) -> None:
+    def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids if the scores mean something inside a query only."""
         if table.qid is None and (self.by_query or self.scales_by_query):
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
-    def scores(self, table: LetorTable | ColumnTable, report: Report) -> NDArray[np.float64]:
+    def scores(self, table: Rows, report: Report) -> NDArray[np.float64]:
         """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
         if table.qid is None and self.scales_by_query:
             raise InputError("the model scales features inside each query, so every line needs a qid.", file=table.path)
         with report.working("scoring", f"scoring by {self.path}"):
             return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
-    def one_score_a_row(self, table: LetorTable | ColumnTable, report: Report) -> NDArray[np.float64]:
+    def one_score_a_row(self, table: Rows, report: Report) -> NDArray[np.float64]:
         """The same of a model with one target, (m,)."""
         scores = self.scores(table, report)
         if scores.ndim == 1 or scores.shape[1] == 1:

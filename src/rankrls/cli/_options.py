@@ -9,15 +9,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
-from rankrls.cli._columns import Columns
-from rankrls.cli._values import Reader, grid, names, number, numbers, shares, signs, word, words
+from rankrls.cli._values import Reader, grid, number, numbers, shares, signs, word, words
+from rankrls.cli._values import names as separated
 from rankrls.export import ENGINES
+
+if TYPE_CHECKING:
+    from rankrls.io.data import Reading
 
 __all__ = ["Option", "Options", "flag_of", "names_of_options", "parameters_of"]
 
@@ -299,7 +302,7 @@ class Options:
     regression_weight: float = option("B", _LEARN, 0.0, float, reads=number(0, 1))
     scale: str = option("WORD", _LEARN, "none", reads=word("none", "minmax", "standard", "minmax-all", "standard-all"))
     metric: str | None = option("NAME", _LEARN)
-    metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=names)
+    metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=separated)
     convention: str = option("TOOL", "fit cv evaluate compare", "letor")
     rule: str = option("WORD", _LEARN, "best", reads=word("best", "one_se"))
     cv: int | None = option("K", _LEARN, kind=int, reads=number(2))
@@ -338,8 +341,8 @@ class Options:
     label: str | None = option("COLUMN", _TABLES)
     qid: str | None = option("COLUMN", _TABLES)
     id: str | None = option("COLUMN", _TABLES)
-    features: str | None = option("NAME,...|N", _TABLES)
-    ignore: str | None = option("NAME,...", _TABLES)
+    features: tuple[str, ...] | None = option("NAME,...|N", _TABLES, reads=separated)
+    ignore: tuple[str, ...] | None = option("NAME,...", _TABLES, reads=separated)
     input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
     as_json: bool = switch(f"{_SHOWN} info", "--json")
     threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))
@@ -378,10 +381,12 @@ class Options:
                 raise InputError("{0} and {1} exclude each other{2}.", flag_of(one), flag_of(other), why and f": {why}")
         return cls(**values)
 
-    @property
-    def columns(self) -> Columns:
-        """What was said about columns and the format."""
-        return Columns(self.label, self.qid, self.id, self.features, self.ignore, self.input_format)
+    def reading(self, **how: Any) -> Reading:
+        """How files of rows are read."""
+        from rankrls.io.data import Reading
+
+        said: dict[str, Any] = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
+        return Reading(**said, ignore=self.ignore or (), format=self.input_format, **how)
 
     @property
     def item_ids(self) -> str | None:

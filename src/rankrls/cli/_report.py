@@ -93,6 +93,8 @@ class Report:
 
     def note(self, text: str) -> None:
         """Something that the user should know, and that is no error."""
+        if text in self.notes:
+            return
         self.notes.append(text)
         if not self.quiet:
             tell(f"note: {text}")

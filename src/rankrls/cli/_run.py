@@ -111,7 +111,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
     """What a command finds, on as many threads as were asked for; numbers that overflow are said once."""
     import numpy as np
 
-    from rankrls.cli._data import limited_threads
+    from rankrls._compiled.threads import limited_threads
 
     def overflowed(kind: str, flags: int) -> None:
         warnings.warn(_TOO_LARGE, RuntimeWarning, stacklevel=2)

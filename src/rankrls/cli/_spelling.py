@@ -22,6 +22,8 @@ _SPELLED = {
     "gain='linear'": "--convention sklearn",
     "to_onnx": "--format onnx",
     "zero_based=False": "the model",
+    "format": "--input-format",
+    "queries=ignored": "--global",
 }
 """Parameters, with or without a value, that are not called after an option."""
 

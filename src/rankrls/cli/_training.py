@@ -7,26 +7,25 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
-from rankrls.cli._data import feature_names, labels_of, names_of, read
-from rankrls.cli._judging import Judgement, check_measures, judge, measures_for
+from rankrls.cli._files import read
+from rankrls.cli._findings import check_measures, measures_for
 from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
-from rankrls.cli._pairs import MEASURE, judge_pairs, read_pairs
 from rankrls.cli._report import Report
-from rankrls.cli._spelling import said
 from rankrls.cli._supervisor import keeping_its_best
+from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
+from rankrls.io import PairTable
+from rankrls.io.data import Rows
+from rankrls.io.items import read_pairs
 from rankrls.io.tables.columns import matching
 from rankrls.metrics import resolve_measure
 from rankrls.selection.search import choices_at_edges
-
-if TYPE_CHECKING:
-    from rankrls.io import ColumnTable, LetorTable, PairTable
 
 __all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "positive_columns", "read_data", "train"]
 
@@ -69,11 +68,11 @@ class Data:
     ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
     """
 
-    tables: dict[str, LetorTable | ColumnTable]
+    tables: dict[str, Rows]
     pairs: dict[str, PairTable]
     ids: str | None = None
 
-    def rows_of(self, role: str) -> LetorTable | ColumnTable:
+    def rows_of(self, role: str) -> Rows:
         """The items that a role's preferences are between."""
         return self.tables.get(role, self.tables["train"])
 
@@ -89,7 +88,7 @@ class Trained:
 
 def plan(options: Options) -> Plan:
     """Check the options before any file is read."""
-    metric = options.metric or ("disagreement" if options.pairs is None else MEASURE)
+    metric = options.metric or ("disagreement" if options.pairs is None else PREFERENCES)
     check_measures(options.metrics, options.convention)
     estimator = build(options, scoring=resolve_measure(metric, options.convention))
     out = Plan(options, metric, estimator, _scaler(options.scale))
@@ -140,52 +139,33 @@ def _check_pairs(plan: Plan) -> None:
 def read_data(plan: Plan, report: Report) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
     options, files = plan.options, plan.files
-    tables: dict[str, LetorTable | ColumnTable] = {}
-    dense: Any = "auto" if plan.scaler is None else True  # scaling fills what was 0
-    zero_based: Any = "auto"
-    names: tuple[str, ...] | None = None
-    n_features: int | None = None
-    queries: Any = "ignored" if options.everything else "optional" if options.pairs else "required"
+    tables: dict[str, Rows] = {}
+    queries = "ignored" if options.everything else "optional" if options.pairs else "required"
+    reading = options.reading(queries=queries, dense="auto" if plan.scaler is None else True)  # scaling fills zeros
     for role, path in files.items():
         if path is None:
             continue
-        try:
-            table = read(
-                path,
-                report,
-                queries=queries,
-                columns=options.columns,
-                labels="required" if plan.pair_files[role] is None else "ignored",
-                names=names,
-                n_features=None if names is not None and options.columns.format_of(path) != "letor" else n_features,
-                zero_based=zero_based,
-                dense=dense,
-            )
-        except InputError as error:
-            if not tables or error.parameter != "n_features":
-                raise
-            raise InputError(
-                "{0} ({1} has {2} features; {features=N} sets another number.)",
-                *(said(error), files["train"], n_features),
-            ) from error
-        names, n_features = names_of(table) if not tables else names, table.n_features
-        zero_based, dense = getattr(table, "zero_based", zero_based), isinstance(table.X, np.ndarray)
+        labels: Any = "required" if plan.pair_files[role] is None else "ignored"
+        table = read(path, replace(reading, labels=labels), report)
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
                 table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
-        tables[role] = table
-        if role != "train" and options.pairs is None and table.sha256 == tables["train"].sha256:
+        if not tables:
+            reading = reading.like(table)
+        elif options.pairs is None and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
+        tables[role] = table
     data, ids = Data(tables, {}), options.item_ids
     for role, path in plan.pair_files.items():
         if path is not None:
-            data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report)
+            with report.working("reading", f"reading {path}"):
+                data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
     known = ids if data.pairs and (ids != "row" or options.item_ids is not None) else None
     return replace(data, ids=known)
 
 
-def _scaled(scaler: Any, table: LetorTable | ColumnTable, *, first: bool) -> Any:
+def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
     scale = scaler.fit_transform if first else scaler.transform
     return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
@@ -219,7 +199,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         )
     else:
         _note_edges(plan.method, estimator, report)
-    names = names_of(data.tables["train"])
+    names = data.tables["train"].feature_names
     if names is not None:  # arrays went in; who loads the model finds the names where data frames would have left them
         first = estimator if plan.scaler is None else plan.scaler
         first.feature_names_in_ = np.array(names, dtype=object)
@@ -265,14 +245,14 @@ def _numbered(word: str, table: Any, has_names: bool) -> int:
     )
 
 
-def _too_large(error: InputError, table: LetorTable | ColumnTable) -> InputError:
+def _too_large(error: InputError, table: Rows) -> InputError:
     """A value that cannot be used, by its place in a file."""
     assert error.row is not None
     assert isinstance(error.column, int)
-    name = feature_names(table)[error.column]
+    name = table.feature_ids[error.column]
     return InputError(
         "row {0}, counted from 0: the value {1:g} of feature {2} is so large that products overflow.",
-        *(error.row, table.X[error.row, error.column], repr(name) if names_of(table) else name),
+        *(error.row, table.X[error.row, error.column], repr(name) if table.feature_names else name),
         remedy="Scale the features (see {scale}), or leave this one out.",
         file=table.path,
         row=error.row,
@@ -344,7 +324,7 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
         scores = estimator.predict(table.X)
     if role in data.pairs:
         qid = table.qid if "train" not in data.pairs else None
-        return {MEASURE: judge_pairs(data.pairs[role], scores, qid)}
+        return {PREFERENCES: judge_pairs(data.pairs[role], scores, qid)}
     wanted = plan.options.metrics
-    names = wanted if wanted is not None else measures_for(labels_of(table), (plan.metric,))
+    names = wanted if wanted is not None else measures_for(table.y, (plan.metric,))
     return judge(names, plan.options.convention, table, scores, must_judge=wanted or ())

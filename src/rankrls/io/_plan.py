@@ -48,6 +48,7 @@ class Plan:
     sums: NDArray[np.int64]
     before: NDArray[np.int64]
     columns: int
+    named: int
     zero_based: bool
     dense: bool
     with_qid: bool
@@ -72,7 +73,8 @@ class Plan:
         if zero_based == "auto":
             zero_based = bool(sums[:, Sums.LEAST_ID].min() == 0)
         largest = int(sums[:, Sums.LARGEST_ID].max())
-        columns = max(largest + int(zero_based), 0) if n_features is None else n_features
+        named = max(largest + int(zero_based), 0)
+        columns = named if n_features is None else n_features
         if dense == "auto":
             dense = entries >= _DENSE_FROM * rows * columns
         with_qid = bool(sums[np.argmax(sums[:, Sums.ROWS] > 0), Sums.FIRST_HAS_QID])
@@ -100,7 +102,7 @@ class Plan:
                 f"values written does not fit into memory{' (dense=False makes it sparse)' if dense else ''}."
             ) from error
         before = np.cumsum(sums, axis=0) - sums
-        return Plan(name, sums, before, columns, zero_based, dense, with_qid, text_qid, single, target)
+        return Plan(name, sums, before, columns, named, zero_based, dense, with_qid, text_qid, single, target)
 
     @property
     def _first_id(self) -> int:

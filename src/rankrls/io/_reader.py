@@ -128,6 +128,7 @@ def load_letor(
         path=text.name,
         sha256=sha256,
         zero_based=plan.zero_based,
+        n_named=plan.named,
     )
 
 

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Comments", "LetorError", "LetorTable"]
+__all__ = ["Comments", "FileTable", "LetorError", "LetorTable"]
+
+_DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Of a comment: a byte that is not UTF-8."""
+
+
+class FileTable:
+    """What every table of rows can say, whatever kind of file it came from."""
+
+    X: NDArray[Any] | csr_array
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any] | None
+    path: str
+    sha256: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of ``X``."""
+        return int(self.X.shape[1])
+
+    def __repr__(self) -> str:
+        kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
+        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
+        return (
+            f"<{type(self).__name__} {self.path}: {self.n_rows} rows, {self.n_features} features ({kind}), {queries}>"
+        )
 
 
 class LetorError(InputError):
@@ -77,8 +110,8 @@ class Comments(Sequence[str]):
         return f"Comments([{shown}], {len(self)} rows)"
 
 
-@dataclass(frozen=True, eq=False)
-class LetorTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class LetorTable(FileTable):
     """Rows of a LETOR file.
 
     Attributes
@@ -99,7 +132,14 @@ class LetorTable:
         Of the file's bytes as they lie on disk, so ``sha256sum`` of the file (compressed or not) gives the same.
     zero_based : bool
         True where column 0 is the feature that the file calls 0, False where it is the one called 1.
+    n_named : int
+        Columns of ``X`` up to the last one that a line names.
     """
+
+    feature_names: ClassVar[None] = None  # those of ColumnTable, which LETOR text does not have
+    label: ClassVar[None] = None
+    qid_name: ClassVar[None] = None
+    id_name: ClassVar[None] = None
 
     X: NDArray[Any] | csr_array
     y: NDArray[np.float64]
@@ -108,23 +148,34 @@ class LetorTable:
     path: str
     sha256: str
     zero_based: bool
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.y)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of ``X``."""
-        return int(self.X.shape[1])
+    n_named: int
 
     @property
     def first_feature(self) -> int:
         """Id that the file gives to column 0."""
         return 0 if self.zero_based else 1
 
-    def __repr__(self) -> str:
-        kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
-        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
-        return f"<LetorTable {self.path}: {self.n_rows} rows, {self.n_features} features ({kind}), {queries}>"
+    @property
+    def feature_ids(self) -> list[str]:
+        """What the file calls the columns of ``X``."""
+        return [str(self.first_feature + column) for column in range(self.n_features)]
+
+    @property
+    def docids(self) -> NDArray[Any] | None:
+        """The items' ids, as text: what stands behind ``docid =`` in the comments if it does in every one, else None.
+
+        Raises
+        ------
+        LetorError
+            For an id that is not UTF-8.
+        """
+        found = [_DOCID.search(comment) for comment in self.comments] if self.comments else [None]
+        ids = [match[1] for match in found if match]
+        if len(ids) < len(found):
+            return None
+        for row, name in enumerate(ids):
+            if _NOT_UTF8.search(name):
+                shown = quoted(name.encode("utf-8", "surrogateescape"))
+                problem = "row {0}, counted from 0: the docid {1} is not UTF-8 text:"
+                raise LetorError(problem, row, shown, remedy=SAVE_AS_UTF8, file=self.path, row=row)
+        return objects(ids)

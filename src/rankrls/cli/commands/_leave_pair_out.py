@@ -9,7 +9,8 @@ import numpy as np
 
 from rankrls import models
 from rankrls._errors import InputError
-from rankrls.cli._findings import data_tables, described
+from rankrls.cli._findings import file_tables
+from rankrls.cli._learned import described
 from rankrls.cli._methods import METHODS
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -59,7 +60,7 @@ def run(options: Options, data: Data, report: Report) -> Result:
         "notes": report.notes,
     }
     table = _table(curve, best, how, f"{100 * result.confidence:g} % interval")
-    return Result(found, [*data_tables(data), table], f"Interval: {result.interval_method}.\n")
+    return Result(found, [*file_tables(described(data)), table], f"Interval: {result.interval_method}.\n")
 
 
 def _best(curve: list[dict[str, Any]]) -> int:

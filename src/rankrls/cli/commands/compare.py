@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankrls._errors import InputError
-from rankrls.cli._data import describe
-from rankrls.cli._judging import check_measures, measures_for
+from rankrls.cli._files import check_target, read
+from rankrls.cli._findings import check_measures, describe, measures_for
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
-from rankrls.cli._output import check_target
 from rankrls.cli._report import Report, Result, Table, printable
-from rankrls.cli._scores import read_for_scores, read_scores
 from rankrls.comparison import compare_rankings
+from rankrls.io.scores import read_scores
 
 if TYPE_CHECKING:
     from rankrls.comparison import RankingReport
@@ -63,26 +62,25 @@ def _labels(paths: list[Path]) -> dict[Path, str]:
 
 def _scores(options: Options, labels: dict[Path, str], report: Report) -> tuple[Any, dict[str, Any]]:
     """The file, and each model's scores of its rows."""
-    columns = options.columns
+    reading = options.reading()
     models = {path: load_model(path, report) for path in labels if _is_model(path)}
     for stored in models.values():  # the names of the first that has any
-        columns = columns.like({role: name for role, name in stored.usual.items() if role not in dict(columns.usual)})
-    given = {path: read_scores(path, columns) for path in labels if path not in models}
+        reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
+    given = {path: read_scores(path, reading) for path in labels if path not in models}
     for found in given.values():
-        columns = found.for_columns(columns)
-    reading: dict[str, Any] = {"queries": "required", "columns": columns, "labels": "required"}
+        reading = found.data(reading)
     table, shape = None, None
     scores: dict[str, Any] = dict.fromkeys(labels.values())  # in the order of the arguments
     for path, stored in models.items():
         read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
         if shape != read_like:  # models of the same training data share one reading
-            table, shape = stored.read(options.data, report, **reading), read_like
+            table, shape = stored.read(options.data, reading, report), read_like
         assert table is not None
         scores[labels[path]] = stored.one_score_a_row(table, report)
     if table is None:
-        table = read_for_scores(options.data, report, **reading)
+        table = read(options.data, reading, report)
     for path, found in given.items():
-        scores[labels[path]] = found.of_rows(table, report)
+        scores[labels[path]] = found.of_rows(table, report.note)
     return table, scores
 
 

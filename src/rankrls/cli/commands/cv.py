@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli import _findings, _training
-from rankrls.cli._judging import show
+from rankrls.cli import _findings, _learned, _training
+from rankrls.cli._findings import show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli.commands import _leave_pair_out
@@ -29,9 +29,9 @@ def run(options: Options, report: Report) -> Result:
         raise KeyboardInterrupt
     judged = _training.judge_all(plan, data, trained, report)
     curve, best = _curve(trained.estimator)
-    found = _findings.as_dict("cv", plan, data, trained, judged, report) | {"curve": curve, "best_index": best}
+    found = _learned.as_dict("cv", plan, data, trained, judged, report) | {"curve": curve, "best_index": best}
     tables = [
-        *_findings.data_tables(data),
+        *_findings.file_tables(_learned.described(data)),
         _curve_table(plan.metric, trained.estimator.selection_, curve, best),
         *_findings.measure_tables(judged),
     ]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankrls._errors import InputError
-from rankrls.cli._data import feature_names, read_names
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
-from rankrls.cli._pairs import choose_ids, item_ids
 from rankrls.cli._report import Report, Result, Table
 from rankrls.inspection import explain
+from rankrls.io.data import read_names
+from rankrls.io.items import choose_ids, row_of
 
 if TYPE_CHECKING:
     from rankrls.inspection import PairExplanation
-    from rankrls.io import ColumnTable, LetorTable
 
 __all__ = ["run"]
 
@@ -22,14 +21,14 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """Say why item A stands above item B."""
     stored = load_model(options.model, report)
-    table = stored.read(options.data, report, queries="optional", columns=options.columns)
+    table = stored.read(options.data, options.reading(queries="optional", labels="ignored"), report)
     stored.check_queries(table)
     given = None if options.names is None else read_names(options.names)
     if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
-        given = feature_names(table)
+        given = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
     ids = options.item_ids or stored.ids or choose_ids(items, table, str(options.data))
-    rows = [_row(table, item, ids, options.query) for item in items]
+    rows = [row_of(item, table, ids, options.query) for item in items]
     found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=options.target)
     called = (None, None) if ids == "row" else (options.first, options.second)
     try:
@@ -63,32 +62,3 @@ def _result(pair: PairExplanation, called: tuple[str | None, str | None], top: i
         for name, part, *values in shown
     ]
     return Result(found, [Table(pair.title(*called), ["", "contribution", first, second, "weight"], cells)])
-
-
-def _row(table: LetorTable | ColumnTable, item: str, ids: str, query: str | None) -> int:
-    """The row that an item's name means."""
-    if query is not None and table.qid is None:
-        raise InputError("no line has a qid for {query} to name.", file=table.path)
-    queries = [query] * table.n_rows if table.qid is None or query is None else table.qid.tolist()
-    inside = [str(qid) == str(query) for qid in queries]
-    if not any(inside):
-        raise InputError("there is no query {0}.", query, file=table.path)
-    names = item_ids(table, ids)
-    if names is None:
-        row = int(item) if item.isascii() and item.isdigit() else -1
-        if not 0 <= row < table.n_rows:
-            raise InputError("it has rows 0 to {0}; got {1!r}.", table.n_rows - 1, item, file=table.path)
-        if not inside[row]:
-            raise InputError("row {0} is not in query {1}.", row, query, file=table.path, row=row)
-        return row
-    found = [row for row, name in enumerate(names) if name == item and inside[row]]
-    where = "" if query is None else f" in query {query}"
-    if not found:
-        raise InputError("no line{0} is called {1!r}.", where, item, file=table.path)
-    if len(found) > 1:
-        raise InputError(
-            "{0} lines{1} are called {2!r}; name one by {query} or {ids=row}.",
-            *(len(found), where, item),
-            file=table.path,
-        )
-    return found[0]

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from rankrls import export
 from rankrls._errors import InputError
-from rankrls.cli._data import read_names
+from rankrls.cli._files import check_target
 from rankrls.cli._models import StoredModel, load_model
 from rankrls.cli._options import Options, flag_of
-from rankrls.cli._output import check_target
 from rankrls.cli._report import Report, Result
-from rankrls.cli._spelling import said
+from rankrls.io.data import Reading, read_names
 
 __all__ = ["run"]
 
@@ -41,7 +40,7 @@ def run(options: Options, report: Report) -> Result:
     except InputError as error:
         if error.parameter != "model" or not stored.scales_by_query:
             raise
-        raise InputError("{0} (Here: rankrls fit {scale=standard-all} or minmax-all.)", said(error)) from error
+        raise error.followed("(Here: rankrls fit {scale=standard-all} or minmax-all.)") from error
     if options.file != "-":
         exported.save(options.file)
     for note in exported.notes:
@@ -59,7 +58,7 @@ def _offset(text: str | None, stored: StoredModel, report: Report) -> float | No
     except ValueError:
         if not Path(text).exists():
             raise InputError("{offset} must be a number or a file of items; {0!r} is neither.", text) from None
-        table = stored.read(Path(text), report, queries="optional")
+        table = stored.read(Path(text), Reading(queries="optional", labels="ignored"), report)
         return export.positive_offset(stored.model, table.X)
     if not math.isfinite(value):
         raise InputError("{offset} must be a finite number or a file of items; got {0!r}.", text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.cli import _findings, _training
+from rankrls.cli import _findings, _learned, _training
+from rankrls.cli._files import check_target
 from rankrls.cli._options import Options
-from rankrls.cli._output import check_target
 from rankrls.cli._report import Report, Result, plain_json
 from rankrls.persistence import save
 
@@ -23,22 +23,22 @@ def run(options: Options, report: Report) -> Result:
     trained = _training.train(plan, data, report)
     judged = {} if trained.interrupted else _training.judge_all(plan, data, trained, report)
     given = {
-        **_findings.described(data),
+        **_learned.described(data),
         **_how_it_was_read(data.tables["train"]),
         **({} if data.ids is None else {"ids": data.ids}),
         "method": options.method,
         "scale": options.scale,
-        "measures": _findings.measured(judged),
+        "measures": _learned.measured(judged),
         **({"interrupted": True} if trained.interrupted else {}),
     }
     with report.working("saving", f"saving {options.save}"):
         save(trained.model, options.save, provenance=plain_json(given))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     return Result(
-        _findings.as_dict("fit", plan, data, trained, judged, report) | {"model": str(options.save)},
+        _learned.as_dict("fit", plan, data, trained, judged, report) | {"model": str(options.save)},
         [
-            *_findings.data_tables(data),
-            _findings.choice_table(plan, trained),
+            *_findings.file_tables(_learned.described(data)),
+            _learned.choice_table(plan, trained),
             *_findings.measure_tables(judged),
         ],
         f"Saved {options.save}   ({took})\n",
@@ -49,7 +49,7 @@ def run(options: Options, report: Report) -> Result:
 
 def _how_it_was_read(table: Any) -> dict[str, Any]:
     """What later files have to agree with."""
-    if not hasattr(table, "feature_names"):
+    if table.feature_names is None:
         return {"zero_based": bool(table.zero_based)}
     called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
     return {"columns": {role: name for role, name in called.items() if name is not None}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rankrls.cli._data import file_rows
+from rankrls.cli._findings import file_rows
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.persistence import read_info

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.cli._judging import document_ids
+from rankrls.cli._files import check_target, written
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
-from rankrls.cli._output import check_target, written
 from rankrls.cli._report import Report, Result
 
 __all__ = ["run"]
@@ -17,15 +16,15 @@ def run(options: Options, report: Report) -> Result:
     """Score the rows of a file."""
     check_target(options.output, options.model, options.data)
     stored = load_model(options.model, report)
-    table = stored.read(options.data, report, queries="optional", columns=options.columns)
+    table = stored.read(options.data, options.reading(queries="optional", labels="ignored"), report)
     scores = stored.scores(table, report)
 
     def columns() -> dict[str, Any]:
         parts = scores.reshape(len(scores), -1).T
         names = ["score"] if len(parts) == 1 else [f"score_{k}" for k in range(len(parts))]
         return {
-            getattr(table, "qid_name", None) or "qid": table.qid,
-            getattr(table, "id_name", None) or "docid": document_ids(table),
+            table.qid_name or "qid": table.qid,
+            table.id_name or "docid": table.docids,
             **dict(zip(names, parts, strict=True)),
         }
 

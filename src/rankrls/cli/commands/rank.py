@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.cli._judging import document_ids
+from rankrls.cli._files import check_target, written
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
-from rankrls.cli._output import check_target, written
-from rankrls.cli._pairs import item_ids
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
+from rankrls.io.data import Rows
+from rankrls.io.items import item_names
 from rankrls.io.tables.writing import cell
 from rankrls.models._pipelines import check_target as check_which
 from rankrls.ranking import rank_scores
 
 if TYPE_CHECKING:
-    from rankrls.io import ColumnTable, LetorTable
     from rankrls.ranking import Ranking
 
 __all__ = ["run"]
@@ -35,7 +34,7 @@ def run(options: Options, report: Report) -> Result:
     check_target(options.output, options.model, options.data)
     stored = load_model(options.model, report)
     queries: Any = "ignored" if options.everything else "optional"
-    table = stored.read(options.data, report, queries=queries, columns=options.columns)
+    table = stored.read(options.data, options.reading(queries=queries, labels="ignored"), report)
     if stored.by_query:
         stored.check_queries(table)
     scores = stored.scores(table, report).reshape(table.n_rows, -1)
@@ -49,11 +48,11 @@ def run(options: Options, report: Report) -> Result:
     return written(options.output, report, lambda: _tsv(ranking, names), lambda: _columns(ranking, names))
 
 
-def _names(table: LetorTable | ColumnTable, ids: str) -> list[str]:
+def _names(table: Rows, ids: str) -> list[str]:
     """What each row is called, one word or comment each."""
     if ids == "auto":
-        ids = "row" if document_ids(table) is None else "docid"
-    names = item_ids(table, ids)
+        ids = "row" if table.docids is None else "docid"
+    names = item_names(table, ids)
     return [str(row) for row in range(table.n_rows)] if names is None else names
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls.cli._files import check_target
 from rankrls.cli._options import Options
-from rankrls.cli._output import check_target
-from rankrls.cli._parts import written_together
-from rankrls.cli._records import read_records
 from rankrls.cli._report import Report, Result, Table
+from rankrls.io._together import written_together
+from rankrls.io.records import read_records
 
 __all__ = ["run"]
 
@@ -24,7 +24,7 @@ def run(options: Options, report: Report) -> Result:
     """Split a file into parts of whole queries."""
     data, folder = options.data, options.folder
     with report.working("reading", f"reading {data}"):
-        records = read_records(data, options.columns)
+        records = read_records(data, options.reading())
     if records.qid is None:
         raise InputError(
             "there is no qid, and parts are of whole queries. Of tables {qid} names the column.", file=str(data)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
+from rankrls.io._rows import objects
+from rankrls.io._table import FileTable
 
 __all__ = ["ColumnTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
 
@@ -34,8 +35,8 @@ Refuse = Callable[..., InputError]
 """Makes an error about a file out of a template, its values and further facts."""
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnTable(FileTable):
     """Rows of a table with named columns.
 
     Attributes
@@ -70,19 +71,17 @@ class ColumnTable:
     path: str
     sha256: str
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.X)
+    comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
 
     @property
-    def n_features(self) -> int:
-        """Number of columns of ``X``."""
-        return int(self.X.shape[1])
+    def feature_ids(self) -> list[str]:
+        """What the file calls the columns of ``X``."""
+        return [*self.feature_names]
 
-    def __repr__(self) -> str:
-        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
-        return f"<ColumnTable {self.path}: {self.n_rows} rows, {self.n_features} features, {queries}>"
+    @property
+    def docids(self) -> NDArray[Any] | None:
+        """The items' ids, as text."""
+        return None if self.ids is None else objects(map(str, self.ids.tolist()))
 
 
 @dataclass(frozen=True)
@@ -92,18 +91,18 @@ class Wanted:
     ``features`` of () are none: ids and labels only are read.
     """
 
-    label: str | None
-    qid: str | None
-    id: str | None
-    features: tuple[str, ...] | None
-    ignore: tuple[str, ...]
-    labels: Labels
-    usual: tuple[tuple[str, str], ...] = ()
+    label: str | None = None
+    qid: str | None = None
+    id: str | None = None
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    labels: Labels = "required"
+    usual: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def usual_names(self) -> dict[str, str]:
         """What holds where nothing is given."""
-        return _USUAL | dict(self.usual)
+        return {**_USUAL, **self.usual}
 
     @staticmethod
     def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> Wanted:

@@ -1,8 +1,9 @@
-"""Where commands write: checked before any work is done, and written whole or not at all."""
+"""Files that commands read and write: outputs are checked before any work is done, and written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,17 @@ from rankrls._errors import InputError
 from rankrls.cli._report import Report, Result
 from rankrls.io import atomic_write
 from rankrls.io._atomic import is_written_in_place
+from rankrls.io.data import Reading, Rows
 from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.writing import write_columns
 
-__all__ = ["check_target", "written"]
+__all__ = ["check_target", "read", "written"]
+
+
+def read(path: Path, reading: Reading, report: Report) -> Rows:
+    """Rows of a file; "-" is standard input."""
+    with report.working("reading", f"reading {path}"):
+        return reading.read(path, report.note, source=sys.stdin.buffer if str(path) == "-" else None)
 
 
 def check_target(path: Path | str, *inputs: Path | str | None) -> None:

@@ -1,0 +1,80 @@
+"""What ``fit`` and ``cv`` found, for people and for machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankrls.cli._findings import describe, describe_pairs, show
+from rankrls.cli._report import Report, Table
+from rankrls.cli._training import Data, Plan, Trained
+from rankrls.comparison.judgement import Judgement
+from rankrls.selection.search import choices_at_edges
+
+__all__ = ["as_dict", "choice_table", "described", "measured"]
+
+Judged = dict[str, dict[str, Judgement]]
+
+
+def described(data: Data) -> dict[str, Any]:
+    """What was read: ``data``, and where there are preferences ``pairs``."""
+    out = {"data": {role: describe(table) for role, table in data.tables.items()}}
+    if data.pairs:
+        out["pairs"] = {role: describe_pairs(pairs) for role, pairs in data.pairs.items()}
+    return out
+
+
+def chosen(plan: Plan, estimator: Any) -> dict[str, Any]:
+    """What was chosen."""
+    out = dict(getattr(estimator, "best_params_", {}))
+    for name in plan.method.reports:
+        if hasattr(estimator, name):
+            out.setdefault(name.rstrip("_"), getattr(estimator, name))
+    return out
+
+
+def measured(judged: Judged) -> dict[str, Any]:
+    """The measures of each role."""
+    return {role: {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()}
+
+
+def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judged, report: Report) -> dict[str, Any]:
+    """Everything, for JSON."""
+    estimator = trained.estimator
+    out = {
+        "command": command,
+        **described(data),
+        "method": plan.options.method,
+        "scale": plan.options.scale,
+        "chosen": chosen(plan, estimator),
+        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
+        "selection": {
+            "how": getattr(estimator, "selection_", None),
+            "rule": getattr(estimator, "rule", None),
+            "measure": plan.metric,
+            "convention": plan.options.convention,
+            "value": getattr(estimator, "best_score_", None),
+            "standard_error": getattr(estimator, "best_score_error_", None),
+        },
+        "measures": {role.replace(" ", "_"): found for role, found in measured(judged).items()},
+        "seconds": report.seconds,
+        "notes": report.notes,
+    }
+    return out | {"interrupted": True} if trained.interrupted else out
+
+
+def choice_table(plan: Plan, trained: Trained) -> Table:
+    """What was chosen, and by what."""
+    estimator, scale = trained.estimator, plan.options.scale
+    rows = [
+        [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)]
+        for name, v in chosen(plan, estimator).items()
+    ]
+    if scale != "none":
+        where = "by all training rows" if scale.endswith("-all") else "inside each query"
+        rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
+    value = getattr(estimator, "best_score_", None)
+    if value is None:
+        return Table("Fitted", ["", ""], rows, left=2)
+    rows.append([plan.metric, show(value, getattr(estimator, "best_score_error_", None))])
+    grid = len(estimator.cv_results_["mean_score"])
+    return Table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)

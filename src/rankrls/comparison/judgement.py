@@ -1,0 +1,125 @@
+"""One ranking judged by several measures, each with its uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+from rankrls.comparison.significance import bootstrap_interval
+from rankrls.io import ColumnTable, LetorTable, PairTable
+from rankrls.metrics import preference_accuracy, resolve_measure
+from rankrls.metrics._averages import mean_and_error
+
+__all__ = ["PREFERENCES", "Judgement", "judge", "judge_pairs"]
+
+PREFERENCES = "pair_accuracy"
+"""The measure of :func:`judge_pairs`."""
+_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One measure of one ranking.
+
+    Attributes
+    ----------
+    value, standard_error : float
+        Average over queries, and its standard error; NaN if too few were judged.
+    per_query : ndarray of shape (q,)
+        NaN is a query that the measure does not judge.
+    unit : str
+        What was judged, if not queries.
+    """
+
+    value: float
+    standard_error: float
+    per_query: NDArray[np.float64]
+    unit: str = "queries"
+
+    @property
+    def judged(self) -> int:
+        """Queries (or preferences) that were judged."""
+        return int(np.sum(~np.isnan(self.per_query)))
+
+    def interval(self) -> tuple[float, float] | None:
+        """95 % bootstrap interval over queries, or 1.96 standard errors of preferences; None for fewer than two."""
+        if self.judged < 2 or np.isnan(self.standard_error):
+            return None
+        if self.unit != "queries":
+            reach = 1.96 * self.standard_error
+            return max(self.value - reach, 0.0), min(self.value + reach, 1.0)
+        found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
+        return found.low, found.high
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
+
+
+def judge(
+    names: Sequence[str],
+    convention: str,
+    table: LetorTable | ColumnTable,
+    scores: NDArray[np.float64],
+    *,
+    must_judge: Iterable[str] = (),
+) -> dict[str, Judgement]:
+    """Judge scores of a table's rows by its labels.
+
+    Raises
+    ------
+    InputError
+        If one of ``must_judge`` judges no query at all.
+    """
+    layout = query_layout(table.qid, table.n_rows)
+    out = {}
+    assert table.y is not None
+    for name in names:
+        measure = resolve_measure(name, convention)
+        docno = table.docids if measure.uses_docno else None
+        values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
+        out[name] = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
+        if name in must_judge and not out[name].judged:
+            raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
+    return out
+
+
+def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:
+    """The weighted share of preferences that the scores order rightly.
+
+    Groups of preferences, if the file has them, are what is drawn for the standard error; otherwise each preference is.
+    ``qid`` is that of a model which compares items of one query only.
+
+    Raises
+    ------
+    InputError
+        If no preference can be judged, and for one between items of two queries.
+    """
+    if qid is not None and (across := qid[pairs.winners] != qid[pairs.losers]).any():
+        e = int(np.argmax(across))
+        i, j = int(pairs.winners[e]), int(pairs.losers[e])
+        raise InputError(
+            "preference {0} compares row {1} of query {2} with row {3} of query {4}, but the model was fitted with "
+            "queries, and its scores mean something inside a query only.",
+            *(e, i, qid[i], j, qid[j]),
+            file=pairs.path,
+        )
+    given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight}
+    try:
+        values = preference_accuracy(scores, pairs.winners, pairs.losers, per_pair=True, **given)
+    except InputError as error:
+        raise error.located(file=pairs.path) from None
+    judged = ~np.isnan(values)
+    weight = np.ones(int(judged.sum())) if pairs.weight is None else pairs.weight[judged]
+    mean = float(weight @ values[judged] / weight.sum())
+    parts = weight * (values[judged] - mean)
+    if pairs.groups is not None:
+        parts = np.bincount(np.unique(pairs.groups[judged], return_inverse=True)[1], parts)
+    spread = float(np.linalg.norm(parts) / weight.sum()) if len(parts) > 1 else np.nan
+    return Judgement(mean, spread, values, unit="preferences")

@@ -1,0 +1,170 @@
+"""Rows of files of any format that belong together: training data and what is judged, or a model and its data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls.io._reader import load_letor
+from rankrls.io._table import LetorTable
+from rankrls.io.tables.columns import ColumnTable, Wanted
+from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.reading import read_table
+
+__all__ = ["Reading", "Rows", "check_file", "few", "read_names"]
+
+Rows = LetorTable | ColumnTable
+_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+_FEW = 6
+_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by {format}.)"
+
+
+@dataclass(frozen=True)
+class Reading(Wanted):
+    """How files are read: what is said about their columns, and what the first of them, or a model, has fixed.
+
+    Attributes
+    ----------
+    features : tuple of str, optional
+        Of LETOR text one word, how many.
+    format : {"letor", "csv", "parquet", "arrow"}, optional
+        By default what the file's name says, and LETOR text if it says nothing.
+    queries : {"required", "optional", "ignored"}
+        Whether every row needs a query id; "ignored" makes one ranking of all rows.
+    names : tuple of str, optional
+        Features that are known by name. Of a table these columns are taken, and no others.
+    n_features, zero_based, dense
+        As for :func:`load_letor`.
+    fixed : str
+        Who has fixed the number of features, as a template that follows the error of a file with more.
+    """
+
+    format: str | None = None
+    queries: Literal["required", "optional", "ignored"] = "required"
+    names: tuple[str, ...] | None = None
+    n_features: int | None = None
+    zero_based: bool | Literal["auto"] = "auto"
+    dense: bool | Literal["auto"] = "auto"
+    fixed: str = ""
+
+    def called(self, usual: Mapping[str, str | None]) -> Self:
+        """The same, where columns of labels, query ids and ids have other usual names; those that are None do not."""
+        return replace(self, usual={**self.usual, **{role: name for role, name in usual.items() if name is not None}})
+
+    def like(self, table: Rows) -> Self:
+        """How another file is read that has to agree with one that has been."""
+        return replace(
+            self,
+            names=table.feature_names,
+            n_features=table.n_features,
+            zero_based=getattr(table, "zero_based", "auto"),
+            dense=isinstance(table.X, np.ndarray),
+            fixed=f"({table.path} has {table.n_features} features; {{features=N}} sets another number.)",
+        )
+
+    def format_of(self, path: object) -> str:
+        """``letor``, ``csv``, ``parquet`` or ``arrow``."""
+        return self.format or table_format(path) or "letor"
+
+    def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
+        """Read a file.
+
+        Parameters
+        ----------
+        path : path
+        note : callable
+            Is told what the reader should know and that is no error.
+        source : binary file, optional
+            What is read instead, if the path is only a name.
+
+        Raises
+        ------
+        InputError
+            For a file that cannot be read so, with the line; and for one without query ids where they are required.
+        OSError
+            If the file cannot be read.
+        """
+        check_file(path)
+        read = self._letor if self.format_of(path) == "letor" else self._table
+        table: Rows = read(path, path if source is None else source, note)
+        if self.queries == "ignored":
+            return replace(table, qid=None)
+        if table.qid is None and self.queries == "required":
+            letor = table.feature_names is None
+            problem = "no line has a qid." if letor else "there is no column 'qid'. Name it by {qid}, or"
+            remedy = ("Pass" if letor else "pass") + " {queries=ignored} to rank all rows together."
+            raise InputError(problem, remedy=remedy, file=table.path)
+        return table
+
+    def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
+        count = self.n_features
+        if not self.names:  # else a table has been read before
+            count = self._count() if count is None else count
+            told = next((role for role in ("label", "qid", "id", "ignore") if getattr(self, role)), None)
+            if told is not None and not self.usual:
+                problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
+                raise InputError(problem, file=str(path))
+        try:
+            return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
+        except InputError as error:
+            if error.parameter == "format":  # unlike a file of another kind
+                raise error.followed(f"(It is read as LETOR text; {_BY_NAME}") from error
+            raise error.followed(self.fixed) if error.parameter == "n_features" else error from error
+
+    def _count(self) -> int | None:
+        if self.features is None:
+            return None
+        text = ",".join(self.features)
+        if not text.isdecimal():
+            problem = "{features} is a number for LETOR text (names are for tables); got {0!r}."
+            raise InputError(problem, text, parameter="features")
+        if int(text) < 1:
+            raise InputError("{features} must be at least 1; got {0}.", int(text), parameter="features")
+        return int(text)
+
+    def _table(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
+        wanted = self if self.names is None else replace(self, features=self.names, ignore=())
+        table = read_table(source, wanted, self.format_of(path), "auto", np.float64)
+        if self.names is None and self.n_features is not None:
+            found = few(table.feature_names)
+            if table.n_features != self.n_features:
+                problem = "{0} columns are features ({1}), but {2} without names are wanted:"
+                remedy = "name them in their order by {features}."
+                raise InputError(problem, table.n_features, found, self.n_features, remedy=remedy, file=table.path)
+            note(
+                f"features are wanted by number, 1 to {self.n_features}; the columns of {table.path} are taken in this "
+                f"order: {found}."
+            )
+        return table
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no file of rows, however it is read."""
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory, where a file should be read", os.fspath(path))
+    if path.suffix.lower() in _WORKBOOKS and path.exists():
+        remedy = "Save its sheet as CSV (UTF-8) and read that."
+        raise InputError("this is a workbook of a spreadsheet.", remedy=remedy, file=str(path))
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
+def read_names(path: Path) -> list[str]:
+    """Names of features from a file, one a line."""
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        raise InputError("not a text file in UTF-8; it needs one feature name a line.", file=str(path)) from None
+    if "" in lines:
+        line = lines.index("") + 1
+        raise InputError("an empty line; it needs one feature name a line.", file=str(path), line=line)
+    return lines

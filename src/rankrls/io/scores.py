@@ -1,0 +1,186 @@
+"""Scores from files, and the rows they are of."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io.data import Reading, Rows
+from rankrls.io.tables.columns import TableError, Wanted
+from rankrls.io.tables.formats import open_table, table_format
+from rankrls.io.tables.reading import read_table
+
+__all__ = ["Scores", "read_scores"]
+
+_SCORE, _QID, _ID = "score", "qid", "docid"  # as predict calls them where the data have no names
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A file of scores.
+
+    Attributes
+    ----------
+    path : str
+    values : ndarray of shape (m,)
+    qid, ids : ndarray of shape (m,) of str, or None
+        What stands beside them in a table.
+    qid_name, id_name : str or None
+        What the table calls these columns.
+    """
+
+    path: str
+    values: NDArray[np.float64]
+    qid: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+    qid_name: str | None = None
+    id_name: str | None = None
+
+    def data(self, reading: Reading) -> Reading:
+        """How their rows are read: no features, and ids from columns called as here unless something else is said."""
+        called = {"qid": self.qid_name, "id": self.id_name}
+        return replace(reading.called({k: v for k, v in called.items() if k not in reading.usual}), names=())
+
+    def of_rows(self, table: Rows, note: Callable[[str], object]) -> NDArray[np.float64]:
+        """A score for each row of the data.
+
+        If both have ids, scores are matched by query id and id, whatever their order. Otherwise they are taken in their
+        order, and query ids that both have must be the same.
+
+        Raises
+        ------
+        InputError
+            If an item has no score, or a score no item; if two rows have the same ids and these do not agree row by
+            row; and if rows taken in their order are not as many, or of other queries.
+        """
+        ids, its_ids = self.ids, table.docids
+        called = table.id_name or _ID
+        if ids is not None and its_ids is not None and self.id_name != called:
+            note(
+                f"rows of {self.path} are taken in their order: its ids are in column {self.id_name!r}, the data's in "
+                f"{called!r}."
+            )
+            ids = None
+        both = [] if self.qid is None or table.qid is None else [(self.qid, table.qid)]
+        if ids is None or its_ids is None:
+            self._check_order(table, both)
+            return self.values
+        here, there = zip(*both, (ids, its_ids), strict=True)
+        keys, wanted = (list(zip(*(map(str, part.tolist()) for part in parts), strict=True)) for parts in (here, there))
+        if keys == wanted:
+            return self.values
+        place, known = self._unique(keys, self.path), self._unique(wanted, table.path)
+        for key, row in known.items():
+            if key not in place:
+                raise self._wrong(
+                    "there is no score for {0} (row {1}, counted from 0, of {2}).", _item(key), row, table.path
+                )
+        for key, row in place.items():
+            if key not in known:
+                raise self._wrong(
+                    "row {0}, counted from 0, is {1}, which {2} does not have.", row, _item(key), table.path
+                )
+        return self.values[[place[key] for key in wanted]]
+
+    def _unique(self, keys: list[tuple[str, ...]], whose: str) -> dict[tuple[str, ...], int]:
+        place: dict[tuple[str, ...], int] = {}
+        for row, key in enumerate(keys):
+            first = place.setdefault(key, row)
+            if first != row:
+                problem = (
+                    "its ids are not those of the data row by row, and cannot be matched: rows {0} and {1}, counted "
+                    "from 0, of {2} are both {3}."
+                )
+                raise self._wrong(problem, first, row, whose, _item(key))
+        return place
+
+    def _check_order(self, table: Rows, both: list[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+        if len(self.values) != table.n_rows:
+            raise InputError(
+                "{0} has {1} scores, but {2} has {3} rows.", self.path, len(self.values), table.path, table.n_rows
+            )
+        for qid, other in both:
+            for row, (a, b) in enumerate(zip(map(str, qid.tolist()), map(str, other.tolist()), strict=True)):
+                if a != b:
+                    problem = "row {0}, counted from 0, is of query {1!r}, but that of {2} is of query {3!r}:"
+                    remedy = "the rows are in another order. Ids in both files would match them ({id})."
+                    raise self._wrong(problem, row, a, table.path, b, remedy=remedy)
+
+    def _wrong(self, problem: str, *values: Any, remedy: str = "") -> InputError:
+        return InputError(problem, *values, remedy=remedy, file=self.path)
+
+
+def _item(key: tuple[str, ...]) -> str:
+    return f"item {key[-1]!r}" + (f" of query {key[0]!r}" if len(key) > 1 else "")
+
+
+def read_scores(path: Path, reading: Reading) -> Scores:
+    """Read a file of scores: one a line, or a table as predict writes it.
+
+    Parameters
+    ----------
+    path : path
+        "-" is standard input.
+    reading : Reading
+        What the data call the query ids and the items' ids. If the table has no column of that name, its only other
+        one holds them, as predict writes them: the query ids before the items' ids.
+
+    Raises
+    ------
+    InputError
+        With the line, for what is no score.
+    """
+    kind = table_format(path)
+    if str(path) == "-":
+        text = sys.stdin.read().removeprefix("\ufeff")
+    elif kind is not None and not _begins_with_a_number(path):
+        return _of_table(path, kind, reading)
+    else:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    lines = text.rstrip().splitlines()
+    if not lines:
+        raise InputError("the file holds no scores.", file=str(path))
+    values = np.array([_number(line) for line in lines])
+    bad = ~np.isfinite(values)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InputError("a score must be one finite number; got {0!r}.", lines[k][:40], file=str(path), line=k + 1)
+    return Scores(str(path), values)
+
+
+def _of_table(path: Path, kind: str, reading: Reading) -> Scores:
+    with open_table(path, kind, TableError) as opened:
+        header = tuple(opened.columns)
+    called = lambda *names: next((name for name in names if name in header), None)
+    qid = called(reading.qid, reading.usual.get("qid"), _QID)
+    item = called(reading.id, reading.usual.get("id"), _ID)
+    others = [name for name in header if name not in (_SCORE, qid, item)]
+    if item is None and len(others) in ((1, 2) if qid is None else (1,)):
+        item = others.pop()
+    if qid is None and len(others) == 1:
+        qid = others[0]
+    usual = {"label": "", "qid": qid or "", "id": item or ""}  # "": no such column
+    wanted = Wanted(qid=qid, id=item, features=(_SCORE,), labels="ignored", usual=usual)
+    table = read_table(path, wanted, kind, "auto", np.float64)
+    return Scores(str(path), table.X[:, 0], table.qid, table.ids, table.qid_name, table.id_name)
+
+
+def _begins_with_a_number(path: Path) -> bool:
+    """Whether a file is one score a line, whatever its name says."""
+    with path.open("rb") as file:
+        return math.isfinite(_number(file.readline(100).decode("utf-8-sig", "replace")))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
