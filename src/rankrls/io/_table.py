@@ -27,7 +27,7 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 class FileTable:
     """What every table of rows can say, whatever kind of file it came from."""
 
-    X: NDArray[Any] | csr_array
+    X: Any
     y: NDArray[np.float64] | None
     qid: NDArray[Any] | None
     path: str
