@@ -9,6 +9,7 @@ from rankrls.io.preferences import PairsError, PairTable, load_pairs
 from rankrls.io.tables.columns import ColumnTable, TableError
 from rankrls.io.tables.reading import load_table
 from rankrls.io.tables.writing import save_table
+from rankrls.io.votes import VoteTable, load_votes
 
 __all__ = [
     "ColumnTable",
@@ -18,10 +19,12 @@ __all__ = [
     "PairTable",
     "PairsError",
     "TableError",
+    "VoteTable",
     "atomic_write",
     "load_letor",
     "load_pairs",
     "load_table",
+    "load_votes",
     "save_letor",
     "save_table",
 ]

@@ -16,7 +16,7 @@ from rankrls.io.tables.columns import TableError
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Request, gather
 
-__all__ = ["PairTable", "PairText", "PairsError", "load_pairs", "read_pair_text"]
+__all__ = ["PairTable", "PairText", "PairsError", "different", "load_pairs", "read_pair_text", "strings"]
 
 _ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
 _COLUMNS = (*_ITEMS, *_NUMBERS, "group")
@@ -165,7 +165,7 @@ class PairText:
 
     def _by_number(self, n_items: int | None) -> NDArray[np.intp]:
         """Rows of winners and losers that are called by their numbers."""
-        texts, codes = _different(self.items)
+        texts, codes = different(self.items)
         most = _WHOLE.max if n_items is None else n_items - 1
         found = np.array([_whole(text) for text in texts], dtype=np.int64)[codes]
         outside = (found < 0) | (found > most)
@@ -183,7 +183,7 @@ class PairText:
             first = row_of.setdefault(str(item), row)
             if first != row:
                 several.setdefault(str(item), row)
-        texts, codes = _different(self.items)
+        texts, codes = different(self.items)
         found = np.array([row_of.get(text, -1) for text in texts], dtype=np.intp)[codes]
         twice = np.array([text in several for text in texts], dtype=bool)[codes]
         for what, unknown, double in zip(_ITEMS, found < 0, twice, strict=True):
@@ -219,8 +219,8 @@ def read_pair_text(source: Source) -> PairText:
         texts = {word: words.index(word) for word in (*_ITEMS, "group") if word in words}
         places = tuple(words.index(word) for word in numbers)
         found = gather(table, Request(places, np.dtype(np.float64), texts, lines=True, called="strength or a weight"))
-        items = np.array([_strings(found.texts[word]) for word in _ITEMS], dtype=object)
-        groups = _strings(found.texts["group"]) if "group" in texts else None
+        items = np.array([strings(found.texts[word]) for word in _ITEMS], dtype=object)
+        groups = strings(found.texts["group"]) if "group" in texts else None
         values = {word: np.ascontiguousarray(found.X[:, k]) for k, word in enumerate(numbers)}
         ignored = tuple(dict.fromkeys(word for word in words if word not in _COLUMNS))
         return PairText(table.name, table.sha256(), items, values, groups, found.lines, ignored)
@@ -235,11 +235,12 @@ def _naming(first: list[str]) -> list[str] | None:
     return [*_COLUMNS[: max(len(first), 2)]]
 
 
-def _strings(values: NDArray[Any]) -> NDArray[Any]:
+def strings(values: NDArray[Any]) -> NDArray[Any]:
+    """A column of ids as texts, whole numbers too."""
     return values if values.dtype == object else np.array([str(v) for v in values.tolist()], dtype=object)
 
 
-def _different(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
+def different(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     """The different texts of an array, and the number of each."""
     known: dict[str, int] = {}
     codes = np.fromiter((known.setdefault(v, len(known)) for v in values.flat), dtype=np.intp, count=values.size)

@@ -107,8 +107,8 @@ def leave_pair_out(
 
     Notes
     -----
-    With ``event``: O(m d) for each pair, alpha and step of conjugate gradients, some ten of them, with d = min(m, n),
-    for a kernel m; and m x m memory. They are taken to 1e-12, or the pair is solved directly.
+    With ``event``: O(m d) for each pair, alpha and step of conjugate gradients, some ten of them, with d = min(m, n)
+    (a kernel: m), and m x m memory. They are taken to 1e-12, or the pair is solved directly.
 
     Primal: O(m n^2 + n^3), then O(m^2 n) for each alpha; dual: O(m^3) for each alpha. Memory for a few hundred rows of
     m pairs at a time, and in the dual two m x m matrices.

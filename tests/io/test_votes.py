@@ -1,0 +1,143 @@
+"""Votes as people keep them: both sides in a row, and which was preferred."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls import InputError
+from rankrls.io import PairsError, load_votes
+
+NAMES = ["owl", "crow", "a jay", "ünit"]
+VOTES = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(["left", "right", "tie"])), min_size=1
+)
+
+
+def read(text, **given):
+    return load_votes(io.BytesIO(text.encode()), **given)
+
+
+SIDES = {"left": "a", "right": "b", "preferred": "choice"}
+
+
+@given(VOTES, st.booleans(), st.booleans())
+def test_votes_are_those_of_the_rows(votes, keep, as_frame):
+    frame = pd.DataFrame(votes, columns=["a", "b", "choice"])
+    frame["prompt"] = [f"p{k % 3}" for k in range(len(votes))]
+    expected = [
+        (right, left, 1.0, f"p{k % 3}") if choice == "right" else (left, right, float(choice == "left"), f"p{k % 3}")
+        for k, (left, right, choice) in enumerate(votes)
+        if left != right and (keep or choice != "tie")
+    ]
+    source = frame if as_frame else io.BytesIO(frame.to_csv(index=False).encode())
+    options = {**SIDES, "group": "prompt", "ties": "include" if keep else "exclude"}
+    if not any(strength for *_, strength, _ in expected):
+        with pytest.raises(PairsError):
+            load_votes(source, **options)
+        return
+    found = load_votes(source, **options)
+    strength = np.ones(found.n_pairs) if found.strength is None else found.strength
+    assert [
+        *zip(found.items[found.winners], found.items[found.losers], strength, found.groups, strict=True)
+    ] == expected
+    assert sorted(found.items) == sorted({item for row in expected for item in row[:2]})
+    assert found.n_ties == sum(strength == 0.0 for *_, strength, _ in expected)
+    assert found.n_left_out == len(votes) - len(expected)
+
+
+@pytest.mark.parametrize(
+    ("choice", "winner"),
+    [("left", 0), ("LEFT", 0), ("a", 0), ("l", 0), ("model_x", 0), ("owl", 0)]
+    + [("right", 1), ("B", 1), ("second", 1), ("model_y", 1), ("crow", 1)],
+)
+def test_words_for_a_side(choice, winner):
+    votes = read(f"model_x,model_y,c\nowl,crow,{choice}\n", left="model_x", right="model_y", preferred="c")
+    assert votes.winners.tolist() == [winner]
+    assert votes.strength is None
+
+
+@pytest.mark.parametrize("choice", ["tie", "Tie (bothbad)", "draw", "both good", "neither", "equal", "none"])
+def test_words_for_a_tie(choice):
+    votes = read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES)
+    assert votes.strength.tolist() == [0.0, 1.0]
+    assert read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES, ties="exclude").n_left_out == 1
+
+
+def test_an_item_called_like_a_word_is_meant_itself():
+    votes = read("a,b,choice\nright,left,left\n", **SIDES)
+    assert votes.items[votes.winners].tolist() == ["left"]
+
+
+def test_winners_and_losers_with_strength_and_weight():
+    text = "good;bad;by;counts;who\nowl;crow;2;1;ann\njay;owl;0;0.5;bob\n"
+    votes = read(text, winner="good", loser="bad", strength="by", weight="counts", group="who")
+    assert votes.items.tolist() == ["owl", "crow", "jay"]
+    assert (votes.strength.tolist(), votes.weight.tolist(), votes.groups.tolist()) == ([2, 0], [1, 0.5], ["ann", "bob"])
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        {"left": "left_*", "right": "right_*"},
+        {"left": ["left_price", "left_size"], "right": ["right_price", "right_size"]},
+        {"left": ["left_price", "left_size"], "right": "right_*"},
+    ],
+)
+def test_features_on_either_side(sides):
+    text = "left_price,left_size,right_size,right_price,c\n1,2,4,3,left\n3,4,2,1,left\n1,2,0,-0.0,tie\n"
+    if isinstance(sides["left"], list) and isinstance(sides["right"], str):
+        text = text.replace("right_size,right_price", "right_price,right_size").replace("4,3,left", "3,4,left")
+        text = text.replace("2,1,left", "1,2,left")
+    votes = read(text, **sides, preferred="c")
+    assert votes.feature_names == ("price", "size")
+    assert votes.items.tolist() == [[1, 2], [3, 4], [0, 0]]
+    assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1, 0], [1, 0, 2])
+
+
+def test_lists_of_numbers():
+    frame = pd.DataFrame({"u": [[1.0, 2.0], [0.0, 1.0]], "v": [[0.0, 1.0], [3.0, 3.0]], "best": ["u", "u"]})
+    votes = load_votes(frame, left="u", right="v", preferred="best")
+    assert votes.feature_names == ("[0]", "[1]")
+    assert votes.items.tolist() == [[1, 2], [0, 1], [3, 3]]
+    assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1], [1, 2])
+
+
+def test_equal_items_are_left_out():
+    votes = read("a,b,choice\nowl,owl,left\nowl,crow,left\n", **SIDES)
+    assert (votes.n_pairs, votes.n_left_out) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "facts"),
+    [
+        ("a,b,choice\nx,y,left\n\nx,y,what\n", SIDES, {"line": 4, "row": 1, "column": "choice"}),
+        ("a,b,choice\nx,y,left\nx,y,z\n", SIDES, {"line": 3, "column": "choice"}),
+        ("a,b,choice\nx,y,\nx,y,left\n", SIDES, {"line": 2}),
+        ("a,b,choice\n,y,left\n", SIDES, {"line": 2}),
+        ("a,b,choice\nx,y,tie\n", SIDES, {"file": "<stream>"}),
+        ("a,b,choice\nx,y,left\n", {**SIDES, "left": "q"}, {"column": "q", "parameter": "left"}),
+        ("a,b,choice\nx,y,left\n", {**SIDES, "preferred": "q"}, {"column": "q", "parameter": "preferred"}),
+        ("a,b,choice\nx,y,left\n", {**SIDES, "group": "q"}, {"column": "q", "parameter": "group"}),
+        ("a,b,choice,w\nx,y,left,-1\n", {**SIDES, "weight": "w"}, {"line": 2, "column": "w"}),
+        ("a,b,choice,w\nx,y,left,much\n", {**SIDES, "weight": "w"}, {"line": 2, "column": "w"}),
+        ("a_1,a_2,b_1,c\n1,2,3,left\n", {"left": "a_*", "right": "b_*", "preferred": "c"}, {"parameter": "right"}),
+        ("a_1,b_2,c\n1,2,left\n", {"left": "a_*", "right": "b_*", "preferred": "c"}, {"parameter": "right"}),
+        ("a,b\nx,y\n", {"left": "a", "right": "b"}, {"parameter": "preferred"}),
+        ("a,b\nx,y\n", {"winner": "a"}, {"parameter": "loser"}),
+        ("a,b\nx,y\n", {"winner": "a", "loser": "b", "left": "a"}, {"parameter": "left"}),
+        ("a,b\nx,y\n", {}, {"parameter": "left"}),
+        ("a,b\nx,y\n", {"winner": "a", "loser": "b", "ties": "half"}, {"parameter": "ties"}),
+    ],
+)
+def test_what_is_no_vote(text, given, facts):
+    with pytest.raises(InputError) as error:
+        read(text, **given)
+    for name, value in facts.items():
+        if name != "file":
+            assert getattr(error.value, name) == value, error.value
