@@ -108,6 +108,15 @@ def test_lists_of_numbers():
     assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1], [1, 2])
 
 
+def test_an_empty_answer_is_an_item():
+    for source in (
+        io.BytesIO(b"a,b,choice\n,crow,right\n"),
+        pd.DataFrame({"a": [None], "b": ["crow"], "choice": ["right"]}),
+    ):
+        votes = load_votes(source, **SIDES)
+        assert votes.items[votes.winners].tolist(), votes.items[votes.losers].tolist() == (["crow"], [""])
+
+
 def test_equal_items_are_left_out():
     votes = read("a,b,choice\nowl,owl,left\nowl,crow,left\n", **SIDES)
     assert (votes.n_pairs, votes.n_left_out) == (1, 1)
@@ -119,7 +128,6 @@ def test_equal_items_are_left_out():
         ("a,b,choice\nx,y,left\n\nx,y,what\n", SIDES, {"line": 4, "row": 1, "column": "choice"}),
         ("a,b,choice\nx,y,left\nx,y,z\n", SIDES, {"line": 3, "column": "choice"}),
         ("a,b,choice\nx,y,\nx,y,left\n", SIDES, {"line": 2}),
-        ("a,b,choice\n,y,left\n", SIDES, {"line": 2}),
         ("a,b,choice\nx,y,tie\n", SIDES, {"file": "<stream>"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "left": "q"}, {"column": "q", "parameter": "left"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "preferred": "q"}, {"column": "q", "parameter": "preferred"}),

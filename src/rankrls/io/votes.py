@@ -111,15 +111,14 @@ def load_votes(
     Raises
     ------
     PairsError
-        ``path:line: what is wrong`` (without lines, the row): a choice that is neither side, a column that is not
-        there, a cell that is empty or no finite number, a negative weight; and if no vote is left that prefers one
-        item.
+        ``path:line: what is wrong`` (without lines, the row): a choice that is missing or neither side, a column that
+        is not there, a number that is not finite, a negative weight; and if no vote is left that prefers one item.
     OSError
         If the file cannot be read.
 
     Notes
     -----
-    O(bytes). Votes between two equal items are left out: they say nothing.
+    O(bytes). Votes between two equal items are left out: they say nothing. An empty cell on a side is the empty text.
 
     Examples
     --------
@@ -197,13 +196,13 @@ class _Reading:
         places = tuple(self.header.index(name) for name in (*features, *self.numbers.values()))
         texts = {role: self.header.index(name) for role, name in self.texts.items()}
         if self.textual:
-            texts |= {role: self.header.index(columns[0]) for role, columns in self.columns.items()}
+            texts |= {f"side {role}": self.header.index(columns[0]) for role, columns in self.columns.items()}
         request = Request(places, np.dtype(np.float64), texts, lines=True, called="feature, strength or weight")
         found = gather(self.table, request)
         self.lines, words = found.lines, {role: strings(values) for role, values in found.texts.items()}
         numbers = {role: found.X[:, len(features) + k] for k, role in enumerate(self.numbers)}
         if self.textual:
-            names, codes = different(np.stack([words[role] for role in self.columns], axis=1).ravel())
+            names, codes = different(np.stack([words[f"side {role}"] for role in self.columns], axis=1).ravel())
             items = objects(names)
         else:
             items, codes = _different_rows(found.X[:, : len(features)].reshape(2 * len(found.X), -1))
@@ -258,7 +257,7 @@ class _Reading:
         values = np.array([known.get(w, 0.0 if w.startswith(_TIES) else np.nan) for w in map(str.lower, given)])[codes]
         if self.textual:  # the item itself, before a word that it may be
             for side, sign in (("left", 1.0), ("right", -1.0)):
-                values = np.where(words["preferred"] == words[side], sign, values)
+                values = np.where(words["preferred"] == words[f"side {side}"], sign, values)
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
             problem = "the choice {0} is neither side, nor a tie;"
@@ -287,8 +286,8 @@ def _stems(given: Names, columns: list[str]) -> list[str]:
         return [name[len(start) : len(name) - len(end)] for name in columns]
     if isinstance(given, str):
         return [name.removeprefix(given) for name in columns]
-    start, end = _side_words(columns)
-    return [name[start : len(name) - end] for name in columns]
+    before, behind = _side_words(columns)
+    return [name[before : len(name) - behind] for name in columns]
 
 
 def _side_words(columns: list[str]) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io._rows import is_utf8, quoted
 from rankrls.io.tables.columns import Refuse, expanded
-from rankrls.io.tables.parts import Part, Request, needed
+from rankrls.io.tables.parts import Part, Request, may_be_empty, needed
 
 __all__ = ["ArrowTable", "open_arrow"]
 
@@ -238,7 +238,7 @@ class ArrowTable:
         if types.is_dictionary(values.type) and values.dictionary.null_count:
             values = values.dictionary_decode()
         if values.null_count:
-            if role != "group":
+            if not may_be_empty(role):
                 row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
                 self._fail(start + row, "column {0!r} is missing:", column, remedy=f"every row needs {needed(role)}.")
             values = pc.fill_null(values.cast(pa.string()), "")
@@ -262,7 +262,7 @@ class ArrowTable:
             different.cast(pa.large_binary()).to_pylist() if _is_text(different.type) else different.to_pylist()
         ):
             text = _decoded(value)
-            if text is None or "\0" in text or (not text and role != "group"):
+            if text is None or "\0" in text or (not text and not may_be_empty(role)):
                 row = start + int(np.argmax(codes == code))
                 wrong = "is not UTF-8 text:" if text is None else "holds a NUL:" if text else "is empty:"
                 remedy = f"every row needs {needed(role)}, of UTF-8 text without NUL."

@@ -18,7 +18,7 @@ from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
 from rankrls.io._source import foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
-from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, needed
+from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, may_be_empty, needed
 
 __all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
@@ -133,7 +133,7 @@ class Delimited:
     def text(self, record: Record, column: int, role: str) -> str:
         """An id."""
         cell, called = record.cells[column], self.columns[column]
-        if not cell and role != "group":
+        if not cell and not may_be_empty(role):
             problem, remedy = "the cell of column {1!r} is empty:", f"every row needs {needed(role)}."
         elif b"\0" in cell:
             problem, remedy = "the cell {0} of column {1!r} holds a NUL byte:", "the file is damaged, or no UTF-8 text."
@@ -312,7 +312,7 @@ def _texts_of(column: Any, role: str) -> tuple[list[str], NDArray[Any]]:
         raise _Irregular
     chunk = column.chunk(0)
     texts = chunk.dictionary.to_pylist()
-    if ("" in texts and role != "group") or any("\0" in t or t.strip(" \t\n\r\v\f") != t for t in texts):
+    if ("" in texts and not may_be_empty(role)) or any("\0" in t or t.strip(" \t\n\r\v\f") != t for t in texts):
         raise _Irregular
     return texts, chunk.indices.to_numpy()
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankrls.io._rows import Growing, Ids
 from rankrls.io.tables.columns import Refuse
 
-__all__ = ["LARGEST_SINGLE", "Columns", "Opened", "Part", "Request", "gather", "needed"]
+__all__ = ["LARGEST_SINGLE", "Columns", "Opened", "Part", "Request", "gather", "may_be_empty", "needed"]
 
 LARGEST_SINGLE = float(2**128 - 2**103)
 """From here on a float32 is infinite."""
@@ -135,3 +135,8 @@ def gather(table: Opened, request: Request) -> Columns:
 def needed(role: str) -> str:
     """What every row needs in a column of ids."""
     return "a query id" if role == "qid" else "an id"
+
+
+def may_be_empty(role: str) -> bool:
+    """Whether a cell of words may be empty: a group, and what stands on a side of a vote."""
+    return role == "group" or role.startswith("side ")
