@@ -454,3 +454,54 @@ def test_out_of_memory_names_the_file(monkeypatch):
 
 def irregular(*args):
     raise delimited._Irregular
+
+
+class TestDamagedTypedFiles:
+    """pyarrow takes offsets and codes of an Arrow file as they are, and may give fewer rows of a Parquet file."""
+
+    @staticmethod
+    def ipc(**columns):
+        file = io.BytesIO()
+        table = pa.table({"label": [1.0, 0.0, 2.0], "a": [1.0, 2.0, 3.0], **columns})
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return file.getvalue()
+
+    def test_codes_that_point_nowhere(self):
+        texts = pa.array(["x", "y", "x"]).dictionary_encode()
+        for code in (2, 500_000_000, -1):
+            codes = pa.array([0, code, 1], pa.int32())
+            bad = pa.DictionaryArray.from_arrays(codes, texts.dictionary, safe=False)
+            error = refused(self.ipc(qid=bad), format="arrow")
+            assert (error.file, "damaged" in error.problem) == ("<stream>", True)
+
+    def test_offsets_that_point_nowhere(self):
+        data = self.ipc(qid=pa.array(["one text", "another", "third"]))
+        offsets = np.array([0, 8, 15, 20], dtype=np.int32)
+        assert data.count(offsets.tobytes()) == 1
+        for place, value in ((1, 2**30), (2, -5), (3, 2**31 - 1)):
+            bad = offsets.copy()
+            bad[place] = value
+            error = refused(data.replace(offsets.tobytes(), bad.tobytes()), format="arrow")
+            assert (error.file, "damaged" in error.problem) == ("<stream>", True)
+
+    def test_a_name_that_is_not_utf8(self):
+        error = refused(self.ipc(a_name=[1.0, 2.0, 3.0]).replace(b"a_name", b"a_n\xb0me"), format="arrow")
+        assert error.file == "<stream>"
+
+    @pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"compression": "none"}], ids=str)
+    def test_no_row_is_lost(self, options):
+        """Whatever bit of a Parquet file is flipped: all rows, or an error."""
+        file = io.BytesIO()
+        rows = 27
+        table = pa.table({"label": [1.0] * rows, "a": [0.5 * k for k in range(rows)]})
+        pa.parquet.write_table(table, file, row_group_size=23, **options)
+        data = file.getvalue()
+        for place in range(len(data)):
+            changed = bytearray(data)
+            changed[place] ^= 1 << (place % 8)
+            try:
+                found = load_table(io.BytesIO(changed), format="parquet")
+            except (TableError, MemoryError):
+                continue
+            assert found.n_rows == rows

@@ -53,10 +53,11 @@ class ArrowTable:
     def __init__(self, name: str, source: Any, format: str, sha256: str, kind: type[InputError]) -> None:
         self.name, self._source, self._format, self._sha256 = name, source, format, sha256
         self.refuse: Refuse = partial(kind, file=name)
+        self._damaged = f"the data of this {_CALLED[format]} are damaged"
         self._lists: Mapping[str, int] = {}
         with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
             self.schema = self._reader().schema
-        self.columns: Sequence[str] = self.schema.names
+            self.columns: Sequence[str] = self.schema.names
 
     def sha256(self) -> str:
         """Hash of the file's bytes; empty for a data frame."""
@@ -64,8 +65,11 @@ class ArrowTable:
 
     def whole(self) -> Any:
         """All of it, as a table of pyarrow."""
-        with self._understood(f"the data of this {_CALLED[self._format]} are damaged"):
-            return self._reader().read_all()
+        with self._understood(self._damaged):
+            table = self._reader().read_all()
+            if self._format != "frame":
+                _validate(table.to_batches())
+            return table
 
     def lists(self, others: set[str | None]) -> Mapping[str, int]:
         """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
@@ -101,18 +105,20 @@ class ArrowTable:
         step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
         rows = 0
         for batch in self._batches(used, step, [*texts.values()]):
-            X = np.empty((batch.num_rows, len(request.numbers)), dtype=request.dtype)
-            for column, at in into.items():
-                if column in self._lists:
-                    order = [header[request.numbers[k]][1] for k in at]
-                    X[:, at] = self._block(batch.column(column), column, rows, request.dtype)[:, order]
-                else:
-                    self._numbers(batch.column(column), _Places(column, rows), X[:, at[0]], request.called)
-            y = None
-            if label is not None:
-                y = np.empty(batch.num_rows)
-                self._numbers(batch.column(label), _Places(label, rows), y, "label", may_miss=request.may_miss)
-            yield Part(X, y, {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()})
+            with self._understood(self._damaged):
+                X = np.empty((batch.num_rows, len(request.numbers)), dtype=request.dtype)
+                for column, at in into.items():
+                    if column in self._lists:
+                        order = [header[request.numbers[k]][1] for k in at]
+                        X[:, at] = self._block(batch.column(column), column, rows, request.dtype)[:, order]
+                    else:
+                        self._numbers(batch.column(column), _Places(column, rows), X[:, at[0]], request.called)
+                y = None
+                if label is not None:
+                    y = np.empty(batch.num_rows)
+                    self._numbers(batch.column(label), _Places(label, rows), y, "label", may_miss=request.may_miss)
+                part = Part(X, y, {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()})
+            yield part
             rows += batch.num_rows
         if rows == 0:
             raise self.refuse("the table has no rows.")
@@ -124,7 +130,7 @@ class ArrowTable:
 
         try:
             yield
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names of columns may not be UTF-8
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -155,9 +161,11 @@ class ArrowTable:
 
     def _batches(self, names: Sequence[str], rows: int, ids: Sequence[str] = ()) -> Iterator[Any]:
         """Some rows of some columns at a time."""
-        with self._understood(f"the data of this {_CALLED[self._format]} are damaged"):
+        with self._understood(self._damaged):
             reader = self._reader(names, ids)
             for batch in reader.batches(rows) if isinstance(reader, _Parquet) else reader:
+                if self._format != "frame":
+                    _validate([batch])
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
@@ -300,9 +308,14 @@ class _Parquet:
     def batches(self, rows: int) -> Iterator[Any]:
         import pyarrow as pa
 
-        for group in range(self._file.metadata.num_row_groups):  # an iteration over all keeps what it has unpacked
-            yield from self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False)
+        metadata, read = self._file.metadata, 0
+        for group in range(metadata.num_row_groups):  # an iteration over all keeps what it has unpacked
+            for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
+                read += batch.num_rows
+                yield batch
             pa.default_memory_pool().release_unused()
+        if read != metadata.num_rows:  # of a damaged column pyarrow may give fewer, and say nothing
+            raise pa.ArrowInvalid(f"{read} rows of {metadata.num_rows} can be read")
 
 
 class _File:
@@ -315,6 +328,25 @@ class _File:
     def __iter__(self) -> Iterator[Any]:
         for k in range(self._file.num_record_batches):
             yield self._file.get_batch(k)
+
+
+def _validate(batches: Sequence[Any]) -> None:
+    """Have pyarrow check data of a file: it reads offsets and codes as they are, wherever they point."""
+    for batch in batches:
+        for column in batch.columns:
+            _as_bytes(column).validate(full=True)
+
+
+def _as_bytes(values: Any) -> Any:
+    """Text as bytes, without a copy; what is not UTF-8 is told with its row later."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(
+            values.indices, _as_bytes(values.dictionary), ordered=values.type.ordered, safe=False
+        )
+    kinds = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+    return values.view(kinds[values.type]) if values.type in kinds else values
 
 
 def _decoded(value: Any) -> str | None:
