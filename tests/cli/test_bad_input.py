@@ -149,8 +149,12 @@ def test_a_full_disk_leaves_the_old_file(what, files, model, refused):
         ("1\n" * 7 + "nan\n" + "1\n" * 88, "s.txt:8: a score must be one finite number"),
         ("1\n" * 3 + "\n" + "1\n" * 92, "s.txt:4: a score must be one finite number; got ''"),
         ("1 2\n" * 96, "s.txt:1: a score must be one finite number; got '1 2'"),
+        ("1\n1_000\n" + "1\n" * 94, "s.txt:2: a score must be one finite number; got '1_000'"),
+        ("1\n\u0661\n" + "1\n" * 94, "s.txt:2: a score must be one finite number"),
+        ("1\n1\f2\n" + "1\n" * 93, "s.txt:2: a score must be one finite number"),
+        ("1\n1\u20282\n" + "1\n" * 93, "s.txt:2: a score must be one finite number"),
     ],
-    ids=["too few", "empty", "word", "nan", "blank", "columns"],
+    ids=["too few", "empty", "word", "nan", "blank", "columns", "underscore", "digits", "form feed", "separator"],
 )
 def test_scores(content, match, files, refused):
     (files / "s.txt").write_text(content)

@@ -132,7 +132,7 @@ def test_scores_of_any_tool(model, files, rankrls, monkeypatch):
     by_scores = rankrls("evaluate", "--scores", files / "scores.txt", files / "test.txt", "--json").json
     assert by_scores["measures"] == by_model["measures"]
     assert by_scores["data"] == by_model["data"]
-    monkeypatch.setattr(sys, "stdin", io.StringIO((files / "scores.txt").read_text()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((files / "scores.txt").read_bytes())))
     piped = rankrls("evaluate", "--scores", "-", files / "test.txt", "--json").json
     assert piped["measures"] == by_model["measures"]
 

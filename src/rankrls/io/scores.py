@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io.data import Reading, Rows
+from rankrls.io.tables.cells import shown
 from rankrls.io.tables.columns import TableError, Wanted
 from rankrls.io.tables.formats import open_table, table_format
 from rankrls.io.tables.reading import read_table
 
 __all__ = ["Scores", "read_scores"]
 
+_MARK = b"\xef\xbb\xbf"
 _SCORE, _QID, _ID = "score", "qid", "docid"  # as predict calls them where the data have no names
 
 
@@ -140,19 +142,19 @@ def read_scores(path: Path, reading: Reading) -> Scores:
     """
     kind = table_format(path)
     if str(path) == "-":
-        text = sys.stdin.read().removeprefix("\ufeff")
+        raw = sys.stdin.buffer.read()
     elif kind is not None and not _begins_with_a_number(path):
         return _of_table(path, kind, reading)
     else:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    lines = text.rstrip().splitlines()
-    if not lines:
+        raw = path.read_bytes()
+    lines = raw.removeprefix(_MARK).rstrip().split(b"\n")
+    if lines == [b""]:
         raise InputError("the file holds no scores.", file=str(path))
-    values = np.array([_number(line) for line in lines])
+    values = np.fromiter(map(_number, lines), dtype=np.float64, count=len(lines))
     bad = ~np.isfinite(values)
     if bad.any():
         k = int(np.argmax(bad))
-        raise InputError("a score must be one finite number; got {0!r}.", lines[k][:40], file=str(path), line=k + 1)
+        raise InputError("a score must be one finite number; got {0}.", shown(lines[k]), file=str(path), line=k + 1)
     return Scores(str(path), values)
 
 
@@ -176,11 +178,12 @@ def _of_table(path: Path, kind: str, reading: Reading) -> Scores:
 def _begins_with_a_number(path: Path) -> bool:
     """Whether a file is one score a line, whatever its name says."""
     with path.open("rb") as file:
-        return math.isfinite(_number(file.readline(100).decode("utf-8-sig", "replace")))
+        return math.isfinite(_number(file.readline(100).removeprefix(_MARK)))
 
 
-def _number(text: str) -> float:
+def _number(line: bytes) -> float:
+    """A score; NaN for what is none. Python's ``float`` takes underscores, and of text any script's digits."""
     try:
-        return float(text)
+        return math.nan if b"_" in line else float(line)
     except ValueError:
         return math.nan
