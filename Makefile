@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick lint types imports docs bench package check clean
+.PHONY: demo test test-quick fuzz lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/query_by_example.py
@@ -15,6 +15,12 @@ test: $(STAMPS)/test
 # Without the tests marked slow.
 test-quick: $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# The standing attack: hostile and random input for some minutes. SEED and MINUTES may be given; TARGETS names some.
+MINUTES ?= 4
+fuzz: $(STAMPS)/test
+	$(BIN)/python -m attack.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
+		--json attack-findings/table.json
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -18,110 +17,25 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from attack.campaign import Refused
+from attack.cases import packed
+from attack.letor import blocks_of, judge, read_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankrls.io import Comments, LetorError, load_letor
-from rankrls.io import _regions as regions
 from rankrls.io import _source as source
-
-NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-BLANKS = b" \t\r\v\f"
-
-
-def plain_reader(data: bytes):
-    """The format in plain Python: rows of (label, qid, {id: value}, comment), or the number of the first bad line."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    rows = []
-    for line, text in enumerate(data.split(b"\n"), start=1):
-        body, _, comment = text.partition(b"#")
-        label, *tokens = re.split(rb"[ \t\r\v\f]+", body.strip(BLANKS))
-        if not label and not tokens:
-            continue
-        try:
-            qid = None
-            features = {}
-            y = number(label)
-            for token in tokens:
-                name, colon, value = token.partition(b":")
-                if name == b"qid" and colon:
-                    if qid is not None or not value or (rows and rows[0][1] is None):
-                        raise ValueError
-                    qid = value.decode()
-                else:
-                    if not re.fullmatch(rb"[0-9]{1,18}", name) or not colon or int(name) in features:
-                        raise ValueError
-                    features[int(name)] = number(value)
-            if rows and (qid is None) != (rows[0][1] is None):
-                raise ValueError
-        except ValueError:
-            return line
-        rows.append((y, qid, features, comment.strip(BLANKS).decode()))
-    return rows
-
-
-def number(token: bytes) -> float:
-    if not NUMBER.fullmatch(token) or not np.isfinite(float(token)):
-        raise ValueError
-    return float(token)
-
-
-@contextlib.contextmanager
-def blocks_of(size: int):
-    """Files and streams in pieces of about this size."""
-    with (
-        mock.patch.object(source, "_LARGEST_BLOCK", size),
-        mock.patch.multiple(regions, _LEAST_REGION=size, _LARGEST_REGION=size, _STEP=max(1, size // 3)),
-    ):
-        yield
 
 
 def read(data: bytes, **options):
     return load_letor(io.BytesIO(data), **options)
 
 
-def read_file(data: bytes, **options):
-    """The same from a file on disk, which is read in regions by several threads."""
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
-        return load_letor(file.name, **options)
-
-
 def check_against_plain(data: bytes, dense, block: int, threads: int, read=read) -> None:
-    rows = plain_reader(data)
-    if re.search(rb"[0-9]{7}:", data):
-        dense = False  # a dense array of so many columns would not fit
-    with blocks_of(block):
-        if isinstance(rows, int):
-            with pytest.raises(LetorError, match=f":{rows}: "):
-                read(data, dense=dense, n_threads=threads)
-            return
-        ids = {i for row in rows for i in row[2]}
-        if not rows or not ids:
-            with pytest.raises(LetorError, match=r"empty|no row|no line names a feature"):
-                read(data, dense=dense, n_threads=threads)
-            return
-        first = 0 if 0 in ids else 1
-        columns = max(ids) + 1 - first
-        wide = {"n_features": columns} if columns > 2**27 else {}  # has to be confirmed
-        table = read(data, dense=dense, n_threads=threads, **wide)
-    assert table.zero_based is (first == 0)
-    assert table.X.shape == (len(rows), max(ids) + 1 - first)
-    got = [{} for _ in rows]
-    for i, j, v in zip(*sp.find(sp.coo_array(table.X)), strict=True):
-        got[i][j + first] = v
-    assert got == [{i: v for i, v in row[2].items() if v != 0} for row in rows]
-    assert table.y.tolist() == [row[0] for row in rows]
-    assert table.comments == [row[3] for row in rows]
-    qids = [row[1] for row in rows]
-    if qids[0] is None:
-        assert table.qid is None
-    elif all(re.fullmatch("0|-?[1-9][0-9]*", q) and -(2**63) <= int(q) < 2**63 for q in qids):
-        assert table.qid.dtype == np.int64
-        assert table.qid.tolist() == [int(q) for q in qids]
-    else:
-        assert table.qid.tolist() == qids
+    """The same rows, bit for bit, or the same line refused, as by a reader of a few plain lines."""
+    options = {"gzip": "", "file": read is read_file, "block": block, "threads": threads, "dense": dense}
+    with contextlib.suppress(Refused):
+        judge(packed({**options, "single": False, "n_features": None, "zero_based": "auto"}, data))
 
 
 decimals = st.one_of(
@@ -182,12 +96,6 @@ def test_reads_what_the_plain_reader_reads(data, dense, block, threads, reader):
 def test_judges_a_damaged_file_as_the_plain_reader_does(data, at, damage, cut, dense, block, reader):
     place = int(at * len(data))
     data = data[:place] + damage + data[place + cut :]
-    if b"\0" in data and re.search(rb"qid:[^ \t\r\v\f#\n]*\0", data):
-        return  # text ids with NUL are refused: a test of their own
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return  # the plain reader decodes strictly
     check_against_plain(data, dense, block, 2, reader)
 
 

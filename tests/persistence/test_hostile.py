@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 import sklearn
+from attack.model_files import Changed, archived, described, header, hostile_nodes, members, npy, paths_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -62,25 +63,6 @@ def content(data, tmp_path_factory):
     return content_of(RankRLSCV(kernel="rbf").fit(sparse.csr_array(X), y, qid=qid), tmp_path_factory.mktemp("good"))
 
 
-def members(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {m.filename: archive.read(m) for m in archive.infolist()}
-
-
-def archived(parts, compression=zipfile.ZIP_STORED):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", compression) as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
-def npy(array):
-    out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
-
-
 def refuse(tmp_path, content, match=None, parameter=None):
     """The file is refused, in one line that names it; nothing that it says has run."""
     path = tmp_path / "bad.rankrls"
@@ -99,47 +81,7 @@ def refuse(tmp_path, content, match=None, parameter=None):
     return str(error)
 
 
-class Changed:
-    """A model file whose tree and arrays can be changed."""
-
-    def __init__(self, content):
-        self.parts = members(content)
-        self.document = json.loads(self.parts["model.json"])
-        self.root = self.document["model"]
-
-    @property
-    def state(self):
-        """The attributes of the model, or of a pipeline's last step."""
-        state = self.root["state"]
-        return state["steps"][-1]["tuple"][1]["state"] if "steps" in state else state
-
-    def array(self, node):
-        return np.load(io.BytesIO(self.parts[node["array"]]))
-
-    def put(self, node, array):
-        self.parts[node["array"]] = npy(array)
-
-    def add(self, array):
-        name = f"{len(self.parts)}.npy"
-        self.parts[name] = npy(array)
-        return {"array": name}
-
-    def content(self):
-        return archived({**self.parts, "model.json": json.dumps(self.document)})
-
-
-def attack_nodes():
-    """Ways to have something called or imported by those who would look names up."""
-    for name in ("os.system", "builtins.eval", "subprocess.Popen", "numpy.absolute", "functools.partial"):
-        yield name, {"object": name, "state": {"args": {"tuple": ["echo pwned > pwned"]}}}
-    yield "sklearn.linear_model.Ridge", {"object": "sklearn.linear_model.Ridge", "state": {}}
-    yield "rankrls.models._base.Ranker", {"object": "rankrls.models._base.Ranker", "state": {}}
-    yield "rankrls.models.rankrls.RankRLS", {"object": "rankrls.models.rankrls.RankRLS", "state": {}}
-    yield "this", {"object": "this.s", "state": {}}
-    yield "antigravity", {"object": "antigravity", "state": {}}
-
-
-@pytest.mark.parametrize(("name", "node"), list(attack_nodes()), ids=lambda v: v if isinstance(v, str) else "node")
+@pytest.mark.parametrize(("name", "node"), list(hostile_nodes()), ids=lambda v: v if isinstance(v, str) else "node")
 @pytest.mark.parametrize("place", ["parameter", "list", "object array", "root"])
 def test_classes_that_are_not_listed(name, node, place, content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -302,14 +244,6 @@ def test_a_pickle_inside(content, tmp_path):
     refuse(tmp_path, archived({**parts, "0.npy": objects.getvalue()}), "no header of an array of numbers or text")
 
 
-def header(text, data=b""):
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
-
-
-def described(descr="'<f8'", order="False", shape="(2,)"):
-    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
-
-
 @pytest.mark.parametrize(
     "member",
     [
@@ -410,13 +344,6 @@ def test_flipped_bytes_never_do_anything_else_than_be_refused_or_read(content, t
     except ModelFileError:
         return
     assert isinstance(loaded, RankRLSCV)
-
-
-def paths_of(node, path=()):
-    yield path
-    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, child in inside:
-        yield from paths_of(child, (*path, key))
 
 
 @given(st.data())
@@ -742,7 +669,7 @@ def test_nothing_is_run_imported_or_opened(content, tmp_path):
     """What the interpreter tells an audit hook while hostile files are read: each is opened, and no more."""
     (tmp_path / "good").write_bytes(content)
     paths = []
-    for number, (_, node) in enumerate(attack_nodes()):
+    for number, (_, node) in enumerate(hostile_nodes()):
         for place in ("kernel", "_kernel_", "cv"):
             changed = Changed(content)
             changed.state[place] = node
