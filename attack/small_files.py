@@ -16,9 +16,9 @@ from attack.cases import chance, choice, damaged, packed, text, unpacked
 from attack.letor import decimal
 from attack.tables import expect, same
 from rankrls import InputError
-from rankrls.cli._columns import Columns
-from rankrls.cli._scores import read_scores
 from rankrls.io import PairsError, load_pairs
+from rankrls.io.data import Reading
+from rankrls.io.scores import read_scores
 from rankrls.io.tables import delimited
 
 __all__ = ["PREFERENCES", "SCORES"]
@@ -91,7 +91,7 @@ def judge_scores(case: bytes) -> None:
         path = Path(folder) / "scores.txt"
         path.write_bytes(data)
         try:
-            found = read_scores(path, Columns()).values
+            found = read_scores(path, Reading()).values
         except InputError as error:
             if bad is None:
                 raise Wrong(f"refused: {error.problem[:200]}") from None
@@ -117,7 +117,7 @@ def warm_up() -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"1\n")
         file.flush()
-        read_scores(Path(file.name), Columns())
+        read_scores(Path(file.name), Reading())
 
 
 PREFERENCES = Target("preferences", make_preferences, judge_preferences, warm_up)
