@@ -19,6 +19,7 @@ from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from tests.oracles import gaussian, scores_without
 from tests.problems.test_solutions import build, cases
+from tests.refusals import Refusal
 
 ALPHAS = np.array([1e-2, 1.0, 100.0])
 
@@ -178,5 +179,5 @@ def test_hold_out_refuses_alpha_zero():
     graph = ScoredGraph.build(y, query_layout(qid, 8))
     target = (graph.F @ y)[:, None]
     for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
-        with pytest.raises(ValueError, match="needs alpha > 0; got 0"):
+        with Refusal("got 0", "> 0", parameter="alpha"):
             problem.holdout(blocks_of(graph), np.array([1.0, 0.0]))

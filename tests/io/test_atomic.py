@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import _temporary
 from rankrls.cli import main
@@ -191,7 +192,7 @@ def test_devices_are_written_to(tmp_path):
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
     assert os.stat(os.devnull).st_ino == before.st_ino
     if os.path.exists("/dev/full"):
-        with pytest.raises(OSError, match="No space") as caught:
+        with Refusal("No space", kind=OSError) as caught:
             write("/dev/full")
         assert caught.value.filename == "/dev/full"
 
@@ -210,7 +211,7 @@ def test_pipes_are_written_to(tmp_path):
     os.close(writer)
     assert os.read(reader, 10) == b"new"
     os.close(reader)
-    with pytest.raises(OSError, match="Bad file") as caught:
+    with Refusal("Bad file", kind=OSError) as caught:
         write(f"/dev/fd/{writer}")
     assert caught.value.filename == f"/dev/fd/{writer}"
 

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.refusals import Refusal
 
 from rankrls.io import PairsError, load_pairs
 
@@ -132,14 +133,14 @@ def test_what_is_wrong_is_said_with_the_line(text, message):
 
 
 def test_ids_that_are_none():
-    with pytest.raises(PairsError, match=r"<stream>:3: no item has the id 'Tea' of the loser\."):
+    with Refusal("no item", "'Tea'", kind=PairsError, row=1, column="loser", file="<stream>", line=3):
         read("winner,loser\ntea,7\n7,Tea\n", ids=IDS)
-    with pytest.raises(PairsError, match=r":2: the winner 'b' is the id of several items: rows 1 and 3\."):
+    with Refusal("'b'", "several items", kind=PairsError, row=1, column="winner", file="<stream>", line=2):
         read("a,c\nb,a\n", ids=["a", "b", "c", "b"])
     np.testing.assert_array_equal(read("a,c\nc,a\n", ids=["a", "b", "c", "b"]).winners, [0, 2])
-    with pytest.raises(PairsError, match="column 'loser' is empty"):
+    with Refusal("is empty", kind=PairsError, column="loser", file="<stream>", line=1):
         read("a,\n", ids=["a", "", "c"])
-    with pytest.raises(ValueError, match="ids has 2 entries for 3 items"):
+    with Refusal("2 entries", "3 items", parameter="ids"):
         read("a,b\n", ids=["a", "b"], n_items=3)
 
 
@@ -211,6 +212,6 @@ class TestParquet:
     def test_damaged_or_text(self, tmp_path):
         data = parquet(winner=[0], loser=[1])
         (tmp_path / "p.parquet").write_bytes(data[:-20])
-        with pytest.raises(PairsError, match=r"p.parquet: this is no Parquet file, or a damaged one \("):
+        with Refusal("no Parquet", kind=PairsError, file="p.parquet"):
             load_pairs(tmp_path / "p.parquet")
         assert read("PAR1,PAR2\nPAR2,PAR1\n", ids=["PAR1", "PAR2"]).winners.tolist() == [0, 1]

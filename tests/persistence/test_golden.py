@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import load
 from rankrls.persistence import FORMAT_VERSION, read_info
@@ -76,7 +77,7 @@ def test_a_stored_model_goes_on_learning():
     model.partial_fit(np.eye(5), [1.0, 0.0, 0.0, 2.0, 0.0], qid=["new"] * 5)
     assert model.n_queries_ == 7
     assert not np.array_equal(model.coef_, before)
-    with pytest.raises(ValueError, match="'q0' has been seen"):
+    with Refusal("'q0'", "seen", parameter="qid"):
         model.partial_fit(np.eye(5), [1.0, 0.0, 0.0, 2.0, 0.0], qid=["q0"] * 5)
 
 
