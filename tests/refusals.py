@@ -57,3 +57,8 @@ class Refusal:
 
     def __str__(self) -> str:
         return "-".join([*self.words, *(f"{name} {value}" for name, value in self.facts.items())])
+
+
+def told(value: Any) -> str:
+    """The name of a parametrized test: what its refusal tells."""
+    return str(value) if isinstance(value, Refusal) else ""

@@ -9,8 +9,9 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
 
 import rankrls
-from rankrls import RankBoost, RankRLS, RankRLSCV
+from rankrls import InputError, RankBoost, RankRLS, RankRLSCV
 from tests.models.oracles import ranking_data
+from tests.refusals import Refusal, told
 
 X, Y, QID = ranking_data(80)
 M = len(Y)
@@ -30,148 +31,149 @@ def holey(value):
 
 GOOD = {"X": X, "y": Y, "qid": QID}
 BAD_DATA = [
-    ({"X": with_entry(X, (3, 1), np.nan)}, "Input X contains NaN: row 3, column 1. Remove or impute"),
-    ({"X": with_entry(X, (4, 2), np.inf)}, "Input X contains infinity: row 4, column 2"),
-    ({"X": with_entry(X, (4, 2), -np.inf).astype(np.float32)}, "Input X contains infinity: row 4, column 2"),
-    ({"X": holey(np.nan)}, r"Input X contains NaN: row \d+, column \d+"),
+    ({"X": with_entry(X, (3, 1), np.nan)}, Refusal("NaN", parameter="X", row=3, column=1)),
+    ({"X": with_entry(X, (4, 2), np.inf)}, Refusal("contains infinity", parameter="X", row=4, column=2)),
+    (
+        {"X": with_entry(X, (4, 2), -np.inf).astype(np.float32)},
+        Refusal("contains infinity", parameter="X", row=4, column=2),
+    ),
+    ({"X": holey(np.nan)}, Refusal("NaN", parameter="X", row=1, column=0)),
     (
         {"X": with_entry(X, (4, 2), -1e155)},
-        "Input X holds values whose products overflow, the largest -1e.155: row 4, column 2",
+        Refusal("products overflow", parameter="X", row=4, column=2),
     ),
-    ({"X": holey(1e200)}, r"Input X holds values whose products overflow, the largest 1e.200: row \d+, column \d+"),
-    ({"X": X[:, 0]}, "Expected 2D array, got 1D array"),
-    ({"X": np.float64(3.0)}, "Expected 2D array, got scalar array"),
-    ({"X": X[None]}, "Found array with dim 3"),
-    ({"X": X[:0], "y": Y[:0], "qid": QID[:0]}, r"Found array with 0 sample\(s\)"),
-    ({"X": X[:, :0]}, r"Found array with 0 feature\(s\)"),
-    ({"X": X + 1j}, "Complex data not supported"),
-    ({"X": np.full(X.shape, "red", dtype=object)}, "Input X holds the text 'red': row 0, column 0"),
-    ({"X": None}, "Expected 2D array|NoneType"),
-    ({"y": Y[:-1]}, rf"inconsistent numbers of samples: \[{M}, {M - 1}\]"),
-    ({"y": None}, "requires y to be passed"),
-    ({"y": with_entry(Y, 2, np.nan)}, "Input y contains NaN: row 2. Every row needs a finite label"),
-    ({"y": with_entry(Y, 2, -np.inf)}, "Input y contains infinity .*: row 2"),
-    ({"y": with_entry(np.column_stack((Y, Y)), (5, 1), np.nan)}, "Input y contains NaN: row 5, target 1"),
-    ({"y": ["good"] * M}, "y must be numeric"),
-    ({"y": Y + 1j}, "Complex data not supported"),
-    ({"y": Y[:, None, None]}, r"y must have shape \(m,\) or \(m, targets\)|Found array with dim 3"),
-    ({"y": np.zeros((M, 0))}, r"y must have shape|0 feature"),
-    ({"y": np.zeros(M)}, r"Nothing to compare: none of the 7 queries holds two items with different labels"),
-    ({"y": np.zeros(M), "qid": None}, "Nothing to compare: the data do not hold two items with different labels"),
-    ({"qid": np.arange(M)}, "none of the .* queries holds two items with different labels .* Check the labels"),
-    ({"qid": QID[:-1]}, f"qid has {M - 1} entries but there are {M} rows: .*not the sizes of the groups"),
-    ({"qid": [5] * 4}, f"qid has 4 entries but there are {M} rows"),
-    ({"qid": QID[:, None]}, "qid must be one-dimensional"),
-    ({"qid": 3}, "qid must be one-dimensional"),
-    ({"qid": "abc"}, "qid must be one-dimensional"),
-    ({"qid": with_entry(QID, 6, np.nan)}, "qid is missing in row 6"),
-    ({"qid": [None if k == 4 else "a" for k in range(M)]}, "qid is missing in row 4"),
-    ({"sample_weight": np.ones(M - 1)}, "it needs one weight per row"),
-    ({"sample_weight": np.ones((M, 2))}, "Sample weights must be 1D array or scalar"),
-    ({"sample_weight": with_entry(np.ones(M), 7, -0.5)}, "not negative; row 7 has -0.5"),
-    ({"sample_weight": with_entry(np.ones(M), 7, np.nan)}, "finite and not negative; row 7 has nan"),
-    ({"sample_weight": ["heavy"] * M}, "sample_weight must be numeric"),
-    ({"sample_weight": np.zeros(M)}, "All values of sample_weight are zero"),
-    ({"sample_weight": np.arange(M) == 3}, "Nothing to compare"),
+    ({"X": holey(1e200)}, Refusal("overflow", parameter="X", row=1, column=0)),
+    ({"X": X[:, 0]}, Refusal("got 1D", "Expected", kind=ValueError)),
+    ({"X": np.float64(3.0)}, Refusal("got scalar array", "Expected 2D", kind=ValueError)),
+    ({"X": X[None]}, Refusal("dim 3", kind=ValueError)),
+    ({"X": X[:0], "y": Y[:0], "qid": QID[:0]}, Refusal("0 sample(s)", kind=ValueError)),
+    ({"X": X[:, :0]}, Refusal("0 feature(s)", kind=ValueError)),
+    ({"X": X + 1j}, Refusal("Complex data", kind=ValueError)),
+    ({"X": np.full(X.shape, "red", dtype=object)}, Refusal("'red'", parameter="X", row=0, column=0)),
+    ({"X": None}, Refusal("Expected 2D array", kind=ValueError)),
+    ({"y": Y[:-1]}, Refusal("inconsistent numbers", f"[{M}, {M - 1}]", kind=ValueError)),
+    ({"y": None}, Refusal("requires", parameter="y")),
+    ({"y": with_entry(Y, 2, np.nan)}, Refusal("contains NaN", parameter="y", row=2)),
+    ({"y": with_entry(Y, 2, -np.inf)}, Refusal("contains infinity", parameter="y", row=2)),
+    ({"y": with_entry(np.column_stack((Y, Y)), (5, 1), np.nan)}, Refusal("contains", "target 1", parameter="y", row=5)),
+    ({"y": ["good"] * M}, Refusal("numeric", parameter="y", row=0)),
+    ({"y": Y + 1j}, Refusal("Complex data", kind=ValueError)),
+    ({"y": Y[:, None, None]}, Refusal(parameter="y")),
+    ({"y": np.zeros((M, 0))}, Refusal(parameter="y")),
+    ({"y": np.zeros(M)}, Refusal("7 queries", "compare", parameter="y")),
+    ({"y": np.zeros(M), "qid": None}, Refusal("different labels", parameter="y")),
+    ({"qid": np.arange(M)}, Refusal("none of the", parameter="y", remedy="Check the labels")),
+    ({"qid": QID[:-1]}, Refusal(f"{M - 1} entries", "sizes of the groups", parameter="qid")),
+    ({"qid": [5] * 4}, Refusal("4 entries", f"{M} rows", parameter="qid")),
+    ({"qid": QID[:, None]}, Refusal("one-dimensional", parameter="qid")),
+    ({"qid": 3}, Refusal("one-dimensional", parameter="qid")),
+    ({"qid": "abc"}, Refusal("one-dimensional", parameter="qid")),
+    ({"qid": with_entry(QID, 6, np.nan)}, Refusal("missing in", parameter="qid", row=6)),
+    ({"qid": [None if k == 4 else "a" for k in range(M)]}, Refusal("missing in", parameter="qid", row=4)),
+    ({"sample_weight": np.ones(M - 1)}, Refusal("weight per", parameter="sample_weight")),
+    ({"sample_weight": np.ones((M, 2))}, Refusal("Sample weights", parameter="sample_weight")),
+    ({"sample_weight": with_entry(np.ones(M), 7, -0.5)}, Refusal("-0.5", "negative", parameter="sample_weight", row=7)),
+    ({"sample_weight": with_entry(np.ones(M), 7, np.nan)}, Refusal("negative", parameter="sample_weight", row=7)),
+    ({"sample_weight": ["heavy"] * M}, Refusal("numeric", parameter="sample_weight")),
+    ({"sample_weight": np.zeros(M)}, Refusal("zero", parameter="sample_weight")),
+    ({"sample_weight": np.arange(M) == 3}, Refusal("Nothing to compare", parameter="y")),
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), BAD_DATA, ids=lambda v: v[:40] if isinstance(v, str) else "")
+@pytest.mark.parametrize(("change", "refusal"), BAD_DATA, ids=told)
 @pytest.mark.parametrize("model", [RankRLS(), RankRLS(kernel="rbf"), RankRLSCV((0.1, 1.0))], ids=str)
-def test_bad_data(model, change, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_data(model, change, refusal):
+    with refusal:
         model.fit(**{**GOOD, **change})
 
 
 BAD_PARAMETERS = [
-    ({"alpha": -1.0}, "alpha must be a number of at least 0; got -1.0"),
-    ({"alpha": np.nan}, "alpha must be a number of at least 0; got nan"),
-    ({"alpha": np.inf}, "alpha must be a number of at least 0; got inf"),
-    ({"alpha": "1"}, "alpha must be a number; got '1'"),
-    ({"alpha": None}, "alpha must be a number of at least 0; got None"),
-    ({"alpha": True}, "alpha must be a number of at least 0; got True"),
-    ({"alpha": (0.1, 1.0)}, "alpha must be a number"),
+    ({"alpha": -1.0}, Refusal("got -1.0", "number", parameter="alpha")),
+    ({"alpha": np.nan}, Refusal("got nan", "number", parameter="alpha")),
+    ({"alpha": np.inf}, Refusal("got inf", "number", parameter="alpha")),
+    ({"alpha": "1"}, Refusal("number", "got '1'", parameter="alpha")),
+    ({"alpha": None}, Refusal("got None", "number", parameter="alpha")),
+    ({"alpha": True}, Refusal("got True", parameter="alpha")),
+    ({"alpha": (0.1, 1.0)}, Refusal("a number", parameter="alpha")),
 ]
 BAD_CHOICES = [
-    ({"kernel": "gaussian"}, "kernel must be one of 'linear', 'rbf'.*; got 'gaussian'"),
-    ({"kernel": 3}, "kernel must be one of"),
-    ({"gamma": -1.0}, "gamma must be None or a positive number; got -1.0"),
-    ({"gamma": 0}, "gamma must be None or a positive number; got 0"),
-    ({"gamma": "scale"}, "gamma must be None or a positive number; got 'scale'"),
-    ({"kernel": "polynomial", "degree": 0}, "degree must be a whole number of at least 1; got 0"),
-    ({"kernel": "polynomial", "degree": 2.5}, "degree must be a whole number of at least 1; got 2.5"),
-    ({"coef0": np.nan}, "coef0 must be a finite number; got nan"),
-    ({"kernel_params": {"a": 1}}, "kernel_params are the keyword arguments of a kernel function"),
-    ({"ties": "drop"}, "ties must be one of 'include', 'exclude'; got 'drop'"),
-    ({"balance": "query"}, "balance must be one of 'pairs', 'examples', 'queries'; got 'query'"),
-    ({"regression_weight": 1.5}, "regression_weight must be a number from 0 to 1; got 1.5"),
-    ({"regression_weight": np.nan}, "regression_weight must be a number from 0 to 1; got nan"),
-    ({"regression_weight": True}, "regression_weight must be a number from 0 to 1; got True"),
-    ({"solver": "cholesky"}, "solver must be one of 'auto', 'primal', 'dual'.*; got 'cholesky'"),
-    ({"solver": "primal", "kernel": "rbf"}, "solver='primal' .* needs kernel='linear'; got 'rbf'"),
-    ({"kernel": "precomputed"}, rf"must be square to fit; got shape \({M}, 4\)"),
+    ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
+    ({"kernel": 3}, Refusal(parameter="kernel")),
+    ({"gamma": -1.0}, Refusal("got -1.0", "positive", parameter="gamma")),
+    ({"gamma": 0}, Refusal("positive", "got 0", parameter="gamma")),
+    ({"gamma": "scale"}, Refusal("got 'scale'", "positive", parameter="gamma")),
+    ({"kernel": "polynomial", "degree": 0}, Refusal("whole", "got 0", parameter="degree")),
+    ({"kernel": "polynomial", "degree": 2.5}, Refusal("got 2.5", "whole", parameter="degree")),
+    ({"coef0": np.nan}, Refusal("got nan", parameter="coef0")),
+    ({"kernel_params": {"a": 1}}, Refusal("keyword arguments", parameter="kernel_params")),
+    ({"ties": "drop"}, Refusal("got 'drop'", parameter="ties")),
+    ({"balance": "query"}, Refusal("got 'query'", "'pairs', 'examples'", parameter="balance")),
+    ({"regression_weight": 1.5}, Refusal("got 1.5", "number", parameter="regression_weight")),
+    ({"regression_weight": np.nan}, Refusal("got nan", parameter="regression_weight")),
+    ({"regression_weight": True}, Refusal("got True", parameter="regression_weight")),
+    ({"solver": "cholesky"}, Refusal("got 'cholesky'", "'primal', 'dual'", parameter="solver")),
+    ({"solver": "primal", "kernel": "rbf"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
+    ({"kernel": "precomputed"}, Refusal("square", f"({M}, 4)", parameter="X")),
 ]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"), BAD_PARAMETERS + BAD_CHOICES, ids=lambda v: v[:40] if isinstance(v, str) else ""
-)
-def test_bad_parameters(change, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(("change", "refusal"), BAD_PARAMETERS + BAD_CHOICES, ids=told)
+def test_bad_parameters(change, refusal):
+    with refusal:
         RankRLS(**change).fit(**GOOD)
     if "precomputed" not in change.values():
-        with pytest.raises(ValueError, match=message):
+        with refusal:
             RankRLS(**change).fit_pairs(X, [0], [1])
 
 
 GRIDS = [
-    ({"alphas": ()}, "alphas is empty: there is nothing to choose from"),
-    ({"alphas": "all"}, "alphas must be 'auto' or a sequence of numbers; got 'all'"),
-    ({"alphas": 1.0}, "alphas must be 'auto' or a sequence of numbers; got 1.0"),
-    ({"alphas": None}, "alphas must be 'auto' or a sequence of numbers; got None"),
-    ({"alphas": (1.0, -1.0)}, "alpha must be a number of at least 0; got -1.0"),
-    ({"alphas": (1.0, np.nan)}, "alpha must be a number of at least 0; got nan"),
-    ({"alphas": ("a", "b")}, "alpha must be a number; got"),
-    ({"alphas": (0.0, 1.0)}, "needs alpha > 0; got 0"),
-    ({"rule": "1se"}, "rule must be one of 'best', 'one_se'; got '1se'"),
-    ({"scoring": "auc"}, "unknown measure 'auc'; known are"),
-    ({"scoring": 3}, "a measure is a name"),
-    ({"scoring": "precision"}, "precision needs a depth"),
-    ({"scoring": "ndcg@0"}, "k must be a whole number"),
-    ({"scoring": lambda y, f: None}, "must return one number per query; it returned None"),
-    ({"ties": ()}, "A tuple of values to choose from must not be empty"),
-    ({"ties": ("include", "no")}, "ties must be one of 'include', 'exclude'; got 'no'"),
-    ({"gamma": (0.1, -1.0)}, "gamma must be None or a positive number; got -1.0"),
-    ({"kernel": ("linear", "precomputed")}, "A callable or precomputed kernel cannot be one of several"),
-    ({"kernel": ("rbf", np.dot)}, "A callable or precomputed kernel cannot be one of several"),
-    ({"kernel": ("rbf", "linear"), "solver": "primal"}, "solver='primal' .* needs kernel='linear'; got 'rbf'"),
-    ({"cv": 1}, "cv must be at least 2 folds; got 1"),
-    ({"cv": 8}, "cv=8 folds need 8 queries; there are 7. Leave-query-out needs no number"),
-    ({"cv": "loo"}, "cv must be None, a number of folds, a splitter or .* row lists; got 'loo'"),
-    ({"cv": True}, "cv must be None, a number of folds"),
-    ({"cv": 2.5}, "cv must be None, a number of folds"),
-    ({"cv": []}, "cv gave no folds"),
-    ({"cv": [(np.arange(5),)]}, r"cv must give pairs of lists of row numbers, \(train, test\)"),
-    ({"cv": [(QID > 0, QID <= 0)]}, "masks are not row numbers"),
-    ({"cv": [([0.5], [1.5])]}, "cv must give pairs of lists of row numbers"),
-    ({"cv": [3, 4]}, "cv must give pairs of lists of row numbers"),
-    ({"cv": [([0, 1], [])]}, "Fold 0 of cv has no test rows"),
-    ({"cv": [([0, 1], [2]), ([], [2])]}, "Fold 1 of cv has no training rows"),
-    ({"cv": [([0, 1], [M])]}, f"Fold 0 of cv names row {M}, but the rows are 0 to {M - 1}"),
-    ({"cv": [([0, -1], [2])]}, "Fold 0 of cv names row -1"),
-    ({"cv": [([0, 1], [1, 2])]}, "Fold 0 of cv has rows that are both for training and for testing"),
-    ({"cv": KFold(M + 1)}, "Cannot have number of splits"),
+    ({"alphas": ()}, Refusal("empty", parameter="alphas")),
+    ({"alphas": "all"}, Refusal("sequence", "got 'all'", parameter="alphas")),
+    ({"alphas": 1.0}, Refusal("got 1.0", "sequence", parameter="alphas")),
+    ({"alphas": None}, Refusal("got None", "sequence", parameter="alphas")),
+    ({"alphas": (1.0, -1.0)}, Refusal("got -1.0", "number", parameter="alpha")),
+    ({"alphas": (1.0, np.nan)}, Refusal("got nan", "number", parameter="alpha")),
+    ({"alphas": ("a", "b")}, Refusal("a number; got", parameter="alpha")),
+    ({"alphas": (0.0, 1.0)}, Refusal("needs", "got 0", parameter="alpha")),
+    ({"rule": "1se"}, Refusal("got '1se'", parameter="rule")),
+    ({"scoring": "auc"}, Refusal("'auc'; known", "unknown", parameter="measure")),
+    ({"scoring": 3}, Refusal("name", parameter="measure")),
+    ({"scoring": "precision"}, Refusal("precision needs", parameter="k")),
+    ({"scoring": "ndcg@0"}, Refusal("a whole number", parameter="k")),
+    ({"scoring": lambda y, f: None}, Refusal("returned None", parameter="measure")),
+    ({"ties": ()}, Refusal("tuple", parameter="ties")),
+    ({"ties": ("include", "no")}, Refusal("got 'no'", "'include', 'exclude'", parameter="ties")),
+    ({"gamma": (0.1, -1.0)}, Refusal("got -1.0", "positive", parameter="gamma")),
+    ({"kernel": ("linear", "precomputed")}, Refusal("callable", parameter="kernel")),
+    ({"kernel": ("rbf", np.dot)}, Refusal("callable", parameter="kernel")),
+    ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
+    ({"cv": 1}, Refusal("got 1", "folds", parameter="cv")),
+    ({"cv": 8}, Refusal("cv=8 folds", "need", parameter="cv")),
+    ({"cv": "loo"}, Refusal("got 'loo'", "lists", parameter="cv")),
+    ({"cv": True}, Refusal("folds", parameter="cv")),
+    ({"cv": 2.5}, Refusal("folds", parameter="cv")),
+    ({"cv": []}, Refusal("gave no", parameter="cv")),
+    ({"cv": [(np.arange(5),)]}, Refusal("numbers, (train", parameter="cv")),
+    ({"cv": [(QID > 0, QID <= 0)]}, Refusal("masks", parameter="cv")),
+    ({"cv": [([0.5], [1.5])]}, Refusal("give pairs", parameter="cv")),
+    ({"cv": [3, 4]}, Refusal("give pairs", parameter="cv")),
+    ({"cv": [([0, 1], [])]}, Refusal("test", "Fold 0", parameter="cv")),
+    ({"cv": [([0, 1], [2]), ([], [2])]}, Refusal("training", "Fold 1", parameter="cv")),
+    ({"cv": [([0, 1], [M])]}, Refusal("Fold 0", f"0 to {M - 1}", parameter="cv", row=M)),
+    ({"cv": [([0, -1], [2])]}, Refusal("names", "Fold 0", parameter="cv", row=-1)),
+    ({"cv": [([0, 1], [1, 2])]}, Refusal("testing", parameter="cv")),
+    ({"cv": KFold(M + 1)}, Refusal("splits", kind=ValueError)),
 ]
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [c for c in BAD_CHOICES if "tuple" not in c[1]] + GRIDS,
-    ids=lambda v: v[:40] if isinstance(v, str) else "",
+    ("change", "refusal"),
+    BAD_CHOICES + GRIDS,
+    ids=told,
 )
-def test_bad_selections(change, message):
+def test_bad_selections(change, refusal):
     options = {"alphas": (0.1, 1.0), **change}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         RankRLSCV(**options).fit(**GOOD)
 
 
@@ -184,7 +186,7 @@ def test_values_too_large_to_multiply():
 
 
 def test_groups_are_needed_by_who_asks_for_them():
-    with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+    with Refusal("'groups' parameter", kind=ValueError):
         RankRLSCV(cv=GroupKFold(2)).fit(X, Y)
 
 
@@ -192,36 +194,36 @@ VALIDATION = {"X_val": X[:6], "y_val": [0, 1, 2, 0, 1, 2], "qid_val": [1, 1, 1, 
 
 
 @pytest.mark.parametrize(
-    ("options", "change", "message"),
+    ("options", "change", "refusal"),
     [
-        ({}, {"X_val": None}, "Validation data need X_val and y_val"),
-        ({}, {"y_val": None}, "Validation data need X_val and y_val"),
-        ({}, {"X_val": None, "y_val": None}, "Validation data need X_val and y_val"),
-        ({"cv": 3}, {}, "Give either cv or validation data"),
-        ({}, {"qid_val": None}, r"fitted with qid, but fit's validation data \(qid_val\) was called without"),
-        ({}, {"qid_val": [1, 2]}, "qid has 2 entries but there are 6 rows"),
-        ({}, {"X_val": X[:6, :3]}, "X has 3 features, but RankRLSCV is expecting 4"),
-        ({}, {"X_val": with_entry(X[:6], (2, 0), np.nan)}, "NaN: row 2, column 0"),
-        ({}, {"y_val": [0, 1]}, "X_val has 6 rows but y_val has 2 labels"),
-        ({}, {"y_val": [0, 1, 2, 0, 1, np.nan]}, "Input y contains NaN: row 5"),
-        ({}, {"y_val": np.zeros((6, 2))}, "y_val has 2 targets but y has 1"),
-        ({}, {"y_val": np.zeros(6)}, "validation data hold no query that the measure can judge"),
+        ({}, {"X_val": None}, Refusal("Validation data", parameter="X_val")),
+        ({}, {"y_val": None}, Refusal("Validation data", parameter="X_val")),
+        ({}, {"X_val": None, "y_val": None}, Refusal("Validation data", parameter="X_val")),
+        ({"cv": 3}, {}, Refusal("either cv", "validation data", parameter="cv")),
+        ({}, {"qid_val": None}, Refusal("fit's validation", "called", parameter="qid")),
+        ({}, {"qid_val": [1, 2]}, Refusal("6 rows", "entries", parameter="qid")),
+        ({}, {"X_val": X[:6, :3]}, Refusal("RankRLSCV", "expecting 4", kind=ValueError)),
+        ({}, {"X_val": with_entry(X[:6], (2, 0), np.nan)}, Refusal("NaN", parameter="X", row=2, column=0)),
+        ({}, {"y_val": [0, 1]}, Refusal("6 rows", "labels", parameter="y_val")),
+        ({}, {"y_val": [0, 1, 2, 0, 1, np.nan]}, Refusal("contains NaN", parameter="y", row=5)),
+        ({}, {"y_val": np.zeros((6, 2))}, Refusal("2 targets", parameter="y_val")),
+        ({}, {"y_val": np.zeros(6)}, Refusal("judge", parameter="y_val")),
     ],
 )
-def test_bad_validation_data(options, change, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_validation_data(options, change, refusal):
+    with refusal:
         RankRLSCV((0.1, 1.0), **options).fit(**GOOD, **{**VALIDATION, **change})
 
 
 @pytest.mark.parametrize("model", [RankRLS(), RankRLS(kernel="rbf"), RankRLSCV((0.1, 1.0))], ids=str)
 def test_bad_prediction(model):
     model.fit(**GOOD)
-    for items, message in [
-        (X[:, :3], "X has 3 features, but .* is expecting 4 features"),
-        (X[0], "Expected 2D array, got 1D array"),
-        (X[:0], r"Found array with 0 sample\(s\)"),
-        (with_entry(X, (1, 3), np.nan), "NaN: row 1, column 3"),
-        (sparse.csr_array((5, 9)), "X has 9 features"),
+    for items, refusal in [
+        (X[:, :3], Refusal("3 features", "expecting 4", kind=ValueError)),
+        (X[0], Refusal("got 1D", "Expected", kind=ValueError)),
+        (X[:0], Refusal("0 sample(s)", kind=ValueError)),
+        (with_entry(X, (1, 3), np.nan), Refusal("NaN", parameter="X", row=1, column=3)),
+        (sparse.csr_array((5, 9)), Refusal("9 features", kind=ValueError)),
     ]:
         for method in (
             model.predict,
@@ -230,71 +232,72 @@ def test_bad_prediction(model):
         ):
             if sparse.issparse(items) and method != model.predict:
                 continue
-            with pytest.raises(ValueError, match=message):
+            with refusal:
                 method(items)
 
 
 def test_bad_scoring():
     model = RankRLS().fit(**GOOD)
     cases = [
-        (lambda: model.score(X, Y), "fitted with qid, but score was called without.*Pass qid to score"),
-        (lambda: model.rank(X), "fitted with qid, but rank was called without"),
-        (lambda: model.score(X, Y, qid=QID[:-1]), f"qid has {M - 1} entries but there are {M} rows"),
-        (lambda: model.rank(X, qid=QID[:-1]), f"qid has {M - 1} entries but there are {M} rows"),
-        (lambda: model.score(X, Y[:-1], qid=QID), "one score per label is needed"),
-        (lambda: model.score(X, with_entry(Y, 1, np.nan), qid=QID), "y_true holds nan in row 1"),
-        (lambda: model.score(X, np.zeros(M), qid=QID), "ordered pair|different labels"),
-        (lambda: model.score(X, Y, qid=QID, sample_weight=-np.ones(M)), "negative in row 0"),
+        (lambda: model.score(X, Y), Refusal("fitted with qid", "score was called without", parameter="qid")),
+        (lambda: model.rank(X), Refusal("called without", parameter="qid")),
+        (lambda: model.score(X, Y, qid=QID[:-1]), Refusal(f"{M - 1} entries", f"{M} rows", parameter="qid")),
+        (lambda: model.rank(X, qid=QID[:-1]), Refusal(f"{M - 1} entries", f"{M} rows", parameter="qid")),
+        (lambda: model.score(X, Y[:-1], qid=QID), Refusal("needed", parameter="y_score")),
+        (lambda: model.score(X, with_entry(Y, 1, np.nan), qid=QID), Refusal("holds nan", parameter="y_true", row=1)),
+        (lambda: model.score(X, np.zeros(M), qid=QID), Refusal("ordered pair")),
+        (
+            lambda: model.score(X, Y, qid=QID, sample_weight=-np.ones(M)),
+            Refusal("negative in", parameter="sample_weight", row=0),
+        ),
     ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
+    for call, refusal in cases:
+        with refusal:
             call()
     two = RankRLS().fit(X, np.column_stack((Y, Y)), qid=QID)
-    with pytest.raises(ValueError, match="y has shape .* but the model has targets for shape"):
+    with Refusal("targets for shape", parameter="y"):
         two.score(X, Y, qid=QID)
 
 
 @pytest.mark.parametrize("model", [RankRLS(), RankRLSCV()])
 def test_not_fitted(model):
     for call in (lambda: model.predict(X), lambda: model.rank(X), lambda: model.score(X, Y)):
-        with pytest.raises(ValueError, match="is not fitted yet"):
+        with Refusal("not fitted", kind=ValueError):
             call()
 
 
 def test_unknown_keywords():
     for make in (RankRLS, RankRLSCV):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'lamda'"):
+        with Refusal("argument 'lamda'", "unexpected", kind=TypeError):
             make(lamda=1.0)
-        with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+        with Refusal("argument 'groups'", "unexpected", kind=TypeError):
             make().fit(X, Y, groups=QID)
-        with pytest.raises(ValueError, match="Invalid parameter 'lamda'"):
+        with Refusal("Invalid parameter 'lamda'", kind=ValueError):
             make().set_params(lamda=1.0)
-        with pytest.raises(TypeError, match="positional"):
+        with Refusal("positional", kind=TypeError):
             make(1.0, "rbf")
 
 
 def test_leave_query_out_needs_two_comparable_queries():
     y = np.zeros(M)
     y[np.flatnonzero(QID[1] == QID)[0]] = 1.0
-    with pytest.raises(ValueError, match=r"needs two queries that hold different labels; only 1 of 7 does"):
+    with Refusal("two queries", "1 of 7", parameter="cv"):
         RankRLSCV((0.1, 1.0)).fit(X, y, qid=QID)
 
 
 def test_an_indefinite_kernel_says_how_large_alpha_must_be():
     rng = np.random.default_rng(81)
     features, y = 3 * rng.normal(size=(30, 4)), rng.normal(size=30)
-    with pytest.raises(
-        ValueError, match=r"not positive semidefinite: .* alpha must be larger than ([\d.e+-]+)"
-    ) as caught:
+    with Refusal("not positive semidefinite", "larger than", parameter="alpha") as caught:
         RankRLS(1e-6, kernel="sigmoid").fit(features, y)
     needed = float(str(caught.value).split("larger than ")[1].split(";")[0])
     RankRLS(1.01 * needed, kernel="sigmoid").fit(features, y)
-    with pytest.raises(ValueError, match="not positive semidefinite"):
+    with Refusal("not positive semidefinite", parameter="alpha"):
         RankRLS(0.98 * needed, kernel="sigmoid").fit(features, y)
-    with pytest.raises(ValueError, match="not positive semidefinite"):
+    with Refusal("not positive semidefinite", parameter="alpha"):
         RankRLSCV((1e-6, 1.0), kernel="sigmoid").fit(features, y)
     assert RankRLSCV(kernel="sigmoid").fit(features, y).cv_results_["alpha"].min() > needed
-    with pytest.raises(ValueError, match="not positive semidefinite.*more preferences than items"):
+    with Refusal("not positive semidefinite", "more preferences", kind=ValueError):
         RankRLS(kernel="sigmoid").fit_pairs(features, np.arange(40) % 29, np.arange(40) % 29 + 1)
 
 
@@ -302,22 +305,22 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     model = RankRLS().fit(**GOOD)
     expected = model.predict(X)
     for change in ({"y": np.zeros(M)}, {"qid": QID[1:]}, {"sample_weight": np.zeros(M)}):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(InputError):
             model.fit(**{**GOOD, **change})
     model.set_params(alpha=-1.0)
-    with pytest.raises(ValueError, match="alpha"):
+    with Refusal(parameter="alpha"):
         model.fit(**GOOD)
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
 def test_text_is_named_with_its_place():
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["1", "2", "red"]})
-    with pytest.raises(ValueError, match=r"Input X holds the text 'red': row 2, column 1 \('b'\)"):
+    with Refusal("'red'", parameter="X", row=2, column="b"):
         RankRLS().fit(X, [1, 2, 3])
     model = RankRLS().fit([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0]], [1, 2, 3])
-    with pytest.raises(ValueError, match=r"Input X holds the text 'x': row 0, column 1\."):
+    with Refusal("'x'", parameter="X", row=0, column=1):
         model.predict([["1", "x"]])
-    with pytest.raises(ValueError, match=r"y must be numeric: .*Row 1 holds 'good'"):
+    with Refusal("numeric", "holds 'good'", parameter="y", row=1):
         RankRLS().fit([[1.0], [2.0]], ["1", "good"])
 
 

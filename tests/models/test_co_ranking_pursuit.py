@@ -12,6 +12,7 @@ from scipy import sparse
 from rankrls import CoRankingPursuit, RankingPursuit
 from tests.models.oracles import GRAPHS, graph_id, kernel_matrix, laplacian, ranking_data
 from tests.oracles import gaussian
+from tests.refusals import Refusal
 
 
 def partly(seed=0, n=6, l=15):  # noqa: E741
@@ -202,7 +203,7 @@ def test_rows_apart_need_combinations():
     X, y, qid, Xu, qu, _ = partly(4)
     order = np.random.default_rng(0).permutation(len(y) + len(qu))
     views = ({"rows": order[::2]}, {"rows": order[1::2]})
-    with pytest.raises(ValueError, match="no rows in common .* Use shared_basis=False"):
+    with Refusal("common", parameter="views", remedy="Use shared_basis=False"):
         CoRankingPursuit(views=views).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
     model = CoRankingPursuit(5, views=views, shared_basis=False)
     model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
@@ -269,53 +270,53 @@ def test_nothing_to_take_is_the_zero_function():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "refusal"),
     [
-        ({"nu": -1}, "nu must be a number of at least 0; got -1"),
-        ({"nu": np.nan}, "nu must be a number"),
-        ({"agreement": "both"}, "agreement must be one of 'functions', 'increments'"),
-        ({"shared_basis": "no"}, "shared_basis must be True or False"),
-        ({"views": ()}, "views is empty"),
-        ({"views": 3}, "views must be a sequence of views; got 3"),
-        ({"views": "rbf"}, "views must be a sequence of views; got 'rbf'"),
-        ({"views": ([0, 9], [1])}, r"views\[0\]\['features'\] names 9, but there are features 0 to 5"),
-        ({"views": ([0.5],)}, r"views\[0\]\['features'\] must be a slice, a list of numbers, or a mask"),
-        ({"views": ([],)}, r"views\[0\]\['features'\] is empty"),
-        ({"views": (["a"],)}, r"views\[0\]\['features'\] must be a slice"),
-        ({"views": ({"kernle": "rbf"},)}, r"views\[0\] has 'kernle'; a view may have features, kernel"),
-        ({"views": ("gaussian",)}, r"views\[0\]: kernel must be one of .* is 'rbf'"),
-        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, r"views\[1\] has no scored row to be fitted on"),
-        ({"views": ("rbf", {"rows": [0, 30]})}, r"views\[1\]: Nothing to compare"),
-        ({"views": ("precomputed", "rbf")}, "must be square to fit"),
+        ({"nu": -1}, Refusal("number", "got -1", parameter="nu")),
+        ({"nu": np.nan}, Refusal("a number", parameter="nu")),
+        ({"agreement": "both"}, Refusal("'functions', 'increments'", parameter="agreement")),
+        ({"shared_basis": "no"}, Refusal("True or False", parameter="shared_basis")),
+        ({"views": ()}, Refusal("empty", parameter="views")),
+        ({"views": 3}, Refusal("sequence", "got 3", parameter="views")),
+        ({"views": "rbf"}, Refusal("got 'rbf'", "sequence", parameter="views")),
+        ({"views": ([0, 9], [1])}, Refusal("views[0]['features'] names", "features", parameter="views")),
+        ({"views": ([0.5],)}, Refusal("views[0]['features']", "slice", parameter="views")),
+        ({"views": ([],)}, Refusal("views[0]['features'] is empty", parameter="views")),
+        ({"views": (["a"],)}, Refusal("views[0]['features']", "slice", parameter="views")),
+        ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),
+        ({"views": ("gaussian",)}, Refusal("is 'rbf'", "views[0]: kernel", parameter="views")),
+        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, Refusal("views[1]", "scored", parameter="views")),
+        ({"views": ("rbf", {"rows": [0, 30]})}, Refusal("views[1]: Nothing", "compare", parameter="views")),
+        ({"views": ("precomputed", "rbf")}, Refusal("square", parameter="X")),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_bad_parameters(parameters, refusal):
     X, y, qid, Xu, qu, _ = partly(8)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         CoRankingPursuit(**parameters).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
 
 
 def test_bad_data():
     X, y, qid, Xu, qu, _ = partly(8)
     fit = CoRankingPursuit().fit
-    with pytest.raises(ValueError, match="Every row is unscored"):
+    with Refusal("unscored", parameter="y"):
         fit(X, y * np.nan, qid=qid)
-    with pytest.raises(ValueError, match="learns one target"):
+    with Refusal("learns one target", parameter="y"):
         fit(X, np.column_stack((y, y)), qid=qid)
-    with pytest.raises(ValueError, match="qid_unscored was given without X_unscored"):
+    with Refusal("without X_unscored", parameter="qid_unscored"):
         fit(X, y, qid=qid, qid_unscored=qu)
-    with pytest.raises(ValueError, match=r"Pass qid to fit's unscored rows \(qid_unscored\)"):
+    with Refusal("fit's unscored", parameter="qid", remedy="Pass"):
         fit(X, y, qid=qid, X_unscored=Xu)
-    with pytest.raises(ValueError, match="qid_unscored was given without qid"):
+    with Refusal("without qid", parameter="qid_unscored"):
         fit(X, y, X_unscored=Xu, qid_unscored=qu)
-    with pytest.raises(ValueError, match="has 5 features, but CoRankingPursuit is expecting 6"):
+    with Refusal("5 features", "expecting 6", kind=ValueError):
         fit(X, y, qid=qid, X_unscored=Xu[:, :5], qid_unscored=qu)
-    with pytest.raises(ValueError, match="Input X contains NaN: row 0, column 1"):
+    with Refusal("contains NaN", parameter="X", row=0, column=1):
         fit(X, y, qid=qid, X_unscored=np.where(Xu == Xu[0, 1], np.nan, Xu), qid_unscored=qu)
     K = X @ X.T
-    with pytest.raises(ValueError, match="unscored rows are rows of X whose label in y is NaN"):
+    with Refusal("is NaN", parameter="X_unscored"):
         CoRankingPursuit(kernel="precomputed").fit(K, y, qid=qid, X_unscored=K[:3], qid_unscored=qid[:3])
-    with pytest.raises(ValueError, match="Either all views have the precomputed kernel or none"):
+    with Refusal("precomputed kernel", parameter="views"):
         CoRankingPursuit(views=("precomputed", "rbf")).fit(K, y, qid=qid)
-    with pytest.raises(ValueError, match="has no features to choose from"):
+    with Refusal("no features", parameter="views"):
         CoRankingPursuit(kernel="precomputed", views=([0, 1], [2, 3])).fit(K, y, qid=qid)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV
 from tests.models.oracles import ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(90, queries=8)
 X = np.where(np.abs(X) < 0.4, 0.0, np.round(X, 2))
@@ -224,7 +225,7 @@ def test_query_ids(qid):
     rows = np.flatnonzero(QID[0] == QID)
     given = qid if isinstance(qid, list) else qid.to_numpy() if isinstance(qid, pd.Series) else np.asarray(qid)
     model.forget(X[rows], Y[rows], qid=[given[r] for r in rows])
-    with pytest.raises(ValueError, match="has not been seen"):
+    with Refusal("not been seen", parameter="qid"):
         model.forget(X[rows], Y[rows], qid=[given[r] for r in rows])
 
 

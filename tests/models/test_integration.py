@@ -21,6 +21,7 @@ from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import disagreement_error
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(70, queries=12)
 W = np.random.default_rng(71).random(len(Y)) + 0.2
@@ -204,9 +205,9 @@ def test_frames_keep_their_names(make, library):
     np.testing.assert_array_equal(model.rank(frame(X, NAMES), qid=column(names)), plain.rank(X, qid=QID))
     assert model.score(frame(X, NAMES), column(Y.tolist()), qid=column(names)) == plain.score(X, Y, qid=QID)
     for wrong in (["price", "clicks", "bm25", "years"], NAMES[::-1]):
-        with pytest.raises(ValueError, match="feature names should match"):
+        with Refusal("should match", kind=ValueError):
             model.predict(frame(X, wrong))
-    with pytest.raises(ValueError, match=r"feature names|3 features"):
+    with pytest.raises(ValueError, match="feature"):
         model.predict(frame(X[:, :3], NAMES[:3]))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(X)
@@ -224,11 +225,11 @@ def test_frames_of_pairs_validation_data_and_updates(library):
         table, column(Y.tolist()), qid=column(QID.tolist()), X_val=table, y_val=column(Y.tolist()), qid_val=QID
     )
     assert chosen.selection_.startswith("validation data")
-    with pytest.raises(ValueError, match="feature names should match"):
+    with Refusal("should match", kind=ValueError):
         RankRLSCV().fit(table, Y, qid=QID, X_val=frame(X, NAMES[::-1]), y_val=Y, qid_val=QID)
     rest = ~np.isin(QID, QID[:1])
     model = RankRLS().fit(frame(X[rest], NAMES), Y[rest], qid=QID[rest])
-    with pytest.raises(ValueError, match="feature names should match"):
+    with Refusal("should match", kind=ValueError):
         model.partial_fit(frame(X[~rest], NAMES[::-1]), Y[~rest], qid=QID[~rest])
     model.partial_fit(frame(X[~rest], NAMES), Y[~rest], qid=QID[~rest])
     np.testing.assert_allclose(model.coef_, RankRLS().fit(X, Y, qid=QID).coef_, atol=1e-12)
@@ -276,7 +277,7 @@ def test_every_estimator_checks_the_names_of_every_kind_of_frame(name, library):
         np.testing.assert_array_equal(model.predict(frame(X, NAMES)), plain.predict(X))
         call = lambda names: model.predict(frame(X, names))
     for wrong in (NAMES[::-1], [*NAMES[:3], "years"]):
-        with pytest.raises(ValueError, match="feature names should match"):
+        with Refusal("should match", kind=ValueError):
             call(wrong)
 
 
@@ -290,5 +291,5 @@ def test_sparse_frames_of_pandas():
 def test_a_named_column_with_a_missing_value_is_named():
     frame = pd.DataFrame(X, columns=NAMES)
     frame.loc[frame.index[5], "bm25"] = np.nan
-    with pytest.raises(ValueError, match=r"NaN: row 5, column 2 \('bm25'\)"):
+    with Refusal("NaN", "bm25", parameter="X", row=5, column=2):
         RankRLS().fit(frame, Y, qid=QID)

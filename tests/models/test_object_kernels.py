@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict,
 from rankrls import RankRLS, RankRLSCV
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import held_out_by_refits, query_rows
+from tests.refusals import Refusal
 
 WORDS = ("verb", "noun", "adjective", "determiner")
 ROLES = ("subject", "object", "modifier")
@@ -156,30 +157,30 @@ def test_grid_search(routing):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
+    ("kernel", "refusal"),
     [
-        (lambda a, b: np.nan, "returned nan for items 0 and 0; it must be finite"),
-        (lambda a, b: None, "must return one number for two items; for items 0 and 0 it returned NoneType"),
-        (lambda a, b: np.ones(2), "must return one number"),
+        (lambda a, b: np.nan, Refusal("returned", "items 0", parameter="kernel")),
+        (lambda a, b: None, Refusal("returned NoneType", parameter="kernel")),
+        (lambda a, b: np.ones(2), Refusal("return", parameter="kernel")),
     ],
 )
-def test_kernels_that_are_none(kernel, message):
-    with pytest.raises(ValueError, match=message):
+def test_kernels_that_are_none(kernel, refusal):
+    with refusal:
         RankRLS(kernel=kernel).fit(PARSES, Y, qid=QID)
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "message"),
+    ("X", "y", "refusal"),
     [
-        ([], [], "X is empty"),
-        (PARSES, Y[:-1], "X has 28 items but y has 27 labels"),
-        (PARSES, None, "requires y to be passed"),
-        (PARSES, [np.nan, *Y[1:]], "Input y contains NaN: row 0"),
+        ([], [], Refusal("empty", parameter="X")),
+        (PARSES, Y[:-1], Refusal("28 items", "labels", parameter="y")),
+        (PARSES, None, Refusal("requires", parameter="y")),
+        (PARSES, [np.nan, *Y[1:]], Refusal("contains NaN", parameter="y", row=0)),
     ],
 )
-def test_bad_objects(X, y, message):
+def test_bad_objects(X, y, refusal):
     for model in (RankRLS(kernel=random_walk_kernel), RankRLSCV(kernel=random_walk_kernel)):
-        with pytest.raises(ValueError, match=message):
+        with refusal:
             model.fit(X, y)
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import rankrls
+from tests.refusals import Refusal
 
 RNG = np.random.default_rng(50)
 X = np.where(RNG.random((14, 5)) < 0.5, RNG.normal(size=(14, 5)), 0.0)
@@ -38,35 +39,38 @@ def fitted(learner, **arguments):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "refusal"),
     [
-        ({"winners": changed(WINNERS, 3, 14)}, r"winners\[3\] is 14, but X has rows 0 to 13"),
-        ({"losers": changed(LOSERS, 4, -1)}, r"losers\[4\] is -1, but X has rows 0 to 13"),
-        ({"losers": changed(LOSERS, 4, 1e300)}, r"losers\[4\] is 1"),
-        ({"winners": changed(WINNERS, 5, LOSERS[5])}, f"Preference 5 compares row {LOSERS[5]} with itself"),
-        ({"winners": changed(WINNERS, 0, 0.5)}, "winners must hold whole row numbers of X; got 0.5 in preference 0"),
-        ({"winners": changed(WINNERS, 1, np.nan)}, "winners must hold whole row numbers of X; got nan in preference 1"),
-        ({"winners": WINNERS.astype(str)}, "winners must hold whole row numbers"),
-        ({"winners": WINNERS[:-1]}, "winners has 39 entries but losers has 40"),
-        ({"winners": [], "losers": []}, "no preferences to learn from"),
-        ({"weight": np.zeros(40)}, "All preferences have weight zero"),
-        ({"weight": changed(np.ones(40), 7, -2.0)}, "weight must not be negative; preference 7 has -2.0"),
-        ({"weight": changed(np.ones(40), 7, np.nan)}, "weight must be finite; preference 7 has nan"),
-        ({"weight": np.ones(3)}, r"weight has shape \(3,\)"),
-        ({"strength": changed(np.ones(40), 8, np.inf)}, "strength must be finite; preference 8 has inf"),
-        ({"strength": np.zeros(40)}, "Every strength is 0"),
-        ({"strength": np.arange(40) < 1, "weight": np.arange(40) > 0}, "Every strength is 0"),
-        ({"X": changed(X, (6, 2), np.nan)}, "NaN: row 6, column 2"),
-        ({"X": sparse.csr_array(changed(X, (6, 2), np.inf))}, "infinity: row 6, column 2"),
-        ({"X": X[:0]}, "0 sample"),
-        ({"X": X[:, :0]}, "0 feature"),
-        ({"X": X[0]}, "2D array"),
+        ({"winners": changed(WINNERS, 3, 14)}, Refusal("winners[3]", "rows", parameter="winners", row=3)),
+        ({"losers": changed(LOSERS, 4, -1)}, Refusal("losers[4]", "rows", parameter="losers", row=4)),
+        ({"losers": changed(LOSERS, 4, 1e300)}, Refusal("losers[4]", parameter="losers", row=4)),
+        (
+            {"winners": changed(WINNERS, 5, LOSERS[5])},
+            Refusal("with itself", parameter="losers", row=5),
+        ),
+        ({"winners": changed(WINNERS, 0, 0.5)}, Refusal("got 0.5", "preference", parameter="winners", row=0)),
+        ({"winners": changed(WINNERS, 1, np.nan)}, Refusal("numbers", "preference 1", parameter="winners", row=1)),
+        ({"winners": WINNERS.astype(str)}, Refusal("row numbers", parameter="winners")),
+        ({"winners": WINNERS[:-1]}, Refusal("39 entries", "winners", parameter="losers")),
+        ({"winners": [], "losers": []}, Refusal("no preferences", parameter="winners")),
+        ({"weight": np.zeros(40)}, Refusal("zero", parameter="weight")),
+        ({"weight": changed(np.ones(40), 7, -2.0)}, Refusal("-2.0", "negative", parameter="weight", row=7)),
+        ({"weight": changed(np.ones(40), 7, np.nan)}, Refusal("preference 7", "finite", parameter="weight", row=7)),
+        ({"weight": np.ones(3)}, Refusal("shape (3,)", parameter="weight")),
+        ({"strength": changed(np.ones(40), 8, np.inf)}, Refusal("preference 8", "finite", parameter="strength", row=8)),
+        ({"strength": np.zeros(40)}, Refusal("Every strength", parameter="strength")),
+        ({"strength": np.arange(40) < 1, "weight": np.arange(40) > 0}, Refusal("Every strength", parameter="strength")),
+        ({"X": changed(X, (6, 2), np.nan)}, Refusal("NaN", parameter="X", row=6, column=2)),
+        ({"X": sparse.csr_array(changed(X, (6, 2), np.inf))}, Refusal("infinity", parameter="X", row=6, column=2)),
+        ({"X": X[:0]}, Refusal("0 sample", kind=ValueError)),
+        ({"X": X[:, :0]}, Refusal("0 feature", kind=ValueError)),
+        ({"X": X[0]}, Refusal("2D array", kind=ValueError)),
     ],
-    ids=lambda v: ",".join(v) if isinstance(v, dict) else v[:40],
+    ids=lambda v: ",".join(v) if isinstance(v, dict) else str(v),
 )
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_refused(learner, change, message):
-    with pytest.raises(ValueError, match=message):
+def test_refused(learner, change, refusal):
+    with refusal:
         fitted(learner, **change)
 
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
 from rankrls.preprocessing import QueryMinMaxScaler
+from tests.refusals import Refusal
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * [1.0, 10.0, 100.0, 0.1] + 5.0
@@ -78,7 +79,7 @@ def test_scalers_of_queries():
     np.testing.assert_array_equal(model[-1].coef_, expected.coef_)
     with sklearn.config_context(enable_metadata_routing=True):
         np.testing.assert_array_equal(model.predict(X, qid=QID), expected.predict(Z))
-    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+    with Refusal(parameter="qid", remedy="enable_metadata_routing=True"):
         model.predict(X)
     together = fit_pairs(make_pipeline(QueryMinMaxScaler(), RankRLS()), X, A, B)
     one = RankRLS().fit_pairs(QueryMinMaxScaler().fit_transform(X), A, B)
@@ -103,29 +104,41 @@ def test_a_pipeline_with_a_cache(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "change", "message"),
+    ("model", "change", "refusal"),
     [
         (
             make_pipeline(StandardScaler(), Ridge()),
             {},
-            "last step must learn from preferences.*Ridge has no",
+            Refusal("Ridge has no", "last step", parameter="model"),
         ),
-        (make_pipeline(StandardScaler()), {}, "StandardScaler has no fit_pairs"),
-        (Ridge(), {}, "the model must learn from preferences"),
-        (RankRLS, {}, r"model must be an estimator, not its class: RankRLS\(\)"),
-        (make_pipeline(StandardScaler(), RankRLS()), {"groups": A}, "RankRLS.fit_pairs takes no 'groups'"),
-        (make_pipeline(StandardScaler(), RankRLS()), {"winners": A + 40}, "but X has rows 0 to 39"),
-        (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, "weight has shape"),
-        (make_pipeline(StandardScaler(), RankRLS()), {"qid": QID}, "no transformer of the pipeline takes it"),
-        (RankRLS(), {"qid": QID}, "no transformer of the pipeline takes it"),
-        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID}, "of different queries, whose features"),
-        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID[1:]}, "qid"),
+        (make_pipeline(StandardScaler()), {}, Refusal("no fit_pairs", parameter="model")),
+        (Ridge(), {}, Refusal("preferences", parameter="model")),
+        (RankRLS, {}, Refusal("class: RankRLS()", parameter="model")),
+        (
+            make_pipeline(StandardScaler(), RankRLS()),
+            {"groups": A},
+            Refusal("RankRLS.fit_pairs takes", parameter="groups"),
+        ),
+        (
+            make_pipeline(StandardScaler(), RankRLS()),
+            {"winners": A + 40},
+            Refusal("rows", "39", parameter="winners", row=0),
+        ),
+        (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, Refusal("shape", parameter="weight")),
+        (make_pipeline(StandardScaler(), RankRLS()), {"qid": QID}, Refusal("no transformer", parameter="qid")),
+        (RankRLS(), {"qid": QID}, Refusal("no transformer", parameter="qid")),
+        (
+            make_pipeline(QueryMinMaxScaler(), RankRLS()),
+            {"qid": QID},
+            Refusal("whose features", parameter="qid", row=0),
+        ),
+        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID[1:]}, Refusal(parameter="qid")),
     ],
     ids=range(11),
 )
-def test_refused_before_anything_is_fitted(model, change, message):
+def test_refused_before_anything_is_fitted(model, change, refusal):
     model = model if isinstance(model, type) else clone(model)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         fit_pairs(model, X, **{"winners": A, "losers": B, **change})
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     assert not hasattr(first, "n_features_in_")

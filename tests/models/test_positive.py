@@ -19,6 +19,7 @@ from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_
 from rankrls.models._signs import constrained_signs
 from rankrls.preprocessing import QueryMinMaxScaler
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(70, queries=9, n=6)
 NAMES = np.array(list("abcdef"), dtype=object)
@@ -88,26 +89,26 @@ def test_forms(given, signs):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "refusal"),
     [
-        ("a", "positive must be True"),
-        (1, "positive must be True"),
-        (None, "positive must be True"),
-        (np.array(1), "positive must be True"),
-        ([0.5], "got 0.5 in it"),
-        ([6], "names feature 6, but the features are 0 to 5. A list of signs needs one for each"),
-        ([-1, 1], "names feature -1"),
-        ([0, "a"], "names feature 'a' twice"),
-        (["z"], "names feature 'z', which X does not have"),
-        ([True, False], "mask needs one entry for each of the 6 features"),
-        ({"a": 2}, "got 2 for 'a'"),
+        ("a", Refusal("True", parameter="positive")),
+        (1, Refusal("True", parameter="positive")),
+        (None, Refusal("True", parameter="positive")),
+        (np.array(1), Refusal("True", parameter="positive")),
+        ([0.5], Refusal("got 0.5", parameter="positive")),
+        ([6], Refusal("feature 6", parameter="positive", remedy="signs")),
+        ([-1, 1], Refusal("names feature -1", parameter="positive")),
+        ([0, "a"], Refusal("twice", "feature 'a'", parameter="positive")),
+        (["z"], Refusal("feature 'z'", "names", parameter="positive")),
+        ([True, False], Refusal("mask", "6 features", parameter="positive")),
+        ({"a": 2}, Refusal("got 2", parameter="positive")),
     ],
     ids=str,
 )
-def test_refused_forms(given, message):
+def test_refused_forms(given, refusal):
     frame = pd.DataFrame(X, columns=NAMES)
     for model in (RankRLS(positive=given), RankRLSCV(positive=given)):
-        with pytest.raises(ValueError, match=message):
+        with refusal:
             model.fit(frame, Y, qid=QID)
 
 
@@ -115,7 +116,7 @@ def test_refused_forms(given, message):
     ("given", "n"), [([0], 1), ([0, 1], 2), ((1, 0), 2), (range(2), 2), (np.array([0, 1]), 2)], ids=str
 )
 def test_a_list_that_is_numbers_and_signs_at_once_is_refused(given, n):
-    with pytest.raises(ValueError, match=r"may be the numbers of all . features or a sign for each. Pass True"):
+    with Refusal("a sign for each", parameter="positive"):
         RankRLS(positive=given).fit(X[:, :n], Y, qid=QID)
 
 
@@ -136,25 +137,25 @@ def test_what_can_be_read_in_one_way_for_two_features(given, signs):
 
 
 def test_names_need_columns_that_have_them():
-    with pytest.raises(ValueError, match="names feature 'a', but X has no column names"):
+    with Refusal("'a'", "no column names", parameter="positive"):
         RankRLS(positive=["a"]).fit(X, Y, qid=QID)
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
+    ("model", "refusal"),
     [
-        (RankRLS(positive=True, kernel="rbf"), "only kernel='linear' has; got kernel='rbf'"),
-        (RankRLS(positive=[0], solver="dual"), "got 'dual'. Use solver='auto' or 'primal'"),
-        (RankRLS(positive=[0], solver="cg"), "got 'cg'. Use solver='auto' or 'primal'"),
-        (RankRLSCV(positive=True, kernel=("linear", "rbf")), "got kernel='rbf'"),
-        (RankRLSCV(positive=True, solver="dual"), "got 'dual'"),
+        (RankRLS(positive=True, kernel="rbf"), Refusal("got kernel='rbf'", parameter="positive")),
+        (RankRLS(positive=[0], solver="dual"), Refusal(parameter="positive", remedy="Use solver='auto'")),
+        (RankRLS(positive=[0], solver="cg"), Refusal(parameter="positive", remedy="Use solver='auto'")),
+        (RankRLSCV(positive=True, kernel=("linear", "rbf")), Refusal("got kernel='rbf'", parameter="positive")),
+        (RankRLSCV(positive=True, solver="dual"), Refusal("got 'dual'", parameter="positive")),
     ],
     ids=str,
 )
-def test_only_weights_of_features_have_signs(model, message):
-    with pytest.raises(ValueError, match=message):
+def test_only_weights_of_features_have_signs(model, refusal):
+    with refusal:
         model.fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         model.fit_pairs(X, [0, 1], [1, 2])
 
 
@@ -199,7 +200,7 @@ def test_selection_of_a_global_ranking_takes_folds_of_rows():
 def test_pairs_of_items_are_not_held_out():
     labels = (Y > 1).astype(int)
     for function in (leave_pair_out, tournament_leave_pair_out):
-        with pytest.raises(ValueError, match="signs of weights are constrained"):
+        with Refusal("are constrained", parameter="positive"):
             function(RankRLS(positive=True), X, labels)
 
 

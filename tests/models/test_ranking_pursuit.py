@@ -11,6 +11,7 @@ from rankrls import RankingPursuit, RankRLS
 from rankrls.greedy.dictionaries import pays_to_reduce
 from tests.greedy.test_pursuit import greedy_by_refit, scored
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
+from tests.refusals import Refusal
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])
@@ -170,34 +171,34 @@ def test_nothing_to_take_is_the_zero_function():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "refusal"),
     [
-        ({"n_basis": 0}, "n_basis must be a whole number of at least 1; got 0"),
-        ({"n_basis": 2.5}, "n_basis must be a whole number"),
-        ({"dictionary": "rows"}, "dictionary must be one of 'kernel', 'features'; got 'rows'"),
-        ({"backfit": "no"}, "backfit must be True or False; got 'no'"),
-        ({"cache_size": -1}, "cache_size must be a number of at least 0; got -1"),
-        ({"regression_weight": 2}, "regression_weight must be a number from 0 to 1"),
-        ({"balance": "rows"}, "balance must be one of"),
-        ({"ties": "rows"}, "ties must be one of"),
-        ({"kernel": "gaussian"}, "The Gaussian kernel is 'rbf'"),
-        ({"kernel": "precomputed"}, "must be square to fit"),
-        ({"centers": np.ones((2, 3))}, "centers have 3 features but X has 4"),
-        ({"centers": np.full((2, 4), np.nan)}, "Input centers contains NaN: row 0, column 0"),
-        ({"centers": np.ones((2, 4)), "dictionary": "features"}, "centers are rows for kernel functions"),
+        ({"n_basis": 0}, Refusal("whole", "got 0", parameter="n_basis")),
+        ({"n_basis": 2.5}, Refusal("a whole number", parameter="n_basis")),
+        ({"dictionary": "rows"}, Refusal("got 'rows'", "'kernel', 'features'", parameter="dictionary")),
+        ({"backfit": "no"}, Refusal("False", "got 'no'", parameter="backfit")),
+        ({"cache_size": -1}, Refusal("number", "got -1", parameter="cache_size")),
+        ({"regression_weight": 2}, Refusal("number", "0", parameter="regression_weight")),
+        ({"balance": "rows"}, Refusal(parameter="balance")),
+        ({"ties": "rows"}, Refusal(parameter="ties")),
+        ({"kernel": "gaussian"}, Refusal("'rbf'", parameter="kernel", remedy="Gaussian")),
+        ({"kernel": "precomputed"}, Refusal("square", parameter="X")),
+        ({"centers": np.ones((2, 3))}, Refusal("3 features", parameter="centers")),
+        ({"centers": np.full((2, 4), np.nan)}, Refusal("contains NaN", parameter="centers", row=0, column=0)),
+        ({"centers": np.ones((2, 4)), "dictionary": "features"}, Refusal("kernel functions", parameter="centers")),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_bad_parameters(parameters, refusal):
     X, y, qid = ranking_data(9)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         RankingPursuit(**parameters).fit(X, y, qid=qid)
 
 
 def test_bad_data():
     X, y, qid = ranking_data(9)
-    with pytest.raises(ValueError, match="RankingPursuit learns one target: y should be"):
+    with Refusal("RankingPursuit learns", parameter="y"):
         RankingPursuit().fit(X, np.column_stack((y, y)), qid=qid)
-    with pytest.raises(ValueError, match="Nothing to compare"):
+    with Refusal("Nothing to compare", parameter="y"):
         RankingPursuit().fit(X, y * 0, qid=qid)
-    with pytest.raises(ValueError, match="A precomputed kernel has the training items as its columns"):
+    with Refusal("precomputed kernel", parameter="centers"):
         RankingPursuit(kernel="precomputed", centers=X).fit(X @ X.T, y)

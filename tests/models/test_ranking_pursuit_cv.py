@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold
 from rankrls import RankingPursuit, RankingPursuitCV
 from rankrls.metrics import disagreement_error, ndcg, preference_accuracy
 from tests.models.oracles import kernel_matrix, ranking_data
+from tests.refusals import Refusal
 
 
 def errors_by_refits(folds, make, X, y, qid, most, w=None, precomputed=False):
@@ -163,26 +164,26 @@ def test_preferences_are_left_out_by_refits(grouped):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "refusal"),
     [
-        ({"max_basis": 0}, "max_basis must be a whole number of at least 1"),
-        ({"rule": "first"}, "rule must be one of"),
-        ({"kernel": ("rbf", "precomputed")}, "cannot be one of several"),
-        ({"cv": 1}, "cv must be at least 2 folds"),
-        ({"cv": 40}, "cv=40 folds need 40 queries; there are 7"),
-        ({"gamma": (0.1, -1)}, "gamma must be None or a positive number"),
-        ({"dictionary": "rows"}, "dictionary must be one of"),
+        ({"max_basis": 0}, Refusal("whole", "least 1", parameter="max_basis")),
+        ({"rule": "first"}, Refusal(parameter="rule")),
+        ({"kernel": ("rbf", "precomputed")}, Refusal("several", parameter="kernel")),
+        ({"cv": 1}, Refusal("folds", "least 2", parameter="cv")),
+        ({"cv": 40}, Refusal("cv=40 folds", "need", parameter="cv")),
+        ({"gamma": (0.1, -1)}, Refusal("positive number", parameter="gamma")),
+        ({"dictionary": "rows"}, Refusal(parameter="dictionary")),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_bad_parameters(parameters, refusal):
     X, y, qid = ranking_data(9)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         RankingPursuitCV(**parameters).fit(X, y, qid=qid)
 
 
 def test_bad_data():
     X, y, qid = ranking_data(9)
-    with pytest.raises(ValueError, match="RankingPursuitCV learns one target"):
+    with Refusal("RankingPursuitCV learns", parameter="y"):
         RankingPursuitCV().fit(X, np.column_stack((y, y)), qid=qid)
-    with pytest.raises(ValueError, match="Give either cv or validation data"):
+    with Refusal("either cv", "validation data", parameter="cv"):
         RankingPursuitCV(cv=3).fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)

@@ -8,6 +8,7 @@ from rankrls import RankSVM, RankSVMCV
 from rankrls.metrics import disagreement_error, ndcg
 from tests.models.oracles import ranking_data
 from tests.oracles import gaussian
+from tests.refusals import Refusal
 
 CS = (0.03, 0.3, 3.0)
 
@@ -119,16 +120,16 @@ def test_automatic_grid_reaches_from_one_direction_to_little_regularization():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "refusal"),
     [
-        ({"Cs": ()}, "Cs is empty"),
-        ({"Cs": "many"}, "Cs must be"),
-        ({"Cs": (1.0, -1.0)}, "C must be a number above 0"),
-        ({"rule": "worst"}, "rule must be one of"),
-        ({"balance": ("pairs", "rows")}, "balance must be one of"),
+        ({"Cs": ()}, Refusal("empty", parameter="Cs")),
+        ({"Cs": "many"}, Refusal(parameter="Cs")),
+        ({"Cs": (1.0, -1.0)}, Refusal("number", "above 0", parameter="C")),
+        ({"rule": "worst"}, Refusal(parameter="rule")),
+        ({"balance": ("pairs", "rows")}, Refusal(parameter="balance")),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_bad_parameters(parameters, refusal):
     X, y, qid = ranking_data(1)
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         RankSVMCV(**parameters).fit(X, y, qid=qid)

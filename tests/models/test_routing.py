@@ -31,6 +31,7 @@ from rankrls import preprocessing
 from rankrls.metrics import average_precision, disagreement_error, make_ranking_scorer
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(33, queries=14)
 FOLDS = list(GroupKFold(3).split(X, Y, QID))
@@ -87,7 +88,7 @@ def test_pipelines_and_cross_validation(model):
     fitted = steps.fit(X, Y, qid=QID)
     assert fitted[-1].n_queries_ == len(np.unique(QID))
     assert fitted.score(X, Y, qid=QID) == pytest.approx(1 - disagreement_error(Y, fitted.predict(X, qid=QID), qid=QID))
-    with pytest.raises(ValueError, match="qid"):
+    with Refusal(parameter="qid"):
         fitted.score(X, Y)
 
 
@@ -147,7 +148,7 @@ def test_scorers_see_into_what_wraps_a_ranker():
     search = GridSearchCV(inner, {"rankrls__alpha": [0.1, 1.0]}, cv=GroupKFold(2).set_split_request(groups="qid"))
     for model in (inner, search, make_pipeline(columns, rankrls.RankRLS())):
         fitted = clone(model).fit(X, Y, qid=QID)
-        with pytest.raises(ValueError, match="did not get qid"):
+        with Refusal("did not get", parameter="qid"):
             scorer(fitted, X, Y)
         best = getattr(fitted, "best_estimator_", fitted)
         assert scorer(fitted, X, Y, qid=QID) == average_precision(Y, best.predict(X, qid=QID), qid=QID)
@@ -178,14 +179,14 @@ def test_without_routing_nothing_is_judged_as_one_query(model):
             assert np.isnan(values).all()
             assert "enable_metadata_routing=True" in said
     search = GridSearchCV(model, {"balance": BALANCES}, cv=FOLDS, error_score="raise")
-    with pytest.raises(ValueError, match=r"score was called without.*enable_metadata_routing=True"):
+    with Refusal("score", parameter="qid", remedy="enable_metadata_routing=True"):
         search.fit(X, Y, qid=QID)
     steps = make_pipeline(StandardScaler(), clone(model))
-    with pytest.raises(ValueError, match="Pipeline.fit does not accept the qid parameter"):
+    with Refusal("does not accept the qid", kind=ValueError):
         steps.fit(X, Y, qid=QID)
     steps.fit(X, Y, **{f"{steps.steps[-1][0]}__qid": QID})
     assert steps[-1].n_queries_ == len(np.unique(QID))
-    with pytest.raises(ValueError, match=r"score was called without.*enable_metadata_routing=True"):
+    with Refusal("score", parameter="qid", remedy="enable_metadata_routing=True"):
         steps.score(X, Y)
     held_out = cross_val_predict(model, X, Y, cv=FOLDS, params={"qid": QID})  # nothing is judged: right as it is
     for train, test in FOLDS:
@@ -196,7 +197,7 @@ def test_without_routing_nothing_is_judged_as_one_query(model):
 @pytest.mark.parametrize("wrap", [RFE, TransformedTargetRegressor], ids=lambda w: w.__name__)
 def test_without_routing_scorers_refuse_wrapped_rankers_too(wrap):
     fitted = wrap(rankrls.RankRLS()).fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match="did not get qid"):
+    with Refusal("did not get", parameter="qid"):
         make_ranking_scorer("map")(fitted, X, Y)
     assert make_ranking_scorer("map")(wrap(rankrls.RankRLS()).fit(X, Y), X, Y) > 0
 
@@ -206,7 +207,7 @@ def test_without_routing_scalers_refuse_rows_without_qid(scaler):
     name = type(scaler).__name__.lower()
     steps = make_pipeline(clone(scaler), rankrls.RankRLS()).fit(X, Y, **{f"{name}__qid": QID, "rankrls__qid": QID})
     for use in (steps.predict, lambda Z: steps.score(Z, Y)):
-        with pytest.raises(ValueError, match=r"has to be given qid.*enable_metadata_routing=True"):
+        with Refusal("given", parameter="qid", remedy="enable_metadata_routing=True"):
             use(X)
     scaled = clone(scaler).fit_transform(X, qid=QID)  # what the guide advises: it leaks nothing
     nested = make_pipeline(make_pipeline(clone(scaler)), rankrls.RankRLS())
@@ -249,7 +250,7 @@ def test_set_output_and_names_of_scalers(scaler, ids):
         assert list(out.columns) == named.get_feature_names_out().tolist() == NAMES
         np.testing.assert_array_equal(out.to_numpy(), expected)
         np.testing.assert_array_equal(named.transform(frame, qid=ids).to_numpy(), expected)
-        with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        with Refusal("input_features", kind=ValueError):
             named.get_feature_names_out(NAMES[::-1])
         if library == "pandas":
             assert out.index.tolist() == index.tolist()

@@ -28,6 +28,7 @@ from rankrls.metrics import (
 )
 from rankrls.preprocessing import QueryStandardScaler
 from tests.models.oracles import ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(12, queries=16)
 Y = np.digitize(Y, np.quantile(Y, [0.5, 0.8])).astype(float)
@@ -133,14 +134,14 @@ def test_searched_pipelines_that_scale_inside_queries():
 def test_without_routing_there_is_an_error_and_no_silent_default():
     scorer = make_ranking_scorer("map")
     model = RankRLS().fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match=r"set_config\(enable_metadata_routing=True\)"):
+    with Refusal(parameter="qid", remedy="set_config(enable_metadata_routing=True)"):
         scorer(model, X, Y)
-    with pytest.raises(ValueError, match="did not get qid"):
+    with Refusal("did not get", parameter="qid"):
         scorer(make_pipeline(StandardScaler(), RankRLS()).fit(X, Y, rankrls__qid=QID), X, Y)
     search = GridSearchCV(RankRLS(), {"alpha": [1.0]}, cv=GroupKFold(4), scoring=scorer, error_score="raise")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="did not get qid"):
+        with Refusal("did not get", parameter="qid"):
             search.fit(X, Y, qid=QID, groups=QID)
 
 
@@ -152,5 +153,5 @@ def test_a_global_ranking_needs_no_qid():
 
 def test_says_what_it_is():
     assert repr(make_ranking_scorer("ndcg@10")) == "make_ranking_scorer('ndcg@10')"
-    with pytest.raises(ValueError, match="nonsense"):
+    with Refusal("nonsense", parameter="measure"):
         make_ranking_scorer("nonsense")

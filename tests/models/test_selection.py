@@ -10,6 +10,7 @@ from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.equations import holdout
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(20, queries=9)
 W = np.random.default_rng(21).random(len(Y)) + 0.3
@@ -399,7 +400,7 @@ def test_validation_data_are_judged_by_kendalls_tau(estimator):
     given = {"X_val": X[val], "y_val": Y[val], "qid_val": QID[val]}
     model = estimator.set_params(scoring="tau").fit(X[train], Y[train], qid=QID[train], **given)
     assert model.best_score_ == pytest.approx(kendall_tau(Y[val], model.predict(X[val]), qid=QID[val]))
-    with pytest.raises(ValueError, match="no query that the measure can judge"):
+    with Refusal("can judge", parameter="y_val"):
         model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
 
 

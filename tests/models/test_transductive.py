@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from rankrls import RankRLS, SparseRankRLS, TransductiveRankRLS
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import centred, ranking_data
+from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(80, queries=9)
 HIDDEN = np.isin(QID, np.unique(QID)[[0, 2, 5, 7]])
@@ -203,30 +204,30 @@ def with_nan(*rows):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "arguments", "message"),
+    ("parameters", "arguments", "refusal"),
     [
-        ({"ties": "exclude"}, {}, "which of their items are compared would change with them"),
-        ({"penalty": 0.0}, {}, "penalty must be a number above 0; got 0.0"),
-        ({"penalty": "big"}, {}, "penalty must be a number above 0"),
-        ({"alpha": 0.0}, {}, "alpha must be positive: queries are held out"),
-        ({"solver": "cg"}, {}, "solver must be one of"),
-        ({"n_basis": 9, "solver": "dual"}, {}, "With a basis .* there is one solver"),
-        ({"basis_indices": [0, 3], "solver": "primal"}, {}, "With a basis .* there is one solver"),
-        ({"n_basis": 0}, {}, "n_basis must be"),
-        ({"n_basis": 9, "basis": "pursuit"}, {}, "basis must be one of"),
-        ({"basis_indices": [999]}, {}, "basis_indices names row 999"),
-        ({}, {"y": with_nan(3)}, r"NaN: row 3, in query -?\d+, which has labels.*scored in all its rows or in none"),
-        ({}, {"y": with_nan(3), "qid": None}, "NaN: row 3. .* or pass qid"),
-        ({}, {"y": np.full(len(Y), np.nan)}, "at least one query needs labels"),
-        ({}, {"y": np.where(HIDDEN, np.nan, 1.0)}, "Nothing to compare"),
-        ({}, {"y": np.column_stack((PARTLY, Y))}, "NaN for some targets of row"),
-        ({}, {"y": np.where(HIDDEN, np.inf, Y)}, "Input y contains infinity"),
-        ({}, {"groups": np.zeros(len(Y))}, "single group of queries"),
-        ({}, {"groups": np.arange(len(Y))}, "lies in two groups"),
-        ({}, {"groups": np.zeros(3)}, "groups has 3 entries"),
+        ({"ties": "exclude"}, {}, Refusal("their items", parameter="ties")),
+        ({"penalty": 0.0}, {}, Refusal("got 0.0", "above", parameter="penalty")),
+        ({"penalty": "big"}, {}, Refusal("number", "above 0", parameter="penalty")),
+        ({"alpha": 0.0}, {}, Refusal("held out", parameter="alpha")),
+        ({"solver": "cg"}, {}, Refusal(parameter="solver")),
+        ({"n_basis": 9, "solver": "dual"}, {}, Refusal("With a basis", parameter="solver")),
+        ({"basis_indices": [0, 3], "solver": "primal"}, {}, Refusal("With a basis", parameter="solver")),
+        ({"n_basis": 0}, {}, Refusal(parameter="n_basis")),
+        ({"n_basis": 9, "basis": "pursuit"}, {}, Refusal(parameter="basis")),
+        ({"basis_indices": [999]}, {}, Refusal("row 999", "names", parameter="basis_indices")),
+        ({}, {"y": with_nan(3)}, Refusal("which has labels", parameter="y", row=3)),
+        ({}, {"y": with_nan(3), "qid": None}, Refusal("NaN", parameter="y", row=3, remedy="or pass qid")),
+        ({}, {"y": np.full(len(Y), np.nan)}, Refusal("needs labels", parameter="y")),
+        ({}, {"y": np.where(HIDDEN, np.nan, 1.0)}, Refusal("Nothing to compare", parameter="y")),
+        ({}, {"y": np.column_stack((PARTLY, Y))}, Refusal("some targets", parameter="y", row=1)),
+        ({}, {"y": np.where(HIDDEN, np.inf, Y)}, Refusal("contains infinity", parameter="y", row=1)),
+        ({}, {"groups": np.zeros(len(Y))}, Refusal("single group")),
+        ({}, {"groups": np.arange(len(Y))}, Refusal("lies", parameter="groups", row=7)),
+        ({}, {"groups": np.zeros(3)}, Refusal("3 entries", parameter="groups")),
     ],
 )
-def test_refusals(parameters, arguments, message):
+def test_refusals(parameters, arguments, refusal):
     given = {"y": PARTLY, "qid": QID, **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         TransductiveRankRLS(**parameters).fit(X, given.pop("y"), **given)
