@@ -19,7 +19,7 @@ def test_one_ranking(patients, rankrls):
     table = load_letor(patients)
     found = rankrls("cv", patients, "--global", "--leave-pair-out", "--alphas", "1:100:3", "--json")
     assert found.status == 0, found.err
-    expected = leave_pair_out(RankRLS(), table.X, table.y, alphas=[1.0, 10.0, 100.0])
+    expected = leave_pair_out(RankRLS(), table.X, table.y, alphas=[100.0, 10.0, 1.0])
     curve = found.json["curve"]
     np.testing.assert_allclose([e["alpha"] for e in curve], expected.alpha)
     np.testing.assert_allclose([e["c_index"] for e in curve], expected.score)
@@ -56,7 +56,7 @@ def test_a_basis(patients, rankrls, basis):
     curve = found.json["curve"]
     for part, gamma in zip((curve[:2], curve[2:]), (0.01, 0.1), strict=True):
         model = SparseRankRLS(kernel="rbf", gamma=gamma, n_basis=9, basis=basis, random_state=3)
-        expected = leave_pair_out(model, table.X, table.y, alphas=[0.1, 1.0])
+        expected = leave_pair_out(model, table.X, table.y, alphas=[1.0, 0.1])
         np.testing.assert_allclose([e["c_index"] for e in part], expected.score)
         assert [e["gamma"] for e in part] == [gamma, gamma]
     assert found.json["notes"] == ["the basis was chosen with the labels of the held-out rows in view."] * (
@@ -67,7 +67,16 @@ def test_a_basis(patients, rankrls, basis):
 def test_an_automatic_grid_and_a_note_about_scaling(patients, rankrls):
     found = rankrls("cv", patients, "--global", "--leave-pair-out", "--scale", "standard", "--json")
     assert len(found.json["curve"]) == 21
-    assert found.json["notes"] == ["the features were scaled with the held-out rows in view."]
+    assert found.json["notes"][0] == "the features were scaled with the held-out rows in view."
+
+
+def test_the_simplest_within_one_standard_error(files, rankrls):
+    command = ("cv", files / "train.txt", "--leave-pair-out", "--rule", "one_se", "--json")
+    found = rankrls(*command).json
+    curve = found["curve"]
+    top = max(curve, key=lambda entry: entry["c_index"])
+    enough = [e for e in curve if e["c_index"] >= top["c_index"] - top["standard_error"]]
+    assert curve[found["best_index"]]["alpha"] == max(e["alpha"] for e in enough) > top["alpha"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,6 @@ def test_an_automatic_grid_and_a_note_about_scaling(patients, rankrls):
         (("--global", "--cv", "3"), "--leave-pair-out and --cv exclude each other"),
         (("--global", "--vali", "x.txt"), "--leave-pair-out and --vali exclude"),
         (("--global", "--metric", "map"), "--leave-pair-out and --metric exclude"),
-        (("--global", "--rule", "one_se"), "--rule means nothing to --leave-pair-out"),
         (("--global", "--ties", "both"), "--ties exclude makes the graph depend"),
         (("--global", "--alphas", "0"), "needs alpha > 0"),
         (("--global", "--method", "sparse"), "give a kernel other than linear"),

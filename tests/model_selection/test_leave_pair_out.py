@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS
+from rankrls.holdout.concordance import concordance_interval, disjoint_pairs
 from rankrls.metrics import disagreement_error
 from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
-from rankrls.model_selection._interval import concordance_interval, disjoint_pairs
 
 RNG = np.random.default_rng(40)
 M = 13
@@ -270,3 +270,35 @@ def test_tournament_refusals(arguments, message):
     given = {"estimator": RankRLS(), "y": BINARY, **arguments}
     with pytest.raises(ValueError, match=message):
         tournament_leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
+
+
+@pytest.mark.parametrize("scoring", ["pair_accuracy", "disagreement"])
+@pytest.mark.parametrize("qid", [None, QID], ids=["global", "queries"])
+def test_a_choice_by_pairs(scoring, qid):
+    """What is searched is what leave_pair_out says of each candidate."""
+    model = RankRLSCV(alphas=ALPHAS, cv="leave_pair_out", scoring=scoring, kernel=("linear", "rbf"), gamma=0.3)
+    found = model.fit(X, Y, qid=qid).cv_results_
+    for k, (kernel, alpha) in enumerate((kernel, alpha) for kernel in ("linear", "rbf") for alpha in ALPHAS[::-1]):
+        one = leave_pair_out(RankRLS(alpha, kernel=kernel, gamma=0.3), X, Y, qid=qid)
+        ends = one.interval if scoring == "pair_accuracy" else (1.0 - one.interval[1], 1.0 - one.interval[0])
+        expected = (one.score if scoring == "pair_accuracy" else 1.0 - one.score, one.standard_error, *ends)
+        row = [found[name][k] for name in ("mean_score", "standard_error", "low", "high")]
+        np.testing.assert_allclose(row, expected, rtol=1e-8)
+    assert model.selection_ == f"leave-pair-out over {len(pairs_of(Y, qid))} pairs"
+    np.testing.assert_allclose(model.best_score_, found["mean_score"][model.best_index_])
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"scoring": "map"}, {}, "scoring='?disagreement"),
+        ({"ties": "exclude"}, {}, "without refitting: ties='exclude'"),
+        ({"ties": ("include", "exclude")}, {}, "without refitting: ties='exclude'"),
+        ({"balance": ("examples", "queries")}, {"qid": QID}, "several queries and balance='queries'"),
+        ({"positive": True}, {}, "signs of weights"),
+        ({}, {"y": np.eye(M)[0]}, "All labels but 1 are 0"),
+    ],
+)
+def test_choices_that_pairs_cannot_make(options, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RankRLSCV(cv="leave_pair_out", **options).fit(X, arguments.pop("y", Y), **arguments)

@@ -39,8 +39,8 @@ class Method:
         Whether it chooses by validation data only; without them it takes its options as they are.
     keeps_best : bool
         Whether an interrupted fit leaves the best model so far.
-    one : str
-        The class of the estimator of one candidate, if pairs can be held out of it without refitting.
+    leaves_pairs_out : bool
+        Whether pairs can be held out of it without refitting.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Method:
     validates_pairs: bool = False
     needs_vali: bool = False
     keeps_best: bool = False
-    one: str = ""
+    leaves_pairs_out: bool = False
 
 
 def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ METHODS: dict[str, Method] = {
             "exact, by one factorisation",
             f"alphas {_GRAPH} {_KERNEL} rule positive",
             adapt=_rankrls,
-            one="RankRLS",
+            leaves_pairs_out=True,
         ),
         Method(
             "cg",
@@ -122,7 +122,7 @@ METHODS: dict[str, Method] = {
             "RankRLS over a basis of few items, for kernels on very many rows",
             f"alphas {_GRAPH} {_KERNEL} rule n_basis basis random_state",
             adapt=_sparse,
-            one="SparseRankRLS",
+            leaves_pairs_out=True,
         ),
         Method(
             "pursuit",
@@ -172,6 +172,12 @@ def method_of(options: Options) -> Method:
     if options.method not in METHODS:
         raise InputError("{method} must be one of {0}; got {1!r}.", ", ".join(METHODS), options.method)
     method = METHODS[options.method]
+    if options.leave_pair_out and not method.leaves_pairs_out:
+        raise InputError(
+            "{leave_pair_out} holds out pairs without refitting, which --method {0} can do; {1} would need a refit for "
+            "each pair. Judge it by {cv} or {vali}.",
+            *(" and ".join(name for name, known in METHODS.items() if known.leaves_pairs_out), options.method),
+        )
     for name in options.changed():
         able = takers(name)
         if able and method.name not in able:

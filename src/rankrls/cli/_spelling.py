@@ -23,6 +23,7 @@ _SPELLED = {
     "to_onnx": "--format onnx",
     "zero_based=False": "the model",
     "format": "--input-format",
+    "cv=leave_pair_out": "--leave-pair-out",
     "queries=ignored": "--global",
 }
 """Parameters, with or without a value, that are not called after an option."""

@@ -88,9 +88,11 @@ class Trained:
 
 def plan(options: Options) -> Plan:
     """Check the options before any file is read."""
-    metric = options.metric or ("disagreement" if options.pairs is None else PREFERENCES)
+    by_pairs = options.leave_pair_out or options.pairs is not None
+    metric = options.metric or (PREFERENCES if by_pairs else "disagreement")
     check_measures(options.metrics, options.convention)
-    estimator = build(options, scoring=resolve_measure(metric, options.convention))
+    how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
+    estimator = build(options, scoring=resolve_measure(metric, options.convention), **how)
     out = Plan(options, metric, estimator, _scaler(options.scale))
     _check_pairs(out)
     return out

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls.graph import ScoredGraph
-from rankrls.graph.scored import label_varies
-from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance, refuses_pair_holdout
+from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
+from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
 from rankrls.model_selection._estimators import checked_model, labelled_data
-from rankrls.model_selection._interval import METHOD, concordance_interval, disjoint_pairs
 from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times
 from rankrls.models._parameters import number
 from rankrls.models._validation import check_comparable
-from rankrls.selection.plans import pair_problems
+from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
 
 __all__ = ["PairHoldout", "leave_pair_out"]
 
@@ -66,7 +64,7 @@ def leave_pair_out(
     alphas: Any = None,
     qid: Any = None,
     sample_weight: Any = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> PairHoldout:
     r"""Judge a ranking by the order of each pair of items under the model that never saw the two.
 
@@ -174,7 +172,7 @@ def leave_pair_out(
     check_comparable(data, 0.0)
     check_pairs_can_be_held_out(model, data, "leave_pair_out")
     if beta == 0.0:
-        _check_something_is_left(data)
+        check_something_is_left(data)
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
     ((problem, factor, _),) = pair_problems(model._candidate(data), data)
@@ -186,9 +184,7 @@ def leave_pair_out(
     if chosen is None:
         result = leave_pair_out_concordance(problem, labels, ridge)
         score, error = result.score, result.standard_error
-        counts = [np.unique(labels[codes == q], return_counts=True)[1] for q in range(data.layout.n_queries)]
-        n_pairs = sum(int(c.sum() ** 2 - (c**2).sum()) // 2 for c in counts)
-        disjoint = disjoint_pairs(labels, codes)
+        n_pairs, disjoint = ordered_pairs(labels, codes), disjoint_pairs(labels, codes)
     else:
         i, j = chosen.T
         differences = held_out_differences(problem, labels, ridge, i, j)
@@ -218,7 +214,6 @@ def _result(
 
 def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
-    beta = float(model.regression_weight)
     if model._constrained():
         raise InputError(
             "{0} cannot hold out pairs without refitting: the signs of weights are constrained.",
@@ -226,13 +221,8 @@ def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> N
             remedy="leave_query_out is exact under constraints.",
             parameter="positive",
         )
-    (comparison,) = data.graphs(Setting(model.ties, model.balance, beta))
-    reason = refuses_pair_holdout(
-        ScoredGraph.of(comparison.graph),
-        balance=model.balance,
-        regression_weight=beta,
-        weighted=data.weights is not None,
-    )
+    setting = Setting(model.ties, model.balance, float(model.regression_weight))
+    reason = why_pairs_cannot_be_held_out(data, [setting], constrained=False)
     if reason is not None:
         raise InputError(f"{{{what}}} cannot hold out pairs without refitting: {reason}.")
 
@@ -240,26 +230,6 @@ def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> N
 def _check_confidence(confidence: Any) -> float:
     number(above=0.0, below=1.0)("confidence", confidence)
     return float(confidence)
-
-
-def _check_something_is_left(data: LabelledItems) -> None:
-    """Refuse labels of which a single pair can take all that differs."""
-    comparable = np.flatnonzero(label_varies(data.Y, data.layout))
-    if len(comparable) > 1:
-        return
-    rows = np.flatnonzero(data.layout.codes == comparable[0])
-    y = data.Y[rows, 0]
-    values, counts = np.unique(y, return_counts=True)
-    common = values[np.argmax(counts)]
-    others = y[y != common]
-    if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
-        raise InputError(
-            "All labels but {0} are {1:g}: holding out a pair leaves labels that are all equal, and nothing to learn "
-            "from.",
-            len(others),
-            common,
-            parameter="y",
-        )
 
 
 def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:

@@ -55,9 +55,12 @@ class SelectingRanker(KernelRanker):
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         """How to hold out labelled items."""
         beta = float(self.regression_weight)
+        ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
+        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
+            settings = [setting for setting, _ in data.settings(ties, balances, beta)]
+            return LeavePairOut.of(measure, data, settings, constrained=self._constrained())
         if self.cv is not None:
             return folds_plan(self.cv, measure, data, beta)
-        ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
         return exact_plan(measure, data, ties, balances, beta, constrained=self._constrained())
 
     def _preference_folds(self, data: PreferredItems) -> Any:

@@ -246,11 +246,14 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
     ----------
     alphas : "auto" or tuple of float, default="auto"
         Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum.
-    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+    cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
         None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
         measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
         queries, exact too, drawn in the order of their ids whatever the order of the rows (of rows for one global
         ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
+        "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, whatever their
+        number, and adds confidence intervals to ``cv_results_``; ``scoring`` must count pairs ("disagreement",
+        "pair_accuracy").
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -271,7 +274,8 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
-        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``.
+        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs of
+        one target were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
         Whether the chosen alpha is the smallest or largest of a grid of three or more: widen the grid then.
     selection_ : str

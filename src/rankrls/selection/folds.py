@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice, product
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -16,10 +16,16 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
-from rankrls.holdout.pair_holdout import refuses_pair_holdout
-from rankrls.metrics import Measure, RankingMeasure
+from rankrls.metrics import RankingMeasure
 from rankrls.selection.judging import LabelJudge, PreferenceJudge, judged_queries
-from rankrls.selection.plans import Blocks, Folds, LeavePairOut, Plan
+from rankrls.selection.plans import (
+    Blocks,
+    Folds,
+    LeavePairOut,
+    Plan,
+    is_concordance,
+    why_pairs_cannot_be_held_out,
+)
 
 __all__ = [
     "MAX_PAIR_HOLDOUT",
@@ -134,22 +140,11 @@ def exact_plan(
                 parameter="cv",
             )
         return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries")
-    reasons = [
-        refuses_pair_holdout(graph, balance=balance, regression_weight=beta, weighted=data.weights is not None)
-        for graph, balance in product(graphs, balances)
-    ]
-    if _is_concordance(measure) and not constrained and m <= MAX_PAIR_HOLDOUT and not any(reasons):
+    settings = [setting for setting, _ in data.settings(ties, balances, beta)]
+    refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+    if is_concordance(measure) and not refused:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {m} items")
     return folds_plan(min(GLOBAL_FOLDS, m), measure, data, beta)
-
-
-def _is_concordance(measure: RankingMeasure) -> bool:
-    """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
-    return (
-        isinstance(measure, Measure)
-        and measure.name in ("disagreement", "pair_accuracy")
-        and measure.tied_labels in (None, "ignore")
-    )
 
 
 def check_folds_leave_something(

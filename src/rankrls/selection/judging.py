@@ -36,12 +36,15 @@ class Curve:
         The measure of each query or block.
     scores : ndarray of shape (items, values, targets), optional
         Held-out scores.
+    interval : tuple of two ndarrays of shape (values,), optional
+        The ends of a confidence interval of the measure.
     """
 
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
     values: NDArray[np.float64] | None = None
     scores: NDArray[np.float64] | None = None
+    interval: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def size(self) -> NDArray[np.float64]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._compiled.near_ties import NEAR
+from rankrls._errors import InputError
 from rankrls.graph import ScoredGraph
-from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_setting
+from rankrls.graph.scored import label_varies
+from rankrls.holdout.concordance import CONFIDENCE, concordance_interval, disjoint_pairs, ordered_pairs
+from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_setting, refuses_pair_holdout
+from rankrls.metrics import Measure, RankingMeasure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Candidate
@@ -23,7 +27,19 @@ from rankrls.selection.judging import Curve, Judge, LabelJudge, PreferenceJudge
 CostOf = Callable[[NDArray[np.intp] | None, int], Cost]
 _NO_BLOCKS = np.zeros(0, dtype=np.intp)
 
-__all__ = ["Blocks", "Folds", "LeavePairOut", "Part", "Plan", "Validation", "held_out_scores", "pair_problems"]
+__all__ = [
+    "Blocks",
+    "Folds",
+    "LeavePairOut",
+    "Part",
+    "Plan",
+    "Validation",
+    "check_something_is_left",
+    "held_out_scores",
+    "is_concordance",
+    "pair_problems",
+    "why_pairs_cannot_be_held_out",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +178,30 @@ class LeavePairOut(Plan):
     greater_is_better: bool
     description: str
 
+    @staticmethod
+    def of(
+        measure: RankingMeasure, data: LabelledItems, settings: Sequence[Setting], *, constrained: bool
+    ) -> LeavePairOut:
+        """The plan, because it was asked for.
+
+        Raises
+        ------
+        InputError
+            If it is not exact for one of the graphs, or if a pair may leave nothing to learn from.
+        """
+        if not is_concordance(measure):
+            problem = "{cv=leave_pair_out} counts pairs: choose by {scoring=disagreement} or {scoring=pair_accuracy}."
+            raise InputError(problem, parameter="scoring")
+        reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+        if reason is not None:
+            raise InputError(
+                f"{{cv=leave_pair_out}} cannot hold out pairs without refitting: {reason}.", parameter="cv"
+            )
+        if settings[0].regression_weight == 0.0:
+            check_something_is_left(data)
+        count = sum(ordered_pairs(y, data.layout.codes) for y in data.Y.T)
+        return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {count} pairs")
+
     def axis(self, problem: Problem) -> NDArray[np.float64]:
         """Without a spectrum if an inverse for each alpha is all that this plan needs."""
         return problem.axis(problem.extreme_values())
@@ -180,7 +220,56 @@ class LeavePairOut(Plan):
                     results.append(leave_pair_out_concordance(part, y, values * factor))
         mean = np.mean([r.score for r in results], axis=0)
         error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
-        return Curve(mean if self.greater_is_better else 1.0 - mean, error)
+        ends = None
+        if comparisons.Y.shape[1] == 1:
+            disjoint = disjoint_pairs(comparisons.Y[:, 0], comparisons.layout.codes)
+            ends = concordance_interval(mean, error, disjoint, CONFIDENCE)
+        if self.greater_is_better:
+            return Curve(mean, error, interval=ends)
+        return Curve(1.0 - mean, error, interval=None if ends is None else (1.0 - ends[1], 1.0 - ends[0]))
+
+
+def is_concordance(measure: RankingMeasure) -> bool:
+    """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
+    return (
+        isinstance(measure, Measure)
+        and measure.name in ("disagreement", "pair_accuracy")
+        and measure.tied_labels in (None, "ignore")
+    )
+
+
+def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> str | None:
+    """Why the shortcut would be wrong, as a part of the template of an error; None if it is exact."""
+    if constrained:
+        return "the signs of weights are constrained"
+    weighted = data.weights is not None
+    for setting in settings:
+        known: dict[str, Any] = {"balance": setting.balance, "regression_weight": setting.regression_weight}
+        for comparison in data.graphs(setting):
+            reason = refuses_pair_holdout(ScoredGraph.of(comparison.graph), weighted=weighted, **known)
+            if reason is not None:
+                return reason
+    return None
+
+
+def check_something_is_left(data: LabelledItems) -> None:
+    """Refuse labels of which a single pair can take all that differs."""
+    comparable = np.flatnonzero(label_varies(data.Y, data.layout))
+    if len(comparable) > 1:
+        return
+    rows = np.flatnonzero(data.layout.codes == comparable[0])
+    y = data.Y[rows, 0]
+    values, counts = np.unique(y, return_counts=True)
+    common = values[np.argmax(counts)]
+    others = y[y != common]
+    if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
+        raise InputError(
+            "All labels but {0} are {1:g}: holding out a pair leaves labels that are all equal, and nothing to learn "
+            "from.",
+            len(others),
+            common,
+            parameter="y",
+        )
 
 
 def held_out_scores(

@@ -20,6 +20,8 @@ from rankrls.selection.rules import RULES, best
 __all__ = ["Chosen", "Results", "choices_at_edges", "search"]
 
 _AT_EDGE = "_at_edge_"
+_JUDGED = ("mean_score", "standard_error", "low", "high")
+"""Columns of ``cv_results_``; the last two if a curve has an interval."""
 
 
 def choices_at_edges(estimator: Any) -> dict[str, bool]:
@@ -49,7 +51,7 @@ class Results:
     greater_is_better: bool
     rule: str
     parameter: str = "alpha"
-    rows: list[tuple[dict[str, Any], float, float, float]] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
     best_index: int = -1
     best_value: float = np.nan
     best_score: float = np.nan
@@ -67,8 +69,8 @@ class Results:
         Returns whether it is the best one so far.
         """
         first = len(self.rows)
-        entries = zip(values.tolist(), curve.mean.tolist(), curve.error.tolist(), strict=True)
-        self.rows.extend((choices, value, mean, error) for value, mean, error in entries)
+        columns = (values, curve.mean, curve.error, *(curve.interval or ()))
+        self.rows.extend((choices, *numbers) for numbers in zip(*(c.tolist() for c in columns), strict=True))
         goodness = curve.mean if self.greater_is_better else -curve.mean
         check_judged(goodness)
         top = best(goodness, curve.error, curve.size)
@@ -92,9 +94,8 @@ class Results:
             column = np.empty(len(self.rows), dtype=object)
             column[:] = [choices.get(name) for choices, *_ in self.rows]
             columns[name] = column
-        numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).reshape(-1, 3)
-        columns[self.parameter], columns["mean_score"], columns["standard_error"] = numbers.T.copy()
-        return columns
+        numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).T
+        return columns | dict(zip((self.parameter, *_JUDGED), numbers.copy(), strict=False))
 
 
 def search(

@@ -5,62 +5,64 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli import _findings, _learned, _training
-from rankrls.cli._findings import show
+from rankrls.cli import _learned, _training
+from rankrls.cli._findings import file_tables, measure_tables, show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
-from rankrls.cli.commands import _leave_pair_out
+from rankrls.holdout.concordance import CONFIDENCE, METHOD
 
 __all__ = ["run"]
+
+_JUDGED = ("mean_score", "c_index", "standard_error", "low", "high")
 
 
 def run(options: Options, report: Report) -> Result:
     """Judge every candidate."""
-    if options.leave_pair_out:
-        _leave_pair_out.check(options)
     plan = _training.plan(options)
     if plan.method.needs_vali and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method)
     data = _training.read_data(plan, report)
-    if options.leave_pair_out:
-        return _leave_pair_out.run(options, data, report)
+    if options.leave_pair_out and options.scale != "none" and data.tables["train"].qid is None:
+        report.note("the features were scaled with the held-out rows in view.")
+    if options.leave_pair_out and options.basis == "pursuit":
+        report.note("the basis was chosen with the labels of the held-out rows in view.")
     trained = _training.train(plan, data, report)
     if trained.interrupted:
         raise KeyboardInterrupt
     judged = _training.judge_all(plan, data, trained, report)
-    curve, best = _curve(trained.estimator)
+    estimator = trained.estimator
+    value = "c_index" if options.leave_pair_out else "mean_score"
+    curve, best = _curve(estimator, value)
     found = _learned.as_dict("cv", plan, data, trained, judged, report) | {"curve": curve, "best_index": best}
-    tables = [
-        *_findings.file_tables(_learned.described(data)),
-        _curve_table(plan.metric, trained.estimator.selection_, curve, best),
-        *_findings.measure_tables(judged),
-    ]
-    return Result(found, tables)
+    text = ""
+    if options.leave_pair_out:
+        found |= {"how": estimator.selection_, "confidence": CONFIDENCE, "interval_method": METHOD}
+        text = f"Interval: {METHOD}.\n"
+    metric = "C-index" if options.leave_pair_out else plan.metric
+    table = _curve_table(metric, value, estimator.selection_, curve, best)
+    return Result(found, [*file_tables(found), table, *measure_tables(judged)], text)
 
 
-def _curve(estimator: Any) -> tuple[list[dict[str, Any]], int]:
+def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:
     """One entry for every combination and alpha, and which one was chosen."""
-    columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
+    columns = {value if name == "mean_score" else name: v.tolist() for name, v in estimator.cv_results_.items()}
     entries = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     found = getattr(estimator, "best_index_", None)
     return entries, columns["alpha"].index(estimator.alpha_) if found is None else int(found)
 
 
-def _curve_table(metric: str, how: str, curve: list[dict[str, Any]], best: int) -> Table:
-    names = [name for name in curve[0] if name not in ("mean_score", "standard_error")]
+def _curve_table(metric: str, value: str, how: str, curve: list[dict[str, Any]], best: int) -> Table:
+    names = [name for name in curve[0] if name not in _JUDGED]
     several = [name for name in names if len({entry[name] for entry in curve}) > 1 or name == "alpha"]
-    rows = [
-        [
-            "chosen" if k == best else "",
-            *(_cell(entry[name]) for name in several),
-            show(entry["mean_score"]),
-            show(entry["standard_error"]),
-        ]
-        for k, entry in enumerate(curve)
-    ]
+    rows = []
+    for k, entry in enumerate(curve):
+        row = ["chosen" if k == best else "", *(_cell(entry[name]) for name in several)]
+        row += [show(entry[value]), show(entry["standard_error"])]
+        rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
     fixed = ", ".join(f"{name} {_cell(curve[0][name])}" for name in names if name not in several)
     title = f"{metric} by {how}" + (f" ({fixed})" if fixed else "")
-    return Table(title, ["", *several, metric, "std. error"], rows, marked=best)
+    interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
+    return Table(title, ["", *several, metric, "std. error", *interval], rows, marked=best)
 
 
 def _cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A confidence interval of a concordance index."""
+"""A confidence interval of a concordance index, and the pairs that it rests on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-__all__ = ["METHOD", "concordance_interval", "disjoint_pairs"]
+__all__ = ["CONFIDENCE", "METHOD", "concordance_interval", "disjoint_pairs", "ordered_pairs"]
+
+CONFIDENCE = 0.95
+"""The usual level."""
 
 METHOD = "normal on the logit scale, Hoeffding projection; Clopper-Pearson over disjoint pairs at 0 and 1"
 
@@ -28,6 +31,13 @@ def concordance_interval(
     low = np.where(inside, low, np.where(score >= 1.0, all_alike, 0.0))
     high = np.where(inside, high, np.where(score >= 1.0, 1.0, 1.0 - all_alike))
     return low, high
+
+
+def ordered_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
+    """How many pairs inside queries have different labels."""
+    _, inside = np.unique(codes, return_counts=True)
+    _, alike = np.unique(np.stack((codes, y)), axis=1, return_counts=True)
+    return int((inside**2).sum() - (alike**2).sum()) // 2
 
 
 def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
