@@ -696,6 +696,7 @@ def test_nothing_is_run_imported_or_opened(content, tmp_path):
         ("imputers_", []),
         ("imputers_", [["price", 1]]),
         ("imputers_", [{"tuple": [["price", "more"], None]}]),
+        ("least_", {"dict": []}),
         ("origins_", {"dict": []}),
         ("origins_", {"dict": [["added", {"float": "nan"}]]}),
         ("periods_", {"dict": [["price", ["year"]]]}),

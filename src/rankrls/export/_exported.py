@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.io import atomic_write
 
@@ -25,11 +26,15 @@ class Exported:
         The content of the file or the request; bytes for ONNX.
     notes : tuple of str
         Facts to know before it is deployed: what the system cannot express, and what has to be defined there.
+    definitions : str or None
+        The content of a second file, which defines the features: of models behind a
+        :class:`~rankrls.preprocessing.TableEncoder`, for systems that keep definitions apart.
     """
 
     format: str
     content: str | bytes
     notes: tuple[str, ...]
+    definitions: str | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the content to a file, whole or not at all.
@@ -46,6 +51,26 @@ class Exported:
         data = self.content.encode() if isinstance(self.content, str) else self.content
         with atomic_write(path) as file:
             file.write(data)
+
+    def save_definitions(self, path: str | os.PathLike[str]) -> None:
+        """Write the features' definitions to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        OSError
+            As :meth:`save`.
+        """
+        if self.definitions is None:
+            problem = "This export defines no features: the model takes features that the system has to know already."
+            raise InputError(problem, remedy="Definitions are written for models behind a TableEncoder.")
+        with atomic_write(path) as file:
+            file.write(self.definitions.encode())
 
     def json(self) -> Any:
         """The content as Python objects, for a client that posts it; only for formats that are JSON."""

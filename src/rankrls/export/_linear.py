@@ -14,7 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.models._pipelines import fitted_ranker, linear_weights, pipeline_steps
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
+from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 __all__ = [
     "OFFSET_FEATURE",
@@ -24,6 +24,7 @@ __all__ = [
     "check_offset",
     "linear_scorer",
     "positive_offset",
+    "table_encoder",
 ]
 
 OFFSET_FEATURE = "rankrls_offset"
@@ -45,6 +46,8 @@ class LinearScorer:
         Whether centre and centre + spread are the least and the largest training value (a MinMaxScaler to 0..1).
     left_out : int
         Features of weight 0, which are in none of the arrays.
+    encoded : tuple of EncodedFeature
+        What the features are made of, for a model behind a TableEncoder; else empty.
     """
 
     names: tuple[str, ...]
@@ -54,6 +57,7 @@ class LinearScorer:
     constant: float = 0.0
     unit_range: bool = False
     left_out: int = 0
+    encoded: tuple[EncodedFeature, ...] = ()
 
     @property
     def scaled(self) -> NDArray[np.bool_]:
@@ -125,9 +129,18 @@ def linear_scorer(
     final = fitted_ranker(model)
     instead = "Fit with {kernel='linear'}, or export" if hasattr(final, "_kernel_") else "Export"
     what = f"this format holds one weight a feature. {instead} to ONNX ({{to_onnx}})."
-    weights = linear_weights(final, target, what)
+    weights = linear_weights(final, target, what).copy()
     centres, spreads, unit_range = affine_steps(model, len(weights))
-    names = check_names(model, feature_names, len(weights))
+    encoder = table_encoder(model)
+    constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
+    if encoder is None:
+        names = check_names(model, feature_names, len(weights))
+    else:
+        if feature_names is not None:
+            problem = "The model names its features itself: they are those of its TableEncoder."
+            raise InputError(problem, remedy="Leave {feature_names} out.", parameter="feature_names")
+        names = tuple(feature.name for feature in encoded)
+        constant += _without_others(encoded, weights, centres, spreads)
     used = weights != 0.0
     if not used.any():
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
@@ -136,19 +149,48 @@ def linear_scorer(
         weights[used],
         centres[used],
         spreads[used],
-        float(offset or 0.0),
+        constant,
         unit_range,
-        int((~used).sum()),
+        int((~used).sum()) - sum(feature.kind == "other" for feature in encoded),
+        tuple(compress(encoded, used)),
     )
     scorer = scorer.folded() if scaler == "fold" else scorer
     scorer.in_single_precision()
     return scorer
 
 
+def table_encoder(model: Any) -> Any:
+    """The TableEncoder that a model's pipeline begins with; None if there is none."""
+    steps = pipeline_steps(model)
+    return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
+
+
+def _without_others(
+    encoded: Sequence[EncodedFeature],
+    weights: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    spreads: NDArray[np.float64],
+) -> float:
+    """Take the features of rare and unseen categories out of the sum, in place; the constant that takes their place.
+
+    The features of a column that has one add up to 1, so that no engine has to look for what is none of the others.
+    """
+    constant = 0.0
+    for other in (j for j, feature in enumerate(encoded) if feature.kind == "other"):
+        column, kinds = encoded[other].column, ("category", "none", "other")
+        family = [j for j, feature in enumerate(encoded) if feature.column == column and feature.kind in kinds]
+        weights[family] /= spreads[family]
+        constant += float(weights[other] - weights[family] @ centres[family])
+        weights[family] -= weights[other]
+        centres[family], spreads[family] = 0.0, 1.0
+    return constant
+
+
 def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
     steps = pipeline_steps(model)
+    steps = steps if table_encoder(model) is None else steps[1:]
     for step in steps:
         centre, spread = _affine(step, n_features)
         centres += spreads * centre

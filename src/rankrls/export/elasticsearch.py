@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from rankrls.export._definitions import QUERY_TEXT, Defined, Part, defined, instant, split_by_sign
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
+from rankrls.preprocessing import EncodedFeature
 
 __all__ = ["to_elasticsearch", "to_opensearch"]
+
+_MS = 86_400_000  # of a day
 
 
 def to_elasticsearch(
@@ -31,7 +36,8 @@ def to_elasticsearch(
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder.
     name : str, default="rankrls"
         The model's name in Elasticsearch.
     feature_names : sequence of str, optional
@@ -49,7 +55,8 @@ def to_elasticsearch(
     Returns
     -------
     Exported
-        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``.
+        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``; of a model behind a TableEncoder also
+        ``definitions``, JSON to post to ``_ltr/_featureset/<feature set>`` first.
 
     Raises
     ------
@@ -69,17 +76,25 @@ def to_elasticsearch(
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
+    definitions: list[tuple[str, Any]] | None = None
+    about = _about(scorer.encoded)
+    if scorer.encoded:
+        scorer, definitions = defined(scorer, "Elasticsearch", _defined)
     notes = [
         *scorer.notes(),
         "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
         "not match a document has the value 0.",
+        *about,
     ]
     if offset is not None:
         scorer = scorer.with_offset_feature()
-        notes.append(
-            f"Define {OFFSET_FEATURE} in the feature set: "
-            f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
-        )
+        if definitions is not None:
+            definitions.append((OFFSET_FEATURE, {"match_all": {}}))
+        else:
+            notes.append(
+                f"Define {OFFSET_FEATURE} in the feature set: "
+                f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
+            )
     else:
         shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
         notes.append(
@@ -90,7 +105,70 @@ def to_elasticsearch(
     normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
     if normalizers:
         inner["feature_normalizers"] = normalizers
-    return Exported("elasticsearch", json_text({"model": {"name": name, "model": inner}}), tuple(notes))
+    text = json_text({"model": {"name": name, "model": inner}})
+    if definitions is None:
+        return Exported("elasticsearch", text, tuple(notes))
+    features = [
+        {
+            "name": feature,
+            "params": [QUERY_TEXT] if "match" in template else [],
+            "template_language": "mustache",
+            "template": template,
+        }
+        for feature, template in definitions
+    ]
+    return Exported("elasticsearch", text, tuple(notes), json_text({"featureset": {"features": features}}))
+
+
+def _defined(feature: EncodedFeature) -> Defined | str:
+    """A feature as a query whose score it is. Scores are never negative."""
+    column = feature.column
+    if "{{" in feature.value or "{{" in column:
+        return "{{ stands for a parameter there"
+    params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+    known = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+    if feature.kind == "number" and feature.least >= 0.0:
+        factor = {"field": column, "missing": feature.fill}
+        return Defined([Part({"function_score": {"query": {"match_all": {}}, "field_value_factor": factor}})])
+    if feature.kind in ("number", "age"):
+        known = "doc[params.field].value" if feature.kind == "number" else known
+        value = f"doc[params.field].size() == 0 ? params.fill : {known}"
+        return split_by_sign(
+            lambda text: _script(text, params), feature, f"Math.max(0.0, {value})", f"Math.max(0.0, -({value}))"
+        )
+    if feature.kind in ("sine", "cosine"):
+        wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({known}))"
+        return Defined([Part(_script(f"doc[params.field].size() == 0 ? 1.0 : {wave}", params))], -1.0)
+    if feature.kind in ("missing", "none"):
+        return Defined([Part({"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": column}}}}}})])
+    if feature.kind in ("category", "word"):
+        return Defined([Part({"constant_score": {"filter": {"term": {column: feature.value}}}})])
+    if feature.kind == "matches":
+        return Defined([Part({"match": {column: f"{{{{{QUERY_TEXT}}}}}"}})])
+    return "TF-IDF is computed otherwise there"
+
+
+def _script(source: str, params: dict[str, Any]) -> dict[str, Any]:
+    used = {name: value for name, value in params.items() if f"params.{name}" in source}
+    script = {"lang": "painless", "source": source, "params": used}
+    return {"function_score": {"query": {"match_all": {}}, "script_score": {"script": script}}}
+
+
+def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
+    """What has to hold in the index for the definitions to mean the same."""
+    kinds = {feature.kind: feature for feature in encoded}
+    out = ["The definitions name each field as the table names its column."] if encoded else []
+    if "category" in kinds:
+        out.append("Fields of categories are of type keyword, with the cells' text as it is in the table.")
+    if "age" in kinds:
+        out.append(f"Ages count from {instant(kinds['age'].origin)}, not from today: this changes no order.")
+    if "matches" in kinds:
+        out.append(
+            f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field "
+            f'{kinds["matches"].column!r} needs "similarity": "boolean", by which each word of the query that it has '
+            "counts 1."
+        )
+    return out
 
 
 def to_opensearch(

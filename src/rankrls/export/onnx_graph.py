@@ -12,12 +12,13 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls.export._exported import Exported
-from rankrls.export._linear import affine_steps, check_offset
+from rankrls.export._linear import affine_steps, check_offset, table_encoder
+from rankrls.export._onnx_table import encoded_inputs
 from rankrls.models._pipelines import fitted_ranker
 
 __all__ = ["to_onnx"]
 
-OPSET, IR_VERSION = 18, 8
+OPSET, ML_OPSET, IR_VERSION = 18, 3, 8
 
 
 def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -> Exported:
@@ -27,7 +28,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
         Linear, rbf, laplacian, polynomial and sigmoid kernels, those of CoRankingPursuit's views, and RankBoost.
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder without columns of texts.
     name : str, default="rankrls"
         The graph's name.
     offset : float, optional
@@ -37,7 +39,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     -------
     Exported
         The bytes of the model. Its input ``X`` is float32 of shape (rows, n), its output ``scores`` float32 of shape
-        (rows,) or (rows, targets).
+        (rows,) or (rows, targets). Behind a TableEncoder each column is an input of its own, of shape (rows, 1):
+        numbers float64, NaN where they are missing; categories strings; dates float64, days since 1970.
 
     Raises
     ------
@@ -65,7 +68,17 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     offset = check_offset(offset)
     n = int(final.n_features_in_)
     graph = _Graph(onnx)
-    x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
+    value_info = onnx.helper.make_tensor_value_info
+    encoder, notes = (
+        table_encoder(model),
+        ["Input and output are float32; all that lies between is computed in float64."],
+    )
+    if encoder is None:
+        inputs = [value_info("X", onnx.TensorProto.FLOAT, ["rows", n])]
+        x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
+    else:
+        x, inputs, about = encoded_inputs(graph, encoder)
+        notes = ["The output is float32; all that lies before is computed in float64.", *about]
     centres, spreads, _ = affine_steps(model, n)
     if centres.any():
         x = graph.add("Sub", x, graph.constant(centres))
@@ -76,20 +89,18 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
         scores = graph.add("Add", scores, graph.constant(np.array(offset)))
     graph.nodes.append(onnx.helper.make_node("Cast", [scores], ["scores"], to=onnx.TensorProto.FLOAT))
     shape = ["rows"] if targets is None else ["rows", targets]
-    value_info = onnx.helper.make_tensor_value_info
     proto = onnx.helper.make_graph(
         graph.nodes,
         name,
-        [value_info("X", onnx.TensorProto.FLOAT, ["rows", n])],
+        inputs,
         [value_info("scores", onnx.TensorProto.FLOAT, shape)],
         graph.constants,
     )
-    out = onnx.helper.make_model(
-        proto, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="rankrls"
-    )
+    opsets = [onnx.helper.make_opsetid("", OPSET)]
+    opsets += [] if encoder is None else [onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    out = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION, producer_name="rankrls")
     onnx.checker.check_model(out, full_check=True)
-    notes = ("Input and output are float32; all that lies between is computed in float64.",)
-    return Exported("onnx", out.SerializeToString(), notes)
+    return Exported("onnx", out.SerializeToString(), tuple(notes))
 
 
 @dataclass

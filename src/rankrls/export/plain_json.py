@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rankrls.export._definitions import Defined, defined
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import linear_scorer
 
 __all__ = ["to_json"]
+
+_TFIDF = ("similarity", "tfidf")
 
 
 def to_json(
@@ -25,7 +28,9 @@ def to_json(
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder: "of" then says what a feature is made of, as
+        :class:`~rankrls.preprocessing.EncodedFeature` does.
     name : str, default="rankrls"
     feature_names : sequence of str, optional
         One a column; those of the data frame by default.
@@ -55,6 +60,9 @@ def to_json(
     [{'name': 'length', 'weight': 1.0, 'centre': 0.0, 'spread': 1.0}]
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
+    if scorer.encoded:  # of what cannot travel nothing is written
+        defined(scorer, "Plain JSON", lambda f: "its words are not written" if f.kind in _TFIDF else Defined([]))
+    made_of = [{}] * len(scorer.names) if not scorer.encoded else [{"of": vars(each)} for each in scorer.encoded]
     rows = zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, strict=True)
     value = {
         "name": name,
@@ -62,7 +70,8 @@ def to_json(
         "score": "constant + sum of weight * (value - centre) / spread",
         "constant": scorer.constant,
         "features": [
-            {"name": feature, "weight": float(w), "centre": float(c), "spread": float(s)} for feature, w, c, s in rows
+            {"name": feature, "weight": float(w), "centre": float(c), "spread": float(s), **of}
+            for (feature, w, c, s), of in zip(rows, made_of, strict=True)
         ],
     }
     return Exported("json", json_text(value), scorer.notes()[1:])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from rankrls.export._definitions import QUERY_TEXT, Defined, Part, defined, instant, split_by_sign
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
+from rankrls.preprocessing import EncodedFeature
 
 __all__ = ["to_solr"]
 
 _PACKAGE = "org.apache.solr.ltr"
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def to_solr(
@@ -31,7 +36,8 @@ def to_solr(
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder.
     name : str, default="rankrls"
         The model's name in Solr.
     feature_names : sequence of str, optional
@@ -50,7 +56,8 @@ def to_solr(
     Returns
     -------
     Exported
-        JSON to upload to ``/schema/model-store``.
+        JSON to upload to ``/schema/model-store``; of a model behind a TableEncoder also ``definitions``, JSON to upload
+        to ``/schema/feature-store`` first.
 
     Raises
     ------
@@ -86,12 +93,19 @@ def to_solr(
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
     notes = list(scorer.notes())
+    definitions: list[tuple[str, Any]] | None = None
+    if scorer.encoded:
+        notes += _about(scorer.encoded)
+        scorer, definitions = defined(scorer, "Solr", _defined)
     if offset is not None:
         scorer = scorer.with_offset_feature()
-        notes.append(
-            f"Define {OFFSET_FEATURE} in the feature store: "
-            f'{{"name": "{OFFSET_FEATURE}", "class": "{_PACKAGE}.feature.ValueFeature", "params": {{"value": 1}}}}.'
-        )
+        if definitions is not None:
+            definitions.append((OFFSET_FEATURE, _feature("ValueFeature", value=1)))
+        else:
+            notes.append(
+                f"Define {OFFSET_FEATURE} in the feature store: "
+                f'{{"name": "{OFFSET_FEATURE}", "class": "{_PACKAGE}.feature.ValueFeature", "params": {{"value": 1}}}}.'
+            )
     elif scorer.constant != 0.0:
         notes.append(
             f"Solr's linear model has no intercept: its scores are those of predict {-scorer.constant:+.6g}, which "
@@ -102,7 +116,66 @@ def to_solr(
     if store is not None:
         value["store"] = store
     value |= {"features": features, "params": {"weights": scorer.weight_of()}}
-    return Exported("solr", json_text(value), tuple(notes))
+    if definitions is None:
+        return Exported("solr", json_text(value), tuple(notes))
+    place = {} if store is None else {"store": store}
+    store_text = json_text([{"name": feature, **place, **definition} for feature, definition in definitions])
+    return Exported("solr", json_text(value), tuple(notes), store_text)
+
+
+def _feature(kind: str, **params: Any) -> dict[str, Any]:
+    return {"class": f"{_PACKAGE}.feature.{kind}", "params": params}
+
+
+def _defined(feature: EncodedFeature) -> Defined | str:
+    """A feature by Solr's feature classes and function queries. Scores of queries are never negative there."""
+    column, fill = feature.column, f"{feature.fill!r}"
+    query = lambda text: _feature("SolrFeature", q=text)
+    function = lambda text: query("{!func}" + text)
+    age = f"div(ms({instant(feature.origin)},{column}),86400000)"
+    if not _FIELD.fullmatch(column):
+        return "this is no name of a field there"
+    if "${" in feature.value:
+        return "${ stands for a parameter there"
+    if feature.kind == "number" and not feature.gaps:
+        return Defined([Part(_feature("FieldValueFeature", field=column))])
+    if feature.kind in ("number", "age"):
+        known = f"def({column},{fill})" if feature.kind == "number" else f"if(exists({column}),{age},{fill})"
+        return split_by_sign(function, feature, f"max(0,{known})", f"max(0,sub(0,{known}))")
+    if feature.kind in ("sine", "cosine"):
+        wave = f"{feature.kind[:3]}(product({age},{2.0 * math.pi / feature.days!r}))"
+        return Defined([Part(function(f"if(exists({column}),sum(1,{wave}),1)"))], -1.0)
+    if feature.kind in ("missing", "none"):
+        return Defined([Part(function(f"if(exists({column}),0,1)"))])
+    if feature.kind in ("category", "word"):
+        return Defined([Part(_feature("SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"]))])
+    if feature.kind == "matches":
+        return Defined([Part(query(f"{{!dismax qf={column} mm=0}}${{{QUERY_TEXT}}}"))])
+    return "TF-IDF is computed otherwise there"
+
+
+def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
+    """What has to hold in the index for the definitions to mean the same."""
+    kinds = {feature.kind: feature for feature in encoded}
+    out = ["The definitions name each field as the table names its column; numbers and dates need docValues."]
+    if "category" in kinds:
+        out.append(
+            "Fields of categories are strings that are not analysed, with the cells' text as it is in the table."
+        )
+    if "age" in kinds:
+        out.append(f"Ages count from {instant(kinds['age'].origin)}, not from today: this changes no order.")
+    if gapless := [f.column for f in encoded if f.kind == "number" and not f.gaps and f.fill]:
+        out.append(
+            f"A document without {', '.join(map(repr, gapless))} counts as 0 there, and as the filled value in "
+            "predict: no training row lacked it."
+        )
+    if "matches" in kinds:
+        out.append(
+            f"Give the query's text with each request, efi.{QUERY_TEXT}='red shoes'; the field "
+            f"{kinds['matches'].column!r} needs BooleanSimilarityFactory, by which each word of the query that it has "
+            "counts 1."
+        )
+    return out
 
 
 def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
+from rankrls.export._definitions import Defined, Part, defined
 from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
+from rankrls.preprocessing import EncodedFeature
 
 __all__ = ["to_vespa"]
 
+_SECONDS = 86_400.0
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 PHASES = ("first-phase", "second-phase", "global-phase")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _ARGUMENT = r'(?:[A-Za-z0-9_.\-]+|"[^"\\\n]*")'
@@ -34,7 +39,8 @@ def to_vespa(
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder, whose features become functions of the rank profile.
     name : str, default="rankrls"
         The rank profile's name.
     feature_names : sequence of str, optional
@@ -83,6 +89,13 @@ def to_vespa(
         problem = "{0!r} cannot be a rank profile's name: letters, digits, _ and - only."
         raise InputError(problem, name, parameter="name")
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
+    functions, notes = "", list(scorer.notes()[1:])
+    if scorer.encoded:
+        notes += _about(scorer.encoded)
+        scorer, definitions = defined(scorer, "Vespa", _defined)
+        functions = "".join(
+            f"    function {feature}() {{\n        expression: {text}\n    }}\n" for feature, text in definitions
+        )
     for feature in scorer.names:
         if not _FEATURE.fullmatch(feature):
             raise InputError(
@@ -102,12 +115,49 @@ def to_vespa(
     terms[0] = terms[0].removeprefix("+ ") if terms[0][0] == "+" else f"-{terms[0].removeprefix('- ')}"
     lines = "\n".join(" " * 12 + term for term in terms)
     text = (
-        f"rank-profile {name} inherits default {{\n"
+        f"rank-profile {name} inherits default {{\n{functions}"
         f"    {phase} {{\n"
         f"        expression {{\n{lines}\n"
         "        }\n    }\n}\n"
     )
-    return Exported("vespa", text, scorer.notes()[1:])
+    return Exported("vespa", text, tuple(notes))
+
+
+def _defined(feature: EncodedFeature) -> Defined | str:
+    """A feature as a ranking expression over attributes."""
+    column, fill = feature.column, repr(feature.fill)
+    if not re.fullmatch(_NAME, column):
+        return "this is no name of a field there"
+    field, one = f"attribute({column})", lambda text: Defined([Part(text)])
+    is_missing = f"isNan({field}) == 1"
+    age = f"({feature.origin * _SECONDS!r} - {field}) / {_SECONDS!r}"
+    if feature.kind in ("number", "age"):
+        return one(f"if ({is_missing}, {fill}, {field if feature.kind == 'number' else age})")
+    if feature.kind in ("sine", "cosine"):
+        return one(f"if ({is_missing}, 0.0, {feature.kind[:3]}({2.0 * math.pi / feature.days!r} * {age}))")
+    if feature.kind == "missing":
+        return one(f"if ({is_missing}, 1.0, 0.0)")
+    if feature.kind in ("category", "none"):
+        if _CONTROL.search(feature.value):
+            return "a control character is in the category"
+        text = feature.value.replace("\\", "\\\\").replace('"', '\\"')
+        return one(f'if ({field} == "{text}", 1.0, 0.0)')
+    if feature.kind == "matches":
+        return one(f"fieldMatch({column}).matches")
+    return "words of a document are not seen there" if feature.kind == "word" else "TF-IDF is computed otherwise there"
+
+
+def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
+    """What has to hold in the schema for the expressions to mean the same."""
+    kinds = {feature.kind for feature in encoded}
+    out = ["The expressions name each attribute as the table names its column; numbers and dates are of type double."]
+    if "age" in kinds:
+        out.append("Dates are seconds since 1970 (UTC).")
+    if kinds & {"category", "none"}:
+        out.append("Categories are attributes of type string with match: cased, and empty where they are missing.")
+    if "matches" in kinds:
+        out.append("fieldMatch counts the words of the query as the query asks for them: in a field that is searched.")
+    return out
 
 
 def _signed(value: float) -> str:

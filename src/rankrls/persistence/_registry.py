@@ -282,8 +282,8 @@ def _check_table(owner: str, state: State) -> None:
         require(len(part[0]) == part[1].n_features_in_, owner, "imputers_", "are of another number of columns")
         filled += part[0]
     require(sorted(filled) == sorted(of("number", "date")), owner, "imputers_", "are not those of the columns")
-    for name in ("origins_", "periods_"):
-        right = [*state[name]] == of("date") and is_finite(state[name])
+    for name, kinds_of in (("least_", ("number", "date")), ("origins_", ("date",)), ("periods_", ("date",))):
+        right = [*state[name]] == of(*kinds_of) and is_finite(state[name])
         require(right, owner, name, "are not those of the columns")
     encoder, categories = state.get("one_hot_"), of("category")
     found = 0 if encoder is None else encoder.n_features_in_
@@ -327,6 +327,7 @@ _TABLE = {
     "feature_names_in_": "names n",
     "columns_": "[ColumnUse]",
     "imputers_": "list i",
+    "least_": "dict",
     "origins_": "dict",
     "periods_": "dict",
     "one_hot_?": "OneHotEncoder",

@@ -45,6 +45,10 @@ class EncodedFeature:
         The category, the word or the period.
     fill : float
         What a missing cell counts as.
+    least : float
+        The least training value of a number.
+    gaps : bool
+        Whether training rows had missing cells.
     origin : float
         Of dates: the day, counted from 1970, of age 0.
     days : float
@@ -55,6 +59,8 @@ class EncodedFeature:
     kind: str
     value: str = ""
     fill: float = 0.0
+    least: float = 0.0
+    gaps: bool = False
     origin: float = 0.0
     days: float = 0.0
 
@@ -66,10 +72,12 @@ class EncodedFeature:
 
 def features_of(encoder: Any) -> Iterator[EncodedFeature]:
     """The features of a fitted encoder, in the order in which it makes them."""
+    gaps = {use.name: use.n_missing > 0 for use in encoder.columns_}
     for names, imputer in encoder.imputers_:
         for name, fill in zip(names, imputer.statistics_.tolist(), strict=True):
             kind = "age" if name in encoder.origins_ else "number"
-            yield EncodedFeature(name, kind, fill=fill, origin=encoder.origins_.get(name, 0.0))
+            least, origin = encoder.least_[name], encoder.origins_.get(name, 0.0)
+            yield EncodedFeature(name, kind, fill=fill, least=least, gaps=gaps[name], origin=origin)
         if imputer.indicator_ is not None:
             yield from (EncodedFeature(names[j], "missing") for j in imputer.indicator_.features_)
     for name, periods in encoder.periods_.items():

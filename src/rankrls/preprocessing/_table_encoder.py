@@ -180,12 +180,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for feature in self.features_:
             counts[feature.column] += 1
         if not any(counts.values()):
-            raise InputError(
-                "No column of the table is a feature: {0}.",
-                "; ".join(f"{use.name!r} ({use.reason})" for use in uses),
-                remedy="Say what they are: {categorical}, {dates}, {text}.",
-                parameter="X",
-            )
+            shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
+            remedy = "Say what they are: {categorical}, {dates}, {text}."
+            raise InputError("No column of the table is a feature: {0}.", shown, remedy=remedy, parameter="X")
         self.columns_ = [replace(use, n_features=counts[use.name]) for use in uses]
         self._choose_output(columns)
 
@@ -251,6 +248,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.periods_[name] = [period for period, length in PERIODS.items() if span >= 2 * length]
                 values[name] = origin - days
             groups.setdefault(self._fills(name), []).append(name)
+        self.least_ = {name: float(np.nanmin(values[name])) for name in numeric}
         self.imputers_ = []
         for how, names in groups.items():
             self._check_filled(names, values)

@@ -1,0 +1,127 @@
+"""Encoded features as an engine defines them: what each is made of there, and the weights that go with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls.export._linear import LinearScorer
+from rankrls.preprocessing import EncodedFeature
+
+__all__ = ["QUERY_TEXT", "Defined", "Part", "defined", "engine_names", "instant", "split_by_sign"]
+
+QUERY_TEXT = "query_text"
+"""What the text of the query is called that an engine puts into definitions."""
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A feature of the engine: an encoded feature is a sum of these, each times its factor."""
+
+    definition: Any
+    factor: float = 1.0
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
+class Defined:
+    """An encoded feature in an engine's terms: ``shift + sum of factor * part``."""
+
+    parts: Sequence[Part]
+    shift: float = 0.0
+
+
+def split_by_sign(value: Callable[[str], Any], feature: EncodedFeature, expression: str, negated: str) -> Defined:
+    """A number as its positive and its negative part, for engines whose scores are never negative."""
+    if feature.least >= 0.0 and feature.kind == "number":
+        return Defined([Part(value(expression))])
+    return Defined([Part(value(expression)), Part(value(negated), -1.0, "_below_0")])
+
+
+def defined(
+    scorer: LinearScorer, engine: str, define: Callable[[EncodedFeature], Defined | str]
+) -> tuple[LinearScorer, list[tuple[str, Any]]]:
+    """The model as a sum over an engine's own features, and their definitions by name.
+
+    Parameters
+    ----------
+    scorer : LinearScorer
+        Over encoded features.
+    engine : str
+        What it is called, for errors.
+    define : callable
+        An encoded feature in the engine's terms, or why it has none.
+
+    Raises
+    ------
+    InputError
+        One for all features that the engine cannot compute.
+    """
+    found = [define(feature) for feature in scorer.encoded]
+    cannot: dict[str, str] = {}
+    for feature, made in zip(scorer.encoded, found, strict=True):
+        if isinstance(made, str):
+            cannot.setdefault(feature.column if feature.kind in ("word", "tfidf") else feature.name, made)
+    if cannot:
+        texts = any(f.kind in ("similarity", "tfidf", "word", "matches") for f in scorer.encoded if f.column in cannot)
+        texts = texts or any("TF-IDF" in name for name in cannot)
+        remedy = "Fit with {text_features=matches}, or leave these columns out ({ignore})."
+        raise InputError(
+            "{0} cannot compute what the model needs: {1}.",
+            engine,
+            "; ".join(f"{name!r} ({why})" for name, why in cannot.items()),
+            remedy=remedy if texts else "Leave the columns out ({ignore}), or rename them and fit again.",
+            parameter="model",
+            column=next(f.column for f, made in zip(scorer.encoded, found, strict=True) if isinstance(made, str)),
+        )
+    names, weights, centres, spreads, definitions, constant = [], [], [], [], [], scorer.constant
+    plain = engine_names([feature.name for feature in scorer.encoded])
+    for j, made in enumerate(made for made in found if isinstance(made, Defined)):
+        w, c, s = scorer.weights[j], scorer.centres[j], scorer.spreads[j]
+        if len(made.parts) > 1 or made.shift:
+            w, c, s = w / s, 0.0, 1.0
+            constant += float(w * (made.shift - scorer.centres[j]))
+        for part in made.parts:
+            names.append(plain[j] + part.suffix)
+            definitions.append((names[-1], part.definition))
+            weights.append(w * part.factor)
+            centres.append(c)
+            spreads.append(s)
+    out = replace(
+        scorer,
+        names=tuple(names),
+        weights=np.array(weights),
+        centres=np.array(centres),
+        spreads=np.array(spreads),
+        constant=constant,
+        encoded=(),
+    )
+    out.in_single_precision()
+    return out, definitions
+
+
+def engine_names(names: Sequence[str]) -> list[str]:
+    """Names of letters, digits and underscores, all different, that still tell what they name."""
+    out: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "feature"
+        plain = plain if not plain[0].isdigit() else f"f_{plain}"
+        tried, number = plain, 1
+        while tried in out:
+            number += 1
+            tried = f"{plain}_{number}"
+        out.append(tried)
+    return out
+
+
+def instant(days: float) -> str:
+    """A day, counted from 1970, as ISO 8601 in UTC."""
+    return (_EPOCH + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
