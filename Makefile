@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick fuzz lint types imports docs bench package check clean
+.PHONY: demo test test-quick fuzz faults lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/query_by_example.py
@@ -21,6 +21,10 @@ MINUTES ?= 4
 fuzz: $(STAMPS)/test
 	$(BIN)/python -m attack.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
 		--json attack-findings/table.json
+
+# Kills, signals, full disks, closed pipes and forks, likewise.
+faults: $(STAMPS)/test
+	$(BIN)/python -m attack.faults --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) --json attack-findings/faults.json
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
