@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankrls import RankRLSCV, load
-from rankrls.cli._training import positive_columns
 from rankrls.io import load_letor
+from rankrls.io.data import feature_columns
 
 
 @pytest.mark.parametrize(("text", "positive"), [("all", True), ("2", (1,)), ("2, 4", (1, 3))])
@@ -37,11 +37,11 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
     assert (load(files / "p.rankrls").coef_ >= 0.0).all()
 
     class Named:
-        feature_names, path = ("bm25", "7"), "t.csv"
+        feature_names, feature_ids, path = ("bm25", "7"), ["bm25", "7"], "t.csv"
 
-    assert positive_columns(("7", "bm25"), Named()) == {1: 1, 0: 1}
+    assert feature_columns(("7", "bm25"), Named(), "positive") == {"7": [1], "bm25": [0]}
     with pytest.raises(ValueError, match=r"names feature '1', which t.csv does not have"):
-        positive_columns(("1",), Named())
+        feature_columns(("1",), Named(), "positive")
 
 
 def test_all_of_two_features(files, rankrls, rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from rankrls._errors import InputError
 from rankrls.cli._files import read
 from rankrls.cli._report import Report
 from rankrls.io.data import Reading, Rows, few
+from rankrls.io.scores import read_scores
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence import load, read_info
 
-__all__ = ["StoredModel", "load_model"]
+__all__ = ["StoredModel", "load_model", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,6 @@ class StoredModel:
             getattr(step, "fitted_with_qid_", False) for _, step in self.model.steps
         )
 
-    @property
-    def first_step(self) -> Any:
-        """What a file's features go into: the first step of a pipeline, or the estimator."""
-        return self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
-
     def read(self, path: Path, reading: Reading, report: Report) -> Rows:
         """A file's rows, with the features that the model was fitted on.
 
@@ -108,13 +105,6 @@ class StoredModel:
         with report.working("scoring", f"scoring by {self.path}"):
             return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
-    def one_score_a_row(self, table: Rows, report: Report) -> NDArray[np.float64]:
-        """The same of a model with one target, (m,)."""
-        scores = self.scores(table, report)
-        if scores.ndim == 1 or scores.shape[1] == 1:
-            return scores.reshape(-1)
-        raise InputError("The model gives {0} scores a row, one for each target; judging needs one.", scores.shape[1])
-
 
 def load_model(path: Path, report: Report) -> StoredModel:
     """Load a model file."""
@@ -128,3 +118,31 @@ def load_model(path: Path, report: Report) -> StoredModel:
     names = None if names is None else tuple(str(name) for name in names)
     ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
     return StoredModel(path, model, int(n_features), given.get("zero_based", "auto"), names, usual, ids)
+
+
+def scores_of(
+    data: Path, models: Sequence[StoredModel], files: Sequence[Path], reading: Reading, report: Report
+) -> tuple[Rows, dict[Path, NDArray[np.float64]]]:
+    """The rows of a file, and their scores by models of one target and from files of scores.
+
+    What nobody has said about columns is said by the models, and then by the files of scores.
+    """
+    for stored in models:
+        reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
+    given = {path: read_scores(path, reading) for path in files}
+    for found in given.values():
+        reading = found.data(reading)
+    table, shape = None, None
+    scores = {}
+    for stored in models:
+        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
+        if table is None or shape != read_like:  # models of the same training data share one reading
+            table, shape = stored.read(data, reading, report), read_like
+        values = stored.scores(table, report)
+        if values.size != table.n_rows:
+            problem = "The model gives {0} scores a row, one for each target; judging needs one."
+            raise InputError(problem, values.shape[1])
+        scores[stored.path] = values.reshape(-1)
+    if table is None:
+        table = read(data, reading, report)
+    return table, scores | {path: found.of_rows(table, report.note) for path, found in given.items()}

@@ -11,7 +11,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -37,13 +36,6 @@ DEBUG_VARIABLE = "RANKRLS_DEBUG"
 _TOO_LARGE = "numbers overflowed: features as large or as far apart as these need scaling (see --scale)."
 
 
-@dataclass
-class Run:
-    """What holds for one run of the program, whatever the command."""
-
-    debug: bool = False
-
-
 class Command(TyperCommand):
     """A command whose help shows arguments by the names that this package gives them, whatever typer adds to them."""
 
@@ -63,7 +55,6 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Learn to rank by pairwise regularized least squares: files in, a chosen and judged model out."""
-    context.obj.debug |= debug
     if version:
         print(f"rankrls {__version__}")
         raise typer.Exit
@@ -137,14 +128,14 @@ def run(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal does not have is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    state = Run(debug="--debug" in argv or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0"))
+    debug = "--debug" in argv or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
     argv = [word for word in argv if word != "--debug"]  # it may stand behind the command too
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             # arrays without names go into models that know theirs: columns are matched where files are read
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
-            status = build()(args=argv, prog_name="rankrls", obj=state, standalone_mode=False)
+            status = build()(args=argv, prog_name="rankrls", standalone_mode=False)
         for text in dict.fromkeys(said(w.message) for w in caught if _concerns_the_user(w.category)):
             tell(f"note: {text}")
         if sys.stdout is not None:
@@ -157,7 +148,7 @@ def run(argv: list[str]) -> int:
         _reader_left()
         return error.code if isinstance(error.code, int) else FAILED
     except Exception as error:
-        return _failed(error, argv, state.debug)
+        return _failed(error, argv, debug)
     if status == INTERRUPTED:  # typer turns a KeyboardInterrupt into this status
         return interrupted()
     return status if isinstance(status, int) else 0
@@ -173,26 +164,19 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
         return interrupted()
     if debug and sys.stderr is not None:
         traceback.print_exception(error)
+    status, text = BAD_INPUT, said(error)
     if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
-        command = next((word for word in argv if word in COMMANDS), None)
-        about = f"rankrls {command} --help" if command else "rankrls --help"
-        return _say(f"{str(error.format_message()).rstrip('.')} (see {about})", BAD_INPUT)
-    if isinstance(error, OSError):
+        command = next((f"{word} " for word in argv if word in COMMANDS), "")
+        text = f"{str(error.format_message()).rstrip('.')} (see rankrls {command}--help)"
+    elif isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-        return _say(f"{name}{error.strerror or error}", BAD_INPUT)
-    if isinstance(error, ValueError | MissingPackageError):
-        return _say(said(error), BAD_INPUT)
-    if isinstance(error, MemoryError):
-        return _say(f"not enough memory: {str(error) or 'the data are too large for this machine'}", FAILED)
-    return _say(
-        f"internal error: {type(error).__name__}: {error}; run with {DEBUG_VARIABLE}=1 to see where, and please "
-        "report it",
-        FAILED,
-    )
-
-
-def _say(message: str, status: int) -> int:
-    tell(f"error: {message}")
+        text = f"{name}{error.strerror or error}"
+    elif isinstance(error, MemoryError):
+        status, text = FAILED, f"not enough memory: {text or 'the data are too large for this machine'}"
+    elif not isinstance(error, ValueError | MissingPackageError):
+        remedy = f"run with {DEBUG_VARIABLE}=1 to see where, and please report it"
+        status, text = FAILED, f"internal error: {type(error).__name__}: {error}; {remedy}"
+    tell(f"error: {text}")
     return status
 
 

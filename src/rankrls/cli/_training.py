@@ -21,13 +21,12 @@ from rankrls.cli._report import Report
 from rankrls.cli._supervisor import keeping_its_best
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
 from rankrls.io import PairTable
-from rankrls.io.data import Rows
+from rankrls.io.data import Rows, feature_columns
 from rankrls.io.items import read_pairs
-from rankrls.io.tables.columns import matching
 from rankrls.metrics import resolve_measure
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "positive_columns", "read_data", "train"]
+__all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
 _SAME_DATA = {
     "validation": "the choice is that of the closest fit, which new queries need not bear out.",
@@ -176,7 +175,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
     """Choose and fit. Where the user interrupts and the estimator has kept its best model so far, that is it."""
     estimator, interrupted = plan.estimator, False
     if getattr(estimator, "positive", False):
-        estimator.positive = positive_columns(estimator.positive, data.tables["train"])
+        estimator.positive = _positive(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
             estimator.verbose = _progress(say, plan.metric)
@@ -209,42 +208,16 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
     return Trained(estimator, model, interrupted)
 
 
-def positive_columns(words: bool | tuple[str, ...], table: Any) -> bool | dict[int, int]:
-    """Columns of a table's X with their sign, from names and patterns, or numbers as its file counts.
-
-    A mapping, because a list of two numbers for two features may also be read as their signs.
-
-    Raises
-    ------
-    ValueError
-        For a feature that the file does not have, and for one that is numbered twice.
-    """
+def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, int]:
+    """Columns with their sign: a mapping, because a list of two numbers for two features may be read as their signs."""
     if isinstance(words, bool):
         return words
-    names = {name: column for column, name in enumerate(getattr(table, "feature_names", None) or ())}
-    out: dict[int, int] = {}
-    for word in words:
-        columns = [names[name] for name in matching(word, [*names])]
-        if not columns:
-            columns = [_numbered(word, table, bool(names))]
-            if columns[0] in out:
-                raise InputError("{positive} names feature {0!r} twice.", word)
-        out |= dict.fromkeys(columns, 1)
+    found = feature_columns(words, table, "positive")
+    out = dict.fromkeys((column for columns in found.values() for column in columns), 1)
+    if table.feature_names is None and len(out) < len(words):
+        twice = next(word for k, word in enumerate(words) if found[word] in [found[w] for w in words[:k]])
+        raise InputError("{positive} names feature {0!r} twice.", twice)
     return out
-
-
-def _numbered(word: str, table: Any, has_names: bool) -> int:
-    if not has_names and word.isdecimal():
-        column = int(word) - table.first_feature
-        if 0 <= column < table.n_features:
-            return column
-    if has_names:
-        raise InputError("{positive} names feature {0!r}, which {1} does not have.", word, table.path)
-    last = table.first_feature + table.n_features - 1
-    raise InputError(
-        "{positive} names feature {0!r}, but {1} has the features {2} to {3}.",
-        *(word, table.path, table.first_feature, last),
-    )
 
 
 def _too_large(error: InputError, table: Rows) -> InputError:

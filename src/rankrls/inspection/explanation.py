@@ -282,11 +282,21 @@ class PairExplanation:
             out.append((f"{used - kept} others", float(self.contributions[kept:].sum()), np.nan, np.nan, np.nan))
         return out
 
+    def cells(self, top: int | None = None) -> list[tuple[str, ...]]:
+        """:meth:`rows` as text; what is not known is empty."""
+        shown = lambda values: ("" if np.isnan(value) else f"{value:.4g}" for value in values)
+        return [(name, f"{part:+.4g}", *shown(others)) for name, part, *others in self.rows(top)]
+
+    def as_dict(self, *, top: int | None = None) -> dict[str, Any]:
+        """Plain values for JSON, with the ``top`` largest contributions."""
+        keys = ("feature", "contribution", "a", "b", "weight")
+        parts = [dict(zip(keys, row, strict=True)) for row in self.rows(top)]
+        known = {name: getattr(self, name) for name in ("a", "b", "query", "difference", "units")}
+        return {**known, "contributions": parts}
+
     def table(self, top: int | None = 10) -> str:
         """The ``top`` largest contributions as text; None for all."""
-        rows: list[tuple[str, ...]] = [("", "contribution", f"row {self.a}", self._other(), "weight")]
-        for name, part, *others in self.rows(top):
-            rows.append((name, f"{part:+.4g}", *("" if np.isnan(value) else f"{value:.4g}" for value in others)))
+        rows = [("", "contribution", f"row {self.a}", self._other(), "weight"), *self.cells(top)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         spec = f"{{:<{widths[0]}}}" + "".join(f"   {{:>{width}}}" for width in widths[1:])
         title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")

@@ -9,9 +9,10 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any
 
+from rankrls._errors import InputError
 from rankrls._temporary import OPEN_FILES_CAN_MOVE, claim_file, remove
 
-__all__ = ["atomic_write", "is_written_in_place", "sync_folder", "take_over"]
+__all__ = ["atomic_write", "check_target", "is_written_in_place", "sync_folder", "take_over"]
 
 _MOST_LINKS = 40
 
@@ -119,6 +120,25 @@ def is_written_in_place(path: str | os.PathLike[str]) -> bool:
         kind = os.stat(name).st_mode
         return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
     return False
+
+
+def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
+    """Refuse, before any work is done, a file that could not be written after it, or that is read.
+
+    "-" is standard output.
+    """
+    if str(path) == "-" or is_written_in_place(path):
+        return
+    for given in inputs:
+        if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
+            raise InputError("{0} is read by this command and would be overwritten: name another file to write.", path)
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "Is a directory, where a file should be written", str(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, f"There is no folder {folder!r} to write to", str(path))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(13, f"The folder {folder!r} may not be written", str(path))
 
 
 def _descriptor(path: str) -> int | None:

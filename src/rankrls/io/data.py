@@ -13,11 +13,13 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.io._reader import load_letor
 from rankrls.io._table import LetorTable
-from rankrls.io.tables.columns import ColumnTable, Wanted
+from rankrls.io._writer import save_letor
+from rankrls.io.tables.columns import ColumnTable, Wanted, matching
 from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_table
+from rankrls.io.tables.writing import save_table
 
-__all__ = ["Reading", "Rows", "check_file", "few", "read_names"]
+__all__ = ["Reading", "Rows", "check_file", "feature_columns", "few", "read_names", "write_rows"]
 
 Rows = LetorTable | ColumnTable
 _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
@@ -168,3 +170,72 @@ def read_names(path: Path) -> list[str]:
         line = lines.index("") + 1
         raise InputError("an empty line; it needs one feature name a line.", file=str(path), line=line)
     return lines
+
+
+def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:
+    """Write a table in the format that a file's name says: everything that it holds and that the format can hold.
+
+    Parameters
+    ----------
+    path : path
+    table : LetorTable or ColumnTable
+    names : sequence of str, optional
+        Of the features, if they are not to be called as in the table.
+    note : callable
+        Is told what the format has no place for.
+
+    Raises
+    ------
+    InputError
+        For what LETOR text, or a table, cannot hold.
+    """
+    if table_format(path) is None:
+        _write_letor(path, table)
+        if table.feature_names is not None:
+            names = ", ".join(table.feature_names)
+            note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
+        return
+    called = {"label": table.label, "qid_name": table.qid_name, "id_name": table.id_name}
+    given: Any = {key: name for key, name in called.items() if name is not None}
+    given["feature_names"] = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
+    ids = table.docids
+    try:
+        save_table(path, table.X, table.y, table.qid, ids=ids, **given)
+    except InputError as error:
+        if names is None or error.parameter == "feature_names":
+            raise
+        raise error.prefixed("{feature_names}: ") from None
+    if table.comments and ids is None:
+        note(f"the comments of {table.path} are left out: they do not all name a docid.")
+
+
+def _write_letor(path: Path, table: Rows) -> None:
+    comments: Sequence[str] | None = table.comments
+    if comments is None and table.docids is not None:
+        comments = [f"docid = {name}" for name in table.docids]
+    zero_based = bool(getattr(table, "zero_based", False))
+    assert table.y is not None
+    try:
+        save_letor(path, table.X, table.y, table.qid, comments=comments or None, zero_based=zero_based)
+    except InputError as error:
+        raise error.followed("(Write a table, .csv or .parquet, which holds any text; or rename them.)") from None
+
+
+def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[str, list[int]]:
+    """The columns of X that words stand for: names and patterns, or numbers as the file counts if it has no names.
+
+    Raises
+    ------
+    InputError
+        For a feature that the file does not have.
+    """
+    names, numbered, out = table.feature_ids, table.feature_names is None, {}
+    known = "but {1} has the features {2} to {3}." if numbered else "which {1} does not have."
+    problem = f"{{{parameter}}} names feature {{0!r}}, {known}"
+    for word in words:
+        number = str(int(word)) if word.isdecimal() else word
+        found = [number] * (number in names) if numbered else matching(word, names)
+        if not found:
+            raise InputError(problem, word, table.path, names[0], names[-1], parameter=parameter)
+        out[word] = [names.index(name) for name in found]
+    return out

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankrls._errors import InputError
-from rankrls.cli._files import check_target, read
 from rankrls.cli._findings import check_measures, describe, measures_for
-from rankrls.cli._models import load_model
+from rankrls.cli._models import load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable
 from rankrls.comparison import compare_rankings
-from rankrls.io.scores import read_scores
+from rankrls.io._atomic import check_target
 
 if TYPE_CHECKING:
     from rankrls.comparison import RankingReport
@@ -34,11 +33,14 @@ def run(options: Options, report: Report) -> Result:
     labels = _labels(paths)
     if options.html is not None:
         check_target(options.html, options.data, *paths)
-    table, scores = _scores(options, labels, report)
+    models = [load_model(path, report) for path in paths if _is_model(path)]
+    files = [path for path in paths if path not in [stored.path for stored in models]]
+    table, scores = scores_of(options.data, models, files, options.reading(), report)
+    assert table.y is not None
     with report.working("comparing", "comparing"):
         found = compare_rankings(
             table.y,
-            scores,
+            {labels[path]: scores[path] for path in paths},
             qid=table.qid,
             measures=options.metrics or measures_for(table.y),
             convention=options.convention,
@@ -58,30 +60,6 @@ def _labels(paths: list[Path]) -> dict[Path, str]:
     """What each file is called: its stem if the stems tell the files apart, else its whole path."""
     stems = {path: printable(path.stem) for path in paths}
     return stems if len(set(stems.values())) == len(paths) else {path: printable(str(path)) for path in paths}
-
-
-def _scores(options: Options, labels: dict[Path, str], report: Report) -> tuple[Any, dict[str, Any]]:
-    """The file, and each model's scores of its rows."""
-    reading = options.reading()
-    models = {path: load_model(path, report) for path in labels if _is_model(path)}
-    for stored in models.values():  # the names of the first that has any
-        reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
-    given = {path: read_scores(path, reading) for path in labels if path not in models}
-    for found in given.values():
-        reading = found.data(reading)
-    table, shape = None, None
-    scores: dict[str, Any] = dict.fromkeys(labels.values())  # in the order of the arguments
-    for path, stored in models.items():
-        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
-        if shape != read_like:  # models of the same training data share one reading
-            table, shape = stored.read(options.data, reading, report), read_like
-        assert table is not None
-        scores[labels[path]] = stored.one_score_a_row(table, report)
-    if table is None:
-        table = read(options.data, reading, report)
-    for path, found in given.items():
-        scores[labels[path]] = found.of_rows(table, report.note)
-    return table, scores
 
 
 def _is_model(path: Path) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rankrls._errors import InputError
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
@@ -11,9 +9,6 @@ from rankrls.cli._report import Report, Result, Table
 from rankrls.inspection import explain
 from rankrls.io.data import read_names
 from rankrls.io.items import choose_ids, row_of
-
-if TYPE_CHECKING:
-    from rankrls.inspection import PairExplanation
 
 __all__ = ["run"]
 
@@ -24,41 +19,23 @@ def run(options: Options, report: Report) -> Result:
     table = stored.read(options.data, options.reading(queries="optional", labels="ignored"), report)
     stored.check_queries(table)
     given = None if options.names is None else read_names(options.names)
-    if given is None and getattr(stored.first_step, "feature_names_in_", None) is None:
+    if given is None and stored.names is None:
         given = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
     ids = options.item_ids or stored.ids or choose_ids(items, table, str(options.data))
     rows = [row_of(item, table, ids, options.query) for item in items]
-    found = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=options.target)
+    explained = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=options.target)
     called = (None, None) if ids == "row" else (options.first, options.second)
     try:
-        pair = found.item(rows[0]) if len(rows) == 1 else found.pair(*rows)
+        pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
     except InputError as error:
         named = zip(rows, items if called[0] is not None else (), strict=False)
         names = {f"{word} {row}": repr(name) for row, name in named for word in ("Row", "row")}
         raise error.renamed(names).located(file=str(options.data)) from error
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    return _result(pair, called, options.top_features)
-
-
-def _result(pair: PairExplanation, called: tuple[str | None, str | None], top: int) -> Result:
-    shown = pair.rows(top or None)
-    keys = ("feature", "contribution", "a", "b", "weight")
-    found = {
-        "command": "explain",
-        "a": pair.a,
-        "b": pair.b,
-        "items": [*called] if called[0] is not None else None,
-        "query": pair.query,
-        "difference": pair.difference,
-        "units": pair.units,
-        "contributions": [dict(zip(keys, row, strict=True)) for row in shown],
-    }
-    first = called[0] or f"row {pair.a}"
-    second = "mean" if pair.b is None else called[1] or f"row {pair.b}"
-    cells = [
-        [name, f"{part:+.4g}", *("" if value != value else f"{value:.4g}" for value in values)]
-        for name, part, *values in shown
-    ]
-    return Result(found, [Table(pair.title(*called), ["", "contribution", first, second, "weight"], cells)])
+    top = options.top_features or None
+    found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
+    columns = ["", "contribution", called[0] or f"row {pair.a}"]
+    columns += ["mean" if pair.b is None else called[1] or f"row {pair.b}", "weight"]
+    return Result(found, [Table(pair.title(*called), columns, pair.cells(top))])

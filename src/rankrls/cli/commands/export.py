@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rankrls import export
 from rankrls._errors import InputError
-from rankrls.cli._files import check_target
 from rankrls.cli._models import StoredModel, load_model
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Result
+from rankrls.io._atomic import check_target
 from rankrls.io.data import Reading, read_names
 
 __all__ = ["run"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rankrls.cli import _findings, _learned, _training
-from rankrls.cli._files import check_target
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
+from rankrls.io._atomic import check_target
 from rankrls.persistence import save
 
 __all__ = ["run"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.cli._files import check_target, written
+from rankrls.cli._files import written
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
+from rankrls.io._atomic import check_target
 
 __all__ = ["run"]
 

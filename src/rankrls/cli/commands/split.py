@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
-from rankrls.cli._files import check_target
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
+from rankrls.io._atomic import check_target
 from rankrls.io._together import written_together
 from rankrls.io.records import read_records
+from rankrls.model_selection.parts import query_folds, query_parts
 
 __all__ = ["run"]
 
@@ -25,58 +22,28 @@ def run(options: Options, report: Report) -> Result:
     data, folder = options.data, options.folder
     with report.working("reading", f"reading {data}"):
         records = read_records(data, options.reading())
-    if records.qid is None:
-        raise InputError(
-            "there is no qid, and parts are of whole queries. Of tables {qid} names the column.", file=str(data)
-        )
-    layout = query_layout(records.qid, len(records.qid))
-    blocks = _blocks(layout, [1.0] * options.folds if options.folds else options.parts, options.seed)
-    parts = _of_folds(blocks) if options.folds else dict(zip(_PARTS[len(blocks)], blocks, strict=True))
+    qid = records.qid
+    if qid is None:
+        problem = "there is no qid, and parts are of whole queries. Of tables {qid} names the column."
+        raise InputError(problem, file=str(data))
+    if options.folds:
+        folds = query_folds(qid, options.folds, options.seed)
+        parts = {f"Fold{i}/{p}": r for i, fold in enumerate(folds, 1) for p, r in zip(_PARTS[3], fold, strict=True)}
+    else:
+        parts = dict(zip(_PARTS[len(options.parts)], query_parts(qid, options.parts, options.seed), strict=True))
     names = {part: f"{part}{records.ending}" for part in parts}
     there = [str(folder / name) for name in names.values() if (folder / name).exists()]
     for path in there:
         check_target(path, data)
-    found: dict[str, Any] = {}
+    ids = np.unique([str(query) for query in qid], return_inverse=True)[1]
+    found = {}
     with report.working("writing", f"writing to {folder}"), written_together(folder, [*names.values()]) as new:
-        for part, queries in parts.items():
-            rows = _rows(layout, queries)
+        for part, rows in parts.items():
             records.write(new / names[part], rows.tolist())
-            found[part] = {"path": str(folder / names[part]), "queries": len(queries), "rows": len(rows)}
+            counts = {"queries": len(np.unique(ids[rows])), "rows": len(rows)}
+            found[part] = {"path": str(folder / names[part]), **counts}
     if there:
         report.note(f"what was there has been replaced: {', '.join(there)}.")
-    table = Table(
-        f"Parts of {data}",
-        ["", "queries", "rows"],
-        [[p["path"], str(p["queries"]), str(p["rows"])] for p in found.values()],
-    )
+    cells = [[str(value) for value in part.values()] for part in found.values()]
+    table = Table(f"Parts of {data}", ["", "queries", "rows"], cells)
     return Result({"command": "split", "data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)
-
-
-def _blocks(layout: Any, weights: list[float], seed: int) -> list[NDArray[np.intp]]:
-    """Numbers of the queries of each part, in the sizes nearest to the weights."""
-    n = layout.n_queries
-    ends = np.round(np.cumsum(weights) / np.sum(weights) * n).astype(int)
-    sizes = np.diff(ends, prepend=0)
-    if (sizes == 0).any():
-        raise InputError("{0} queries are too few for {1} parts of these shares: one would be empty.", n, len(weights))
-    # drawn from the sorted ids, so that the order of the rows does not matter
-    order = np.array(sorted(range(n), key=lambda k: str(layout.ids[k])))
-    drawn = np.random.default_rng(seed).permutation(order)
-    return np.split(drawn, ends[:-1])
-
-
-def _of_folds(blocks: list[NDArray[np.intp]]) -> dict[str, NDArray[np.intp]]:
-    k, out = len(blocks), {}
-    for i in range(k):
-        rest = [blocks[j] for j in range(k) if j not in (i, (i + 1) % k)]
-        out[f"Fold{i + 1}/train"] = np.concatenate(rest)
-        out[f"Fold{i + 1}/vali"] = blocks[(i + 1) % k]
-        out[f"Fold{i + 1}/test"] = blocks[i]
-    return out
-
-
-def _rows(layout: Any, queries: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Rows of some queries, in the file's order."""
-    chosen = np.zeros(layout.n_queries, dtype=bool)
-    chosen[queries] = True
-    return np.flatnonzero(chosen[layout.codes])

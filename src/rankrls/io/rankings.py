@@ -1,0 +1,70 @@
+"""Rankings as text: lines with names between tabs, or a run as trec_eval and ir_measures read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io.tables.writing import cell
+from rankrls.ranking import Ranking, rank_scores
+
+__all__ = ["ranking_lines", "trec_run"]
+
+_BREAKS_A_LINE = re.compile(r'["\t\r\n]')
+
+
+def ranking_lines(ranking: Ranking, names: Sequence[str]) -> str:
+    """Query, rank, item, score and row of each item, between tabs under a line of names.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    names : sequence of str
+        What each row is called.
+    """
+    queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
+    queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
+    columns = zip(queries, ranking.positions.tolist(), ranking.rows.tolist(), ranking.scores.tolist(), strict=True)
+    lines = (f"{q}\t{place}\t{' '.join(names[row].split())}\t{score!r}\t{row}\n" for q, place, row, score in columns)
+    return "query\trank\titem\tscore\trow\n" + "".join(lines)
+
+
+def trec_run(
+    scores: NDArray[np.float64], qid: NDArray[np.generic] | None, names: Sequence[str], run: str, k: int | None = None
+) -> str:
+    """A run, ``query Q0 document rank score run`` a line, in the order that trec_eval gives equal scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,)
+    qid : ndarray of shape (m,) or None
+        Without, everything is query 1.
+    names : sequence of m str
+        Document ids.
+    run : str
+        Its name.
+    k : int, optional
+        Only the best of each query.
+
+    Raises
+    ------
+    InputError
+        If a query or a document is not named by one word.
+    """
+    most = np.finfo(np.float32).max
+    with np.errstate(over="ignore"):  # trec_eval holds scores in single precision
+        single = np.clip(scores.astype(np.float32), -most, most).astype(np.float64)
+    ranking = rank_scores(single, qid=qid, k=k, docno=names)
+    queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
+    rows = ranking.rows.tolist()
+    for row, query in zip(rows, queries, strict=True):
+        for what, named, called in (("documents", "called", names[row]), ("queries", "of query", query)):
+            if len(called.split()) != 1:
+                problem = f"A trec run names {what} by one word each; row {{0}} is {named} {{1!r}}."
+                raise InputError(problem, row, called, row=row)
+    columns = zip(queries, ranking.positions.tolist(), rows, scores[ranking.rows].tolist(), strict=True)
+    return "".join(f"{q} Q0 {names[row]} {place} {score!r} {run}\n" for q, place, row, score in columns)
