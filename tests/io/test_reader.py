@@ -279,6 +279,16 @@ def test_query_ids_are_utf8_and_comments_any_bytes():
     assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1
 
 
+@pytest.mark.parametrize("later", [b"1 qid:c 1:x", b"x", b"1 1:1", b"1 qid:c\0 1:1", b"1 qid:c 3:1 2:1 3:1"])
+def test_a_query_id_that_is_not_utf8_comes_before_later_trouble(later):
+    data = b"1 qid:b 1:1\n\n1 qid:caf\xe9 1:2\n1 qid:b 2:3\n" + later + b"\n"
+    for size in (1, 4096):
+        for dense in (True, False):
+            with blocks_of(size), pytest.raises(LetorError, match="not UTF-8") as caught:
+                read(data, dense=dense)
+            assert caught.value.line == 3
+
+
 def test_comments_are_a_lazy_sequence():
     comments = read(b"1 1:1 # a\n1 1:1\n1 1:1 #  b # c \xff\n").comments
     assert isinstance(comments, Comments)

@@ -140,7 +140,7 @@ class Plan:
         if problem != Problem.NONE:
             error = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
             bad.append(BadLine(line, error))
-        elif self.text_qid and (found := self._undecodable(block, k)):
+        if self.text_qid and (found := self._undecodable(block, k, n_rows)):
             bad.append(found)
         return min(bad, key=lambda b: b.line, default=None)
 
@@ -171,14 +171,13 @@ class Plan:
         error = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
         return BadLine(_line_of(block, row - first_row), error)
 
-    def _undecodable(self, block: Block, k: int) -> BadLine | None:
-        """The first query id of block ``k`` that is not UTF-8."""
-        start = int(self.before[k, Sums.QID_BYTES])
-        data = self.target.qid_text[start : start + int(self.sums[k, Sums.QID_BYTES])].tobytes()
+    def _undecodable(self, block: Block, k: int, n_rows: int) -> BadLine | None:
+        """The first query id of the rows of block ``k`` that is not UTF-8."""
+        start, first = int(self.before[k, Sums.QID_BYTES]), int(self.before[k, Sums.ROWS])
+        ends = self.target.qid_ends[first : first + n_rows] - start
+        data = self.target.qid_text[start : start + int(ends[-1])].tobytes() if n_rows else b""
         if data.isascii():
             return None
-        first = int(self.before[k, Sums.ROWS])
-        ends = self.target.qid_ends[first : first + int(self.sums[k, Sums.ROWS])] - start
         for row, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
             if not is_utf8(data[begin:end]):
                 error = LetorError("the query id {0} is not UTF-8 text:", quoted(data[begin:end]), remedy=SAVE_AS_UTF8)
