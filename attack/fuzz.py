@@ -6,6 +6,7 @@ import argparse
 import json
 import secrets
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,10 +34,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=1 << 62, help="of each target, at most")
     parser.add_argument("--folder", type=Path, default=Path("attack-findings"), help="for inputs that went wrong")
     parser.add_argument("--json", type=Path, help="write the table and the findings to this file too")
-    parser.add_argument("--replay", nargs=2, metavar=("TARGET", "FILE"), help="judge one kept input in this process")
+    parser.add_argument(
+        "--replay", nargs="+", metavar="NAME", help="a target, and kept inputs to judge in this process"
+    )
     options = parser.parse_args(arguments)
     if options.replay:
-        return _replay(options.replay[0], options.folder / options.replay[1])
+        return _replay(options.replay[0], [options.folder / name for name in options.replay[1:]])
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     whole = sum(find(TARGETS[name]).share for name in options.targets)
@@ -71,12 +74,14 @@ def _tell(tally: Tally) -> None:
     sys.stdout.flush()
 
 
-def _replay(name: str, path: Path) -> int:
+def _replay(name: str, paths: list[Path]) -> int:
     target = find(TARGETS[name])
+    warnings.simplefilter("ignore")
     target.warm_up()
-    verdict, what = verdict_of(target, path.read_bytes())
-    print(f"{verdict}: {what}" if what else verdict)
-    return int(verdict in BAD)
+    verdicts = [verdict_of(target, path.read_bytes()) for path in paths]
+    for path, (verdict, what) in zip(paths, verdicts, strict=True):
+        print(f"{path.name}: {verdict}{': ' * bool(what)}{what}")
+    return int(any(verdict in BAD for verdict, _ in verdicts))
 
 
 if __name__ == "__main__":

@@ -18,10 +18,18 @@ from attack.model_files import Changed, archived, described, header, hostile_nod
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from rankrls import (
     CGRankRLS,
@@ -39,6 +47,11 @@ from rankrls.persistence import ModelFileError, read_info
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 PWNED = []
+CODES = np.array([["a"], ["b"], ["c"]] * 4, dtype=object)
+
+
+def FeatureUnionOf():
+    return make_union(StandardScaler(), PolynomialFeatures())
 
 
 def pwn(*args, **kwargs):
@@ -579,17 +592,98 @@ def test_steps_are_checked(data, tmp_path):
         refuse(tmp_path, changed.content(), "steps", "steps")
     changed = Changed(content)
     changed.root["state"]["steps"].reverse()
-    refuse(tmp_path, changed.content(), "does not end in an estimator", "steps")
+    refuse(tmp_path, changed.content(), "does not transform", "steps")
     changed = Changed(content)
     scaler = changed.root["state"]["steps"][0]["tuple"][1]["state"]
     changed.put(scaler["scale_"], np.full(3, np.nan))
     refuse(tmp_path, changed.content(), "scale_", "scale_")
 
 
+def step(changed):
+    return changed.root["state"]["steps"][0]["tuple"][1]["state"]
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "attribute"),
+    [
+        (PolynomialFeatures, {"order": 5}, "order"),
+        (TfidfVectorizer, {"token_pattern": ["a"]}, "token_pattern"),
+        (TfidfVectorizer, {"dtype": {"slice": [0, 1, 2]}}, "dtype"),
+        (QuantileTransformer, {"output_distribution": "evil"}, "output_distribution"),
+        (OrdinalEncoder, {"_missing_indices": []}, "_missing_indices"),
+        (OrdinalEncoder, {"_missing_indices": {"dict": [[9, 0]]}}, "_missing_indices"),
+        (OrdinalEncoder, {"_infrequent_enabled": None}, "_infrequent_enabled"),
+        (OneHotEncoder, {"categories_": [{"objects": [["a"], "b"], "shape": [2]}]}, "categories_"),
+        (TargetEncoder, {"encodings_": []}, "encodings_"),
+        (StandardScaler, {"_sklearn_output_config": 5}, "_sklearn_output_config"),
+        (FeatureUnionOf, {"transformer_list": [{"tuple": ["a", "drop"]}, 5]}, "transformer_list"),
+        (FeatureUnionOf, {"transformer_list": [{"tuple": ["a", [1]]}]}, "transformer_list"),
+        (FeatureUnionOf, {"transformer_weights": "chi2"}, "transformer_weights"),
+        (QueryMinMaxScaler, {"a b": 1}, "'a b'"),
+        (QueryMinMaxScaler, {"a\n": 1}, "'a\\n'"),
+    ],
+    ids=lambda v: v.__name__ if callable(v) else v if isinstance(v, str) else "",
+)
+def test_what_transformers_hold_is_checked(make, change, attribute, data, tmp_path):
+    """What would fail inside scikit-learn when it predicts is refused when it is loaded."""
+    X, y, _ = data
+    features = {"OrdinalEncoder": CODES, "OneHotEncoder": CODES, "TargetEncoder": CODES}.get(make.__name__, X)
+    features = ["a cat sat", "the dog sat"] * 6 if make is TfidfVectorizer else features
+    options = {"target_type": "continuous"} if make is TargetEncoder else {}
+    options |= {"n_quantiles": 5} if make is QuantileTransformer else {}
+    model = make_pipeline(make(**options), RankRLS()).fit(features, y)
+    changed = Changed(content_of(model, tmp_path))
+    step(changed).update(change)
+    assert attribute in refuse(tmp_path, changed.content(), parameter=attribute)
+
+
+def test_columns_of_transformers_are_checked(data, tmp_path):
+    X, y, _ = data
+    model = make_pipeline(ColumnTransformer([("a", StandardScaler(), [0, 1])]), RankRLS()).fit(X, y)
+    content = content_of(model, tmp_path)
+    for attribute, value in (
+        ("transformers_", []),
+        ("transformers_", [{"tuple": ["a", 5, [0]]}]),
+        ("_transformer_to_input_indices", {"dict": [["b", [0]]]}),
+        ("_transformer_to_input_indices", {"dict": [["a", [7]]]}),
+        ("output_indices_", {"dict": [["a", 5]]}),
+        ("sparse_output_", 1),
+        ("_remainder", None),
+    ):
+        changed = Changed(content)
+        step(changed)[attribute] = value
+        if attribute == "transformers_":
+            changed.parts = {name: part for name, part in changed.parts.items() if not name.endswith(".npy")}
+        refuse(tmp_path, changed.content())
+
+
+def test_a_scaler_that_would_divide_by_0(data, tmp_path):
+    X, y, _ = data
+    changed = Changed(content_of(make_pipeline(QueryMinMaxScaler(), RankRLS()).fit(X, y), tmp_path))
+    changed.put(step(changed)["_statistics"], np.zeros((4, 3)))
+    refuse(tmp_path, changed.content(), parameter="_statistics")
+
+
+@pytest.mark.parametrize("attribute", ["_one_target", "best_score_", "best_params_"])
+def test_what_predict_and_save_need_is_there(attribute, content, tmp_path):
+    changed = Changed(content)
+    del changed.state[attribute]
+    changed.parts = {"model.json": b""} if attribute == "best_params_" else changed.parts
+    refuse(tmp_path, changed.content())
+
+
 def test_queries_are_checked(data, tmp_path):
     X, y, qid = data
     content = content_of(RankRLS().fit(X, y, qid=qid), tmp_path)
-    for ids in ([1, 2, 3], [1, 1, 2, 3], [1, 2, 3, []], 5, [1, 2, 3, {"tuple": [[]]}]):
+    for ids in (
+        [1, 2, {"type": "object"}, 3],
+        [1, 2, {"scalar": "str_", "value": "a"}, 3],
+        [1, 2, 3],
+        [1, 1, 2, 3],
+        [1, 2, 3, []],
+        5,
+        [1, 2, 3, {"tuple": [[]]}],
+    ):
         changed = Changed(content)
         changed.state["_seen_"]["state"]["ids"] = ids
         refuse(tmp_path, changed.content())

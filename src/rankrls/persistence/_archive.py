@@ -104,9 +104,9 @@ def opened(path: str) -> Iterator[ModelArchive]:
         except MemoryError:
             raise
         except BadZipFile as error:
-            raise _no_archive(start, str(error)).located(file=path) from error
+            raise _no_archive(start, _first_line(error)).located(file=path) from error
         except Exception as error:  # whatever a damaged or hostile file brings about in zipfile, json or numpy
-            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            reason = f"{type(error).__name__}: {_first_line(error)}"
             raise ModelFileError("the model file is damaged ({0}).", reason, file=path) from error
 
 
@@ -150,6 +150,10 @@ def write(path: str | os.PathLike[str], info: dict[str, Any], model: Any, arrays
             large = array.nbytes >= _ZIP64_FROM
             with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=large) as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{error}\n".splitlines()[0][:200]  # it may repeat what the file says
 
 
 def _no_archive(start: bytes, reason: str) -> ModelFileError:

@@ -37,6 +37,7 @@ _ARRAYS = {"float": "f", "rows": "f", "whole": "iu", "index": "iu", "names": "O"
 
 def bad_value(owner: str, name: str, problem: str) -> ModelFileError:
     """The error of an attribute whose value is not what its class asks for."""
+    name = name if name.isidentifier() else ascii(name)
     return ModelFileError(
         "{0}.{1} " + problem.replace("{", "{{").replace("}", "}}") + ".",
         owner,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from rankrls.persistence._checks import check_forms, require
+from rankrls.persistence._scikit import check_output, check_parameters
 
 __all__ = ["Kind", "State", "public_object", "with_attributes"]
 
@@ -43,6 +44,8 @@ def with_attributes(cls: Any, state: State) -> Any:
         if parameter.name not in state:
             require(parameter.default is not parameter.empty, owner, parameter.name, "is missing")
             state[parameter.name] = parameter.default
+    if _OUTPUT in state:
+        check_output(owner, state[_OUTPUT])
     out = cls.__new__(cls)
     out.__dict__.update({name: value for name, value in state.items() if name != _REQUESTS})
     if state.get(_REQUESTS):
@@ -51,6 +54,7 @@ def with_attributes(cls: Any, state: State) -> Any:
             for name, alias in wanted.items():
                 getattr(requests, method).add_request(param=name, alias=alias)
         out.__dict__[_REQUESTS] = requests
+    check_parameters(owner, out)
     return out
 
 
@@ -80,6 +84,8 @@ class Kind:
         The module of a class without a public name.
     is_model : bool
         Whether a file may hold it as its model.
+    keeps_parts : bool
+        Whether its settings are what it learned: transformers that were fitted where they are.
     """
 
     name: str
@@ -89,6 +95,7 @@ class Kind:
     make: Callable[[Any, State], Any] = with_attributes
     home: str = ""
     is_model: bool = False
+    keeps_parts: bool = False
 
     @property
     def cls(self) -> type:
@@ -101,7 +108,7 @@ class Kind:
         owner, settings = self.cls.__name__, [p.name for p in _parameters(self.cls)]
         learned = state.keys() - {*settings, _OUTPUT, _REQUESTS}
         # A ColumnTransformer keeps the transformers as it was given them, not fitted.
-        if learned or self.is_model or self.take is not _vars:
+        if learned or self.is_model or self.keeps_parts or self.take is not _vars:
             check_forms(owner, state, self.forms, settings)
             if self.check is not None:
                 self.check(owner, state)

@@ -91,7 +91,7 @@ def _versions() -> dict[str, str]:
 def _kernel(kernel: Any) -> dict[str, Any] | None:
     if kernel is None:
         return None
-    return {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}}
+    return {"name": kernel.name, **{name: plain(getattr(kernel, name)) for name in kernel_parameters(kernel.name)}}
 
 
 def _selection(model: Any, final: Any) -> dict[str, Any] | None:
@@ -101,14 +101,14 @@ def _selection(model: Any, final: Any) -> dict[str, Any] | None:
     from rankrls.selection.search import choices_at_edges
 
     return {
-        "how": final.selection_,
+        "how": plain(final.selection_),
         "measure": str(final.scoring),
         "value": plain(final.best_score_),
         "standard_error": plain(final.best_score_error_),
-        "rule": getattr(final, "rule", None),
+        "rule": plain(getattr(final, "rule", None)),
         "chosen": plain(final.best_params_),
         **({"labels_seen_by": label_users(model)} if label_users(model) else {}),
-        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
+        **{f"{name}_at_edge": plain(at_edge) for name, at_edge in choices_at_edges(final).items()},
     }
 
 

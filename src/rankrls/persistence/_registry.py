@@ -17,6 +17,7 @@ from rankrls.kernels import KERNELS
 from rankrls.persistence._archive import ModelFileError
 from rankrls.persistence._checks import check_forms, distinct, is_finite, require
 from rankrls.persistence._kinds import Kind, State, with_attributes
+from rankrls.persistence._scikit import check_categories, check_columns, check_encodings, check_steps, check_union
 
 __all__ = ["FUNCTIONS", "KINDS", "registered", "restored"]
 
@@ -62,6 +63,9 @@ def _check_path(owner: str, state: State) -> None:
     require((state["indices"] >= 0).all(), owner, "indices", "are negative")
 
 
+_IDS = (str, int, float, bool, type(None))
+
+
 def _take_queries(seen: Any) -> State:
     for query in seen.queries:
         _check_id(query)
@@ -77,7 +81,7 @@ def _check_id(value: Any) -> None:
     if type(value) is tuple:
         for part in value:
             _check_id(part)
-    elif type(value) not in (str, int, float, bool, type(None)):
+    elif type(value) not in _IDS:
         raise InputError(
             "The model cannot be saved with its queries: an id is {0!r}, of type {1}, and a model file holds numbers, "
             "strings and tuples of them.",
@@ -86,6 +90,14 @@ def _check_id(value: Any) -> None:
             parameter="qid",
             remedy="save(..., updatable=False) leaves out what partial_fit and forget need, the ids with it.",
         )
+
+
+def _is_id(value: Any) -> bool:
+    return all(map(_is_id, value)) if type(value) is tuple else type(value) in _IDS
+
+
+def _check_ids(owner: str, state: State) -> None:
+    require(all(map(_is_id, state["ids"])), owner, "ids", "are no ids of queries")
 
 
 def _make_queries(cls: Any, state: State) -> Any:
@@ -114,7 +126,7 @@ _VALUES = (
         "rankrls.greedy.forward",
     ),
     _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.copursuit"),
-    Kind("SeenQueries", _QUERIES, None, _take_queries, _make_queries, "rankrls.models._updating"),
+    Kind("SeenQueries", _QUERIES, _check_ids, _take_queries, _make_queries, "rankrls.models._updating"),
 )
 
 # Estimators -----------------------------------------------------------------------------------------------------------
@@ -122,6 +134,7 @@ _VALUES = (
 
 def _check_expansion(owner: str, state: State) -> None:
     """There is what ``predict`` needs for the kernel, and the rows of a kernel matrix exist."""
+    _check_choice(owner, state)
     kernel, n = state["_kernel_"].name, state["n_features_in_"]
     if kernel == "linear":
         require(state.get("coef_") is not None, owner, "coef_", "is missing")
@@ -137,6 +150,13 @@ def _check_expansion(owner: str, state: State) -> None:
     require(
         len(state["dual_coef_"]) == items, owner, "dual_coef_", f"has not one coefficient for each of {items} items"
     )
+
+
+def _check_choice(owner: str, state: State) -> None:
+    """What chose says what it chose, and what that was worth."""
+    for name in ("best_params_", "best_score_", "best_score_error_"):
+        require("selection_" not in state or name in state, owner, name, "is missing")
+    require(isinstance(state.get("best_params_", {}), dict), owner, "best_params_", "is no dictionary")
 
 
 def _check_updates(owner: str, state: State) -> None:
@@ -177,12 +197,14 @@ def _check_views(owner: str, state: State) -> None:
 
 
 def _check_selected(owner: str, state: State) -> None:
+    _check_choice(owner, state)
     taken = state["selected_"]
     inside = ((taken >= 0) & (taken < state["n_features_in_"])).all()
     require(inside, owner, "selected_", "names a feature that does not exist")
 
 
 def _check_boosting(owner: str, state: State) -> None:
+    _check_choice(owner, state)
     require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
 
 
@@ -200,6 +222,7 @@ _FITTED = {
 }
 _KERNEL = {
     **_FITTED,
+    "_one_target": "flag",
     "_kernel_": "Kernel",
     "coef_?": "float n|t,n",
     "dual_coef_?": "float k|k,t",
@@ -260,9 +283,13 @@ _MODELS = tuple(
 
 def _check_statistics(owner: str, state: State) -> None:
     """Compiled loops walk these, which do not look where they read."""
+    from rankrls.preprocessing._loops import FACTOR, SCALE
+
     statistics = state.get("_statistics")
     right = statistics is None or (len(statistics) == 4 and statistics.dtype == np.float64)
     require(right, owner, "_statistics", "are not four numbers of each feature")
+    divisors = () if statistics is None else statistics[[FACTOR, SCALE]]
+    require(np.all(divisors), owner, "_statistics", "would divide by 0")
     ends = state.get("feature_range", (0, 1))
     right = (
         type(ends) in (tuple, list) and len(ends) == 2 and all(isinstance(end, int | float | np.number) for end in ends)
@@ -292,12 +319,6 @@ def _check_table(owner: str, state: State) -> None:
     wanted = [kind for kind in state["text_features_"] if kind != "matches"]
     same = all(type(made) is dict and [*made] == wanted for made in state["vectorizers_"].values())
     require(same, owner, "vectorizers_", "are not those of text_features_")
-
-
-def _check_steps(owner: str, state: State) -> None:
-    steps: Any = state.get("steps")
-    right = isinstance(steps, list) and steps and all(type(s) is tuple and len(s) == 2 for s in steps)
-    require(right and all(type(name) is str for name, _ in steps), owner, "steps", "are no named steps")
 
 
 def _check_vocabulary(owner: str, state: State) -> None:
@@ -339,9 +360,15 @@ _TRANSFORMERS = (
     Kind("rankrls.preprocessing.TableEncoder", _TABLE, _check_table),
     Kind("rankrls.preprocessing.QueryMinMaxScaler", _SCALER, _check_statistics),
     Kind("rankrls.preprocessing.QueryStandardScaler", _SCALER, _check_statistics),
-    Kind("sklearn.pipeline.Pipeline", {}, _check_steps, is_model=True),
-    Kind("sklearn.pipeline.FeatureUnion", {"transformer_list": "list k"}),
-    Kind("sklearn.compose.ColumnTransformer", {**_FEATURES, "transformers_": "list k"}),
+    Kind("sklearn.pipeline.Pipeline", {}, check_steps, is_model=True),
+    Kind("sklearn.pipeline.FeatureUnion", {}, check_union, keeps_parts=True),
+    Kind("sklearn.compose.ColumnTransformer", _FEATURES, check_columns),
+    Kind("sklearn.preprocessing.OrdinalEncoder", {**_FEATURES, "categories_": "list n"}, check_categories),
+    Kind(
+        "sklearn.preprocessing.TargetEncoder",
+        {**_FEATURES, "categories_": "list n", "encodings_": "list e"},
+        check_encodings,
+    ),
     *(
         Kind(f"sklearn.{name}", {**_FEATURES, **forms})
         for name, forms in (
@@ -356,8 +383,6 @@ _TRANSFORMERS = (
             ("preprocessing.PolynomialFeatures", {"n_output_features_": "count"}),
             ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]"}),
             ("preprocessing.KBinsDiscretizer", {"n_bins_": "whole n", "_encoder?": "OneHotEncoder"}),
-            ("preprocessing.OrdinalEncoder", {"categories_": "list n"}),
-            ("preprocessing.TargetEncoder", {"categories_": "list n", "encodings_": "list e"}),
             ("impute.SimpleImputer", {"statistics_": "free", "indicator_?": "MissingIndicator"}),
             ("impute.MissingIndicator", {"features_": "index f"}),
             ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
@@ -370,7 +395,12 @@ _TRANSFORMERS = (
             ("feature_selection.VarianceThreshold", {"variances_": "float n"}),
         )
     ),
-    Kind("sklearn.preprocessing.OneHotEncoder", {**_FEATURES, "categories_": "list n"}, make=_make_one_hot),
+    Kind(
+        "sklearn.preprocessing.OneHotEncoder",
+        {**_FEATURES, "categories_": "list n"},
+        check_categories,
+        make=_make_one_hot,
+    ),
     Kind("sklearn.preprocessing.FunctionTransformer", {}, _check_no_function),
     Kind("sklearn.feature_extraction.text.CountVectorizer", {}, _check_vocabulary),
     Kind("sklearn.feature_extraction.text.TfidfVectorizer", {"_tfidf": "TfidfTransformer"}, _check_vocabulary),

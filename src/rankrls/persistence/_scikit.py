@@ -1,0 +1,140 @@
+"""What scikit-learn's transformers must hold so that they transform, or refuse their input with a ValueError.
+
+Their parameters are checked by scikit-learn itself; what they learned is checked here, where the forms of the registry
+do not say enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+from rankrls.persistence._checks import bad_value, require
+
+__all__ = [
+    "check_categories",
+    "check_columns",
+    "check_encodings",
+    "check_output",
+    "check_parameters",
+    "check_steps",
+    "check_union",
+]
+
+_CELLS = (str, int, float, bool, type(None), np.str_)
+_WORDS = ("passthrough", "drop")
+
+
+def check_parameters(owner: str, value: Any) -> None:
+    """The parameters of an object are what its class allows."""
+    validate = getattr(value, "_validate_params", None)
+    known = hasattr(value, "_parameter_constraints")
+    if validate is None or not known or not type(value).__module__.startswith("sklearn."):
+        return
+    try:
+        validate()
+    except (InvalidParameterError, TypeError, AttributeError) as error:  # it looks at values that it does not know
+        words = str(error).split("'")
+        name = words[1] if len(words) > 1 and words[1] in vars(value) else "parameters"
+        raise bad_value(owner, name, "is not what its class allows") from None
+    try:
+        np.dtype(getattr(value, "dtype", None))
+    except (TypeError, ValueError):
+        raise bad_value(owner, "dtype", "is no type of numbers") from None
+
+
+def check_output(owner: str, wanted: Any) -> None:
+    """``set_output`` knows three forms."""
+    right = type(wanted) is dict and all(form in ("default", "pandas", "polars") for form in wanted.values())
+    require(right, owner, "_sklearn_output_config", "is no form of output")
+
+
+def check_steps(owner: str, state: Mapping[str, Any]) -> None:
+    """A pipeline of transformers, and at the end anything."""
+    steps = state.get("steps")
+    require(_are_named(steps, 2) and steps, owner, "steps", "are no named steps")
+    require(
+        all(_transforms(step) for _, step in (steps or ())[:-1]), owner, "steps", "have one that does not transform"
+    )
+
+
+def check_union(owner: str, state: Mapping[str, Any]) -> None:
+    """Transformers beside each other."""
+    parts: Any = state.get("transformer_list")
+    right = _are_named(parts, 2) and all(_transforms(part) for _, part in parts)
+    require(right, owner, "transformer_list", "are no named transformers")
+    weights = state.get("transformer_weights")
+    right = weights is None or (type(weights) is dict and all(type(w) in (int, float) for w in weights.values()))
+    require(right, owner, "transformer_weights", "are no weights")
+
+
+def check_columns(owner: str, state: Mapping[str, Any]) -> None:
+    """Transformers of columns: each finds its columns, and its place in what comes out."""
+    parts: Any = state.get("transformers_")
+    right = _are_named(parts, 3) and all(_transforms(part) for _, part, _ in parts)
+    require(right, owner, "transformers_", "are no named transformers of columns")
+    n, names = state["n_features_in_"], [name for name, _, _ in parts]
+    columns = state.get("_transformer_to_input_indices")
+    right = type(columns) is dict and all(
+        type(places) is list and all(type(k) is int and 0 <= k < n for k in places) for places in columns.values()
+    )
+    right = right and set(names) <= {*(columns or ())}
+    require(right, owner, "_transformer_to_input_indices", "are not the columns of the transformers")
+    given = state.get("_columns")
+    require(type(given) is list and len(given) <= len(parts), owner, "_columns", "are not those of the transformers")
+    out = state.get("output_indices_")
+    right = type(out) is dict and all(type(part) is slice and _is_range(part) for part in out.values())
+    require(right and set(names) <= {*(out or ())}, owner, "output_indices_", "are no slices of the transformers")
+    require(isinstance(state.get("sparse_output_"), bool), owner, "sparse_output_", "is neither true nor false")
+    rest = state.get("_remainder")
+    require(type(rest) is tuple and len(rest) == 3, owner, "_remainder", "is no transformer of columns")
+
+
+def check_categories(owner: str, state: Mapping[str, Any]) -> None:
+    """Categories are cells, each once; those that are missing are known by their places."""
+    for values in state["categories_"]:
+        right = isinstance(values, np.ndarray) and values.ndim == 1 and values.size
+        right = right and (values.dtype != object or all(type(cell) in _CELLS for cell in values))
+        require(right and len(set(values.tolist())) == len(values), owner, "categories_", "are no categories")
+    enabled = "_infrequent_enabled"
+    require(isinstance(state.get(enabled), bool), owner, enabled, "is neither true nor false")
+    if "_missing_indices" in state:
+        places, sizes = state["_missing_indices"], [len(values) for values in state["categories_"]]
+        right = type(places) is dict and all(type(at) is int for pair in places.items() for at in pair)
+        right = right and all(0 <= k < len(sizes) and 0 <= at < sizes[k] for k, at in places.items())
+        require(right, owner, "_missing_indices", "are no places of categories")
+    elif owner == "OrdinalEncoder":
+        raise bad_value(owner, "_missing_indices", "is missing")
+
+
+def check_encodings(owner: str, state: Mapping[str, Any]) -> None:
+    """A number for each category, and for each class if there are several."""
+    check_categories(owner, state)
+    kind, classes = state.get("target_type_"), state.get("classes_")
+    require(kind in ("continuous", "binary", "multiclass"), owner, "target_type_", "is no type of target")
+    several = kind == "multiclass"
+    right = not several or isinstance(classes, np.ndarray)
+    require(right, owner, "classes_", "are missing")
+    repeated = len(classes) if several and classes is not None else 1
+    wanted = [len(values) for values in state["categories_"] for _ in range(repeated)]
+    found = [part.shape for part in state["encodings_"] if isinstance(part, np.ndarray) and part.dtype.kind == "f"]
+    require(found == [(size,) for size in wanted], owner, "encodings_", "are not numbers of the categories")
+    mean = state.get("target_mean_")
+    number = isinstance(mean, float | int | np.floating) or (isinstance(mean, np.ndarray) and len(mean) == repeated)
+    require(number, owner, "target_mean_", "is no number")
+
+
+def _are_named(parts: Any, size: int) -> bool:
+    right = isinstance(parts, list) and all(type(part) is tuple and len(part) == size for part in parts)
+    return right and all(type(part[0]) is str for part in parts)
+
+
+def _transforms(value: Any) -> bool:
+    return value in (None, *_WORDS) if value is None or isinstance(value, str) else hasattr(value, "transform")
+
+
+def _is_range(part: slice) -> bool:
+    return all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
