@@ -37,12 +37,19 @@ GRAPHS = [
 ]
 
 
-@pytest.fixture(params=[2048, 8, 1], ids="blocks of {}".format)
-def small_blocks(request, monkeypatch):
-    monkeypatch.setattr(columns, "_BLOCK_ROWS", request.param)
+@pytest.fixture
+def block_sizes(monkeypatch):
+    """Walk through sizes of the blocks in which columns are evaluated."""
     monkeypatch.setattr(columns, "_MIN_ROWS", 1)
     monkeypatch.setattr(scored_columns, "_SAMPLE", 7)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "2")
+
+    def sizes():
+        for size in (2048, 8, 1):
+            monkeypatch.setattr(columns, "_BLOCK_ROWS", size)
+            yield size
+
+    return sizes
 
 
 def scored(qid, *, ties, balance, beta):
@@ -61,11 +68,11 @@ def factor(K):
     return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
 
-def dense(K, K_R, L, y, alpha):
-    """Equation 8 as a stacked least-squares problem, whose condition is not squared."""
-    stacked = np.vstack((factor(L) @ K, np.sqrt(alpha) * factor(K_R)))
-    target = np.vstack((factor(L) @ y, np.zeros((len(K_R), y.shape[1]))))
-    return linalg.lstsq(stacked, target, cond=1e-13)[0]
+def dense(F, K, K_R, y, alphas):
+    """Equation 8 as a stacked least-squares problem, whose condition is not squared, with F'F = L."""
+    FK, R = F @ K, factor(K_R)
+    target = np.vstack((F @ y, np.zeros((len(K_R), y.shape[1]))))
+    return [linalg.lstsq(np.vstack((FK, np.sqrt(alpha) * R)), target, cond=1e-13)[0] for alpha in alphas]
 
 
 def centred(scores, qid):
@@ -78,8 +85,7 @@ def centred(scores, qid):
 @pytest.mark.parametrize("gamma", [0.3, 1e-3], ids=["well", "ill-conditioned"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 @pytest.mark.parametrize("queries", [name for name in QIDS if name != "sorted"])
-@pytest.mark.usefixtures("small_blocks")
-def test_equation_8(queries, graph, gamma):
+def test_equation_8(queries, graph, gamma, block_sizes):
     qid = QIDS[queries]
     if queries == "singles" and graph["beta"] == 0.0:
         return
@@ -88,65 +94,66 @@ def test_equation_8(queries, graph, gamma):
     basis = Basis.build(kernel, X[numbers])
     assert basis.rows_first == (gamma == 1e-3)
     g, target, y = scored(qid, **graph)
-    problem = SubsetProblem(X, basis, g, target)
     K, K_R = kernel(X, X[numbers]), kernel(X[numbers])
-    L = laplacian(qid, graph)
     alphas = np.array([0.5, 4.0])
-    for alpha, a in zip(alphas, problem.path(alphas).coefficients, strict=True):
-        ours, expected = K @ a, K @ dense(K, K_R, L, y, alpha)
-        if graph["beta"] == 0.0:
-            ours, expected = centred(ours, qid), centred(expected, qid)
-        np.testing.assert_allclose(ours, expected, atol=1e-7)
-        np.testing.assert_allclose(a.T @ K_R @ a, dense(K, K_R, L, y, alpha).T @ K_R @ a, rtol=1e-5, atol=1e-7)
-    fresh = SubsetProblem(X, basis, g, target)
-    np.testing.assert_allclose(K @ fresh.solve(4.0), K @ problem.path(alphas).coefficients[1], atol=1e-8)
+    oracle = dense(factor(laplacian(qid, graph)), K, K_R, y, alphas)
+    for _ in block_sizes():
+        problem = SubsetProblem(X, basis, g, target)
+        for b, a in zip(oracle, problem.path(alphas).coefficients, strict=True):
+            ours, expected = K @ a, K @ b
+            if graph["beta"] == 0.0:
+                ours, expected = centred(ours, qid), centred(expected, qid)
+            np.testing.assert_allclose(ours, expected, atol=1e-7)
+            np.testing.assert_allclose(a.T @ K_R @ a, b.T @ K_R @ a, rtol=1e-5, atol=1e-7)
+        fresh = SubsetProblem(X, basis, g, target)
+        np.testing.assert_allclose(K @ fresh.solve(4.0), K @ problem.path(alphas).coefficients[1], atol=1e-8)
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 @pytest.mark.parametrize("queries", [name for name in QIDS if name != "sorted"])
-@pytest.mark.usefixtures("small_blocks")
-def test_factor_rows(queries, graph):
+def test_factor_rows(queries, graph, block_sizes):
     """Pieces cover every row once, and their factors are the graph's, also after products."""
     g, _, _ = scored(QIDS[queries], **graph)
     kernel = Kernel("rbf", gamma=0.3)
-    rows = ColumnRows(BasisColumns(X, kernel.columns(X[:6]), 6), g)
     K = kernel(X, X[:6])
     FK, V = g.F @ K, RNG.normal(size=(6, 3))
-    pieces = rows.pieces(slice(0, M))
-    seen = np.concatenate([np.arange(M)[p] for p in pieces])
-    np.testing.assert_array_equal(np.sort(seen), np.arange(M))
-    for piece in pieces:
-        np.testing.assert_allclose(rows.factor(piece), FK[piece], atol=1e-12)
-        D = rows.differences(piece) @ V
-        np.testing.assert_allclose(rows.factor_of(piece, D, V), FK[piece] @ V, atol=1e-12)
+    for _ in block_sizes():
+        rows = ColumnRows(BasisColumns(X, kernel.columns(X[:6]), 6), g)
+        pieces = rows.pieces(slice(0, M))
+        seen = np.concatenate([np.arange(M)[p] for p in pieces])
+        np.testing.assert_array_equal(np.sort(seen), np.arange(M))
+        for piece in pieces:
+            np.testing.assert_allclose(rows.factor(piece), FK[piece], atol=1e-12)
+            D = rows.differences(piece) @ V
+            np.testing.assert_allclose(rows.factor_of(piece, D, V), FK[piece] @ V, atol=1e-12)
 
 
 @pytest.mark.parametrize("queries", ["mixed", "sorted", "one-large"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
-@pytest.mark.usefixtures("small_blocks")
-def test_holdout_equals_refits(graph, queries):
+def test_holdout_equals_refits(graph, queries, block_sizes):
     qid = QIDS[queries]
     kernel = Kernel("rbf", gamma=0.3)
+    g, target, y = scored(qid, **graph)
+    blocks = [g.layout.rows(q) for q in range(g.n_blocks)]
+    blocks = [np.sort(np.concatenate([np.arange(M)[b] for b in blocks[:3]])), *blocks[3:]]
+    rests = [np.setdiff1d(np.arange(M), np.arange(M)[block]) for block in blocks]
+    factors = [factor(explicit_laplacian(Y[rest, 0], list(qid[rest]), W[rest], **graph)) for rest in rests]
+    alphas = np.array([0.01, 2.0])
     for rows_first in (False, True):
         basis = Basis.build(kernel, X[np.r_[:12, :3]] if rows_first else X[:12])
         assert basis.rows_first == rows_first
-        g, target, y = scored(qid, **graph)
-        blocks = [g.layout.rows(q) for q in range(g.n_blocks)]
-        blocks = [np.sort(np.concatenate([np.arange(M)[b] for b in blocks[:3]])), *blocks[3:]]
-        alphas = np.array([0.01, 2.0])
-        held = SubsetProblem(X, basis, g, target).holdout(blocks, alphas)
         K, K_R = kernel(X, basis.items), kernel(basis.items)
-        for block in blocks:
-            rest = np.setdiff1d(np.arange(M), np.arange(M)[block])
-            L = explicit_laplacian(Y[rest, 0], list(qid[rest]), W[rest], **graph)
-            for k, alpha in enumerate(alphas):
-                expected = K[block] @ dense(K[rest], K_R, L, y[rest], alpha)
-                np.testing.assert_allclose(held[block, k], expected, atol=1e-6)
+        expected = np.empty((M, 2, y.shape[1]))
+        for block, rest, F in zip(blocks, rests, factors, strict=True):
+            for k, a in enumerate(dense(F, K[rest], K_R, y[rest], alphas)):
+                expected[block, k] = K[block] @ a
+        for _ in block_sizes():
+            held = SubsetProblem(X, basis, g, target).holdout(blocks, alphas)
+            np.testing.assert_allclose(held, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("many", [False, True])
-@pytest.mark.usefixtures("small_blocks")
-def test_preferences(many):
+def test_preferences(many, block_sizes):
     p = 400 if many else 60
     i = RNG.integers(0, M, p)
     j = (i + RNG.integers(1, M, p)) % M
@@ -155,12 +162,12 @@ def test_preferences(many):
     M_inc = np.zeros((p, M))
     M_inc[np.arange(p), i], M_inc[np.arange(p), j] = 1.0, -1.0
     FK = np.sqrt(graph.weight)[:, None] * (M_inc @ kernel(X, X[:12]))
+    expected = np.linalg.solve(FK.T @ FK + 0.3 * kernel(X[:12]), FK.T @ graph.target)
     for basis in (Basis.build(kernel, X[:12]), Basis.build(kernel, X[np.r_[:12, 2]])):
-        problem = SubsetProblem(X, basis, graph, graph.target[:, None])
-        R = kernel(X[:12])
-        expected = np.linalg.solve(FK.T @ FK + 0.3 * R, FK.T @ graph.target)
         K = kernel(X, basis.items)
-        np.testing.assert_allclose(K @ problem.solve(0.3)[:, 0], kernel(X, X[:12]) @ expected, atol=1e-8)
+        for _ in block_sizes():
+            problem = SubsetProblem(X, basis, graph, graph.target[:, None])
+            np.testing.assert_allclose(K @ problem.solve(0.3)[:, 0], kernel(X, X[:12]) @ expected, atol=1e-8)
 
 
 def test_linear_columns_do_not_square_an_offset():
