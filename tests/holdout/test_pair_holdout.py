@@ -22,6 +22,7 @@ from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from tests.oracles import gaussian, scores_without
+from tests.refusals import Refusal
 
 ALPHAS = np.array([1e-2, 1.0, 100.0])
 M = 14
@@ -174,7 +175,7 @@ def test_refused_where_it_would_be_wrong(options, why):
 def test_equal_labels_are_an_error():
     X, y = np.arange(10.0).reshape(5, 2), np.ones(5)
     graph = ScoredGraph.build(y, query_layout(None, 5))
-    with pytest.raises(ValueError, match="All labels are equal"):
+    with Refusal("labels are equal", parameter="y"):
         leave_pair_out_concordance(PrimalProblem(X, graph, (graph.F @ y)[:, None]), y, np.ones(1))
 
 

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import roc_auc_score
+from tests.refusals import Refusal
 
 from rankrls._compiled.pair_counts import count_pairs
 from rankrls._queries import query_layout
@@ -139,10 +140,10 @@ def test_nothing_to_judge_is_an_error(measure):
         ([1, 2, 3], [0, 1, 2], None),
         ([1, 2, 3], None, [1, 0, 0]),
     ):
-        with pytest.raises(ValueError, match="no query has an ordered pair"):
+        with Refusal("no query", "ordered pair"):
             measure(y, [1.0, 2.0, 3.0], qid=qid, sample_weight=w)
         assert np.isnan(measure(y, [1.0, 2.0, 3.0], qid=qid, sample_weight=w, per_query=True)).all()
-    with pytest.raises(ValueError, match="two different scores"):
+    with Refusal("two different scores"):
         kendall_tau([1, 2, 3], [0.0, 0.0, 0.0])
 
 

@@ -12,6 +12,7 @@ from rankrls import RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.holdout.concordance import concordance_interval, disjoint_pairs
 from rankrls.metrics import disagreement_error
 from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
+from tests.refusals import Refusal
 
 RNG = np.random.default_rng(40)
 M = 13
@@ -136,7 +137,7 @@ def test_rows_of_weight_zero_play_no_part():
         scores[kept], tournament_leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept]).scores
     )
     assert np.isnan(scores[[2, 5]]).all()
-    with pytest.raises(ValueError, match="Pair 0, rows 0 and 2: a row has weight zero"):
+    with Refusal("Pair 0", "weight zero", parameter="pairs", row=0):
         leave_pair_out(RankRLS(), X, BINARY, sample_weight=w, pairs=[(0, 2)])
 
 
@@ -217,58 +218,64 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "refusal"),
     [
-        ({"y": np.ones(M)}, "Nothing to compare"),
-        ({"pairs": [(0, OTHER), (0, SAME)]}, f"Pair 1, rows 0 and {SAME}: their labels are equal"),
-        ({"pairs": [(0, M)]}, f"rows 0 and {M}: the rows are 0 to {M - 1}"),
-        ({"pairs": [(-1, 0)]}, "rows -1 and 0: the rows are"),
-        ({"pairs": [(3, 3)]}, "makes no pair with itself"),
-        ({"pairs": []}, r"shape \(p, 2\); got shape"),
-        ({"pairs": [(0.5, 1.0)]}, "got dtype float64"),
-        ({"pairs": [(0, 1)], "qid": QID, "y": np.arange(M)}, "different queries, whose scores cannot be compared"),
-        ({"estimator": RankRLS(ties="exclude")}, "cannot hold out pairs without refitting: ties='exclude'"),
-        ({"estimator": RankRLS(balance="pairs"), "sample_weight": W}, "sample_weight and balance='pairs'"),
-        ({"estimator": RankRLS(balance="pairs"), "qid": QID}, "several queries and balance='pairs'"),
-        ({"estimator": RankRLSCV()}, "got RankRLSCV. It chooses a model"),
-        ({"estimator": make_pipeline(RankRLS())}, "got Pipeline"),
-        ({"alphas": [0.0]}, "needs alpha > 0"),
-        ({"y": np.eye(M)[0]}, "All labels but 1 are 0"),
-        ({"y": np.eye(M)[0] - np.eye(M)[1]}, "All labels but 2 are 0"),
-        ({"y": np.column_stack((Y, Y))}, "one target at a time; y has 2"),
-        ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, "Input y contains NaN: row 4"),
-        ({"y": np.full(M, np.nan)}, "Input y contains NaN: row 0"),
-        ({"y": np.eye(M)[0], "qid": QID}, "All labels but 1 are 0"),
-        ({"y": np.ones(M), "qid": QID}, "Nothing to compare"),
-        ({"y": np.arange(M), "qid": np.arange(M)}, "Nothing to compare"),
-        ({"estimator": RankRLS(balance="queries"), "qid": QID}, "several queries and balance='queries'"),
-        ({"estimator": RankRLS(regression_weight=0.5), "qid": QID}, "regression_weight > 0 with several queries"),
-        ({"estimator": RankRLS(regression_weight=0.5), "sample_weight": W}, "sample_weight and regression_weight > 0"),
-        ({"estimator": SparseRankRLS(ties="exclude")}, "cannot hold out pairs without refitting: ties='exclude'"),
-        ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
+        ({"y": np.ones(M)}, Refusal("Nothing to compare", parameter="y")),
+        ({"pairs": [(0, OTHER), (0, SAME)]}, Refusal(f"rows 0 and {SAME}", "labels are equal", parameter="pairs")),
+        ({"pairs": [(0, M)]}, Refusal(f"rows 0 and {M}", f"0 to {M - 1}", parameter="pairs")),
+        ({"pairs": [(-1, 0)]}, Refusal("rows -1", parameter="pairs", row=-1)),
+        ({"pairs": [(3, 3)]}, Refusal("with itself", parameter="pairs", row=3)),
+        ({"pairs": []}, Refusal("shape (p, 2)", parameter="pairs")),
+        ({"pairs": [(0.5, 1.0)]}, Refusal("got dtype float64", parameter="pairs")),
+        ({"pairs": [(0, 1)], "qid": QID, "y": np.arange(M)}, Refusal("different queries", parameter="pairs", row=0)),
+        ({"estimator": RankRLS(ties="exclude")}, Refusal("ties='exclude'")),
+        ({"estimator": RankRLS(balance="pairs"), "sample_weight": W}, Refusal("sample_weight and balance='pairs'")),
+        ({"estimator": RankRLS(balance="pairs"), "qid": QID}, Refusal("several queries", "balance='pairs'")),
+        ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
+        ({"estimator": make_pipeline(RankRLS())}, Refusal("got Pipeline", parameter="estimator")),
+        ({"alphas": [0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
+        ({"y": np.eye(M)[0] - np.eye(M)[1]}, Refusal("labels but 2", parameter="y")),
+        ({"y": np.column_stack((Y, Y))}, Refusal("one target at a time", parameter="y")),
+        ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, Refusal("contains NaN", parameter="y", row=4)),
+        ({"y": np.full(M, np.nan)}, Refusal("contains NaN", parameter="y", row=0)),
+        ({"y": np.eye(M)[0], "qid": QID}, Refusal("labels but 1", parameter="y")),
+        ({"y": np.ones(M), "qid": QID}, Refusal("Nothing to compare", parameter="y")),
+        ({"y": np.arange(M), "qid": np.arange(M)}, Refusal("Nothing to compare", parameter="y")),
+        ({"estimator": RankRLS(balance="queries"), "qid": QID}, Refusal("several queries", "balance='queries'")),
+        (
+            {"estimator": RankRLS(regression_weight=0.5), "qid": QID},
+            Refusal("regression_weight > 0", "several queries"),
+        ),
+        (
+            {"estimator": RankRLS(regression_weight=0.5), "sample_weight": W},
+            Refusal("sample_weight", "regression_weight > 0"),
+        ),
+        ({"estimator": SparseRankRLS(ties="exclude")}, Refusal("ties='exclude'")),
+        ({"confidence": 1.0}, Refusal("between 0 and 1", parameter="confidence")),
     ],
 )
-def test_refusals(arguments, message):
+def test_refusals(arguments, refusal):
     given = {"estimator": RankRLS(), "y": Y, **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "refusal"),
     [
-        ({"y": Y}, "exactly two labels; y has"),
-        ({"y": np.eye(M)[0]}, "Only one row has label 1"),
-        ({"y": np.ones(M)}, "Nothing to compare"),
-        ({"estimator": RankRLS(ties="exclude")}, "ties='exclude'"),
-        ({"alpha": 0.0}, "needs alpha > 0"),
-        ({"estimator": RankRLSCV()}, "got RankRLSCV"),
-        ({"y": np.where(np.arange(M) == 4, np.nan, BINARY)}, "Input y contains NaN: row 4"),
+        ({"y": Y}, Refusal("exactly two labels", parameter="y")),
+        ({"y": np.eye(M)[0]}, Refusal("Only one row", "label 1", parameter="y")),
+        ({"y": np.ones(M)}, Refusal("Nothing to compare", parameter="y")),
+        ({"estimator": RankRLS(ties="exclude")}, Refusal("ties='exclude'")),
+        ({"alpha": 0.0}, Refusal("alpha > 0", parameter="alpha")),
+        ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
+        ({"y": np.where(np.arange(M) == 4, np.nan, BINARY)}, Refusal("contains NaN", parameter="y", row=4)),
     ],
 )
-def test_tournament_refusals(arguments, message):
+def test_tournament_refusals(arguments, refusal):
     given = {"estimator": RankRLS(), "y": BINARY, **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         tournament_leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
 
 
@@ -289,16 +296,16 @@ def test_a_choice_by_pairs(scoring, qid):
 
 
 @pytest.mark.parametrize(
-    ("options", "arguments", "message"),
+    ("options", "arguments", "refusal"),
     [
-        ({"scoring": "map"}, {}, "scoring='?disagreement"),
-        ({"ties": "exclude"}, {}, "without refitting: ties='exclude'"),
-        ({"ties": ("include", "exclude")}, {}, "without refitting: ties='exclude'"),
-        ({"balance": ("examples", "queries")}, {"qid": QID}, "several queries and balance='queries'"),
-        ({"positive": True}, {}, "signs of weights"),
-        ({}, {"y": np.eye(M)[0]}, "All labels but 1 are 0"),
+        ({"scoring": "map"}, {}, Refusal("disagreement")),
+        ({"ties": "exclude"}, {}, Refusal("ties='exclude'")),
+        ({"ties": ("include", "exclude")}, {}, Refusal("ties='exclude'")),
+        ({"balance": ("examples", "queries")}, {"qid": QID}, Refusal("several queries", "balance='queries'")),
+        ({"positive": True}, {}, Refusal("signs of weights", parameter="positive")),
+        ({}, {"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
     ],
 )
-def test_choices_that_pairs_cannot_make(options, arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_choices_that_pairs_cannot_make(options, arguments, refusal):
+    with refusal:
         RankRLSCV(cv="leave_pair_out", **options).fit(X, arguments.pop("y", Y), **arguments)

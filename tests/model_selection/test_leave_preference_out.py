@@ -7,6 +7,7 @@ import pytest
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.model_selection import leave_preference_out
+from tests.refusals import Refusal
 
 RNG = np.random.default_rng(50)
 P = 40
@@ -40,19 +41,19 @@ def test_equals_refits(options, m, grouped):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "refusal"),
     [
-        ({"groups": np.zeros(P)}, "needs at least two; there is 1"),
-        ({"groups": np.zeros(3)}, "groups has 3 entries"),
-        ({"strength": np.eye(P)[0]}, "Only one group of preferences has a strength other than 0"),
-        ({"alphas": [0.0]}, "needs alpha > 0"),
-        ({"estimator": RankRLSCV()}, "got RankRLSCV"),
+        ({"groups": np.zeros(P)}, Refusal("at least two", "there is 1")),
+        ({"groups": np.zeros(3)}, Refusal("3 entries", parameter="groups")),
+        ({"strength": np.eye(P)[0]}, Refusal("Only one group", parameter="strength")),
+        ({"alphas": [0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
     ],
 )
-def test_refusals(arguments, message):
+def test_refusals(arguments, refusal):
     i, j, _, _ = preferences(10)
     given = {"estimator": RankRLS(), **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         leave_preference_out(given.pop("estimator"), RNG.normal(size=(10, 2)), i, j, **given)
 
 

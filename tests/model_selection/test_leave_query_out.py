@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS, TransductiveRankRLS
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import centred
+from tests.refusals import Refusal
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -107,30 +108,33 @@ def test_folds_larger_and_smaller_than_the_features_equal_refits(balance, beta, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "refusal"),
     [
-        ({"qid": np.zeros(60)}, "single query: holding it out leaves nothing"),
-        ({"qid": None}, "needs qid"),
-        ({"alphas": [1.0, 0.0]}, "needs alpha > 0"),
-        ({"alphas": [-1.0]}, "alpha must be a number of at least 0"),
-        ({"groups": np.arange(60)}, r"Query \d+ lies in two groups"),
-        ({"groups": np.arange(50)}, "groups has 50 entries but there are 60 rows"),
-        ({"groups": np.zeros(60)}, "single group of queries"),
-        ({"y": np.where(QID == 3, Y, 0.0)}, "Without 3 no query with two different labels is left"),
-        ({"y": np.where(np.arange(60) == 7, np.nan, Y)}, "Input y contains NaN: row 7"),
-        ({"y": np.where(QID[4] == QID, np.nan, Y)}, "Input y contains NaN: row"),
-        ({"y": np.full(60, np.nan)}, "Input y contains NaN: row 0"),
-        ({"y": np.ones(60)}, "Nothing to compare"),
-        ({"sample_weight": np.where(QID == 3, 1.0, 0.0)}, "single query"),
-        ({"estimator": RankRLSCV()}, r"got RankRLSCV. It chooses a model: pass RankRLS .* \(best_params_\)"),
-        ({"estimator": make_pipeline(StandardScaler(), RankRLS())}, "got Pipeline. Transform X first"),
-        ({"estimator": TransductiveRankRLS()}, "got TransductiveRankRLS"),
-        ({"estimator": "ridge"}, "works on the solver of an estimator such as RankRLS; got str"),
+        ({"qid": np.zeros(60)}, Refusal("single query", "leaves nothing")),
+        ({"qid": None}, Refusal("needs", parameter="qid")),
+        ({"alphas": [1.0, 0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"alphas": [-1.0]}, Refusal("at least 0", parameter="alpha")),
+        ({"groups": np.arange(60)}, Refusal("lies in two groups", parameter="groups", row=1)),
+        ({"groups": np.arange(50)}, Refusal("50 entries", "60 rows", parameter="groups")),
+        ({"groups": np.zeros(60)}, Refusal("single group")),
+        ({"y": np.where(QID == 3, Y, 0.0)}, Refusal("Without 3", "two different labels", parameter="qid")),
+        ({"y": np.where(np.arange(60) == 7, np.nan, Y)}, Refusal("contains NaN", parameter="y", row=7)),
+        ({"y": np.where(QID[4] == QID, np.nan, Y)}, Refusal("contains NaN", parameter="y", row=2)),
+        ({"y": np.full(60, np.nan)}, Refusal("contains NaN", parameter="y", row=0)),
+        ({"y": np.ones(60)}, Refusal("Nothing to compare", parameter="y")),
+        ({"sample_weight": np.where(QID == 3, 1.0, 0.0)}, Refusal("single query")),
+        ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator", remedy="(best_params_)")),
+        (
+            {"estimator": make_pipeline(StandardScaler(), RankRLS())},
+            Refusal("got Pipeline", parameter="estimator", remedy="Transform X first"),
+        ),
+        ({"estimator": TransductiveRankRLS()}, Refusal("got TransductiveRankRLS", parameter="estimator")),
+        ({"estimator": "ridge"}, Refusal("got str", parameter="estimator")),
     ],
 )
-def test_refusals(arguments, message):
+def test_refusals(arguments, refusal):
     given = {"estimator": RankRLS(), "X": X, "y": Y, "qid": QID, **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refusal:
         leave_query_out(given.pop("estimator"), given.pop("X"), given.pop("y"), **given)
 
 

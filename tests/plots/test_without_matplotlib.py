@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import plots
 
@@ -20,5 +21,5 @@ DISPLAYS = {
 def test_the_error_names_the_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     display = getattr(plots, name)(*DISPLAYS[name])
-    with pytest.raises(ImportError, match=r"pip install 'rankrls\[plots\]'"):
+    with Refusal("pip install 'rankrls[plots]'", kind=ImportError):
         display.plot()

@@ -18,6 +18,7 @@ from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.reduced import ReducedProblem
 from tests.oracles import dual_coefficients, explicit_laplacian, gaussian, ridge
+from tests.refusals import Refusal
 
 ALPHAS = np.array([1e-8, 1e-3, 1.0, 1e3, 1e8])
 
@@ -256,14 +257,14 @@ def test_an_indefinite_kernel_is_refused_where_there_is_no_minimum():
     target = (graph.F @ y)[:, None]
     lowest = np.linalg.eigvalsh(graph.F @ (graph.F @ K).T).min()
     assert lowest < 0
-    with pytest.raises(ValueError, match="not positive semidefinite.*alpha must be larger than"):
+    with Refusal("not positive semidefinite", "larger than", parameter="alpha"):
         DualProblem.from_kernel(K.copy(), graph, target).solve(-lowest / 2)
     a = DualProblem.from_kernel(K.copy(), graph, target).solve(-2 * lowest)
     L = explicit_laplacian(y, [0] * 12)
     np.testing.assert_allclose(K @ a[:, 0], K @ dual_coefficients(K, L, y, -2 * lowest), atol=1e-9)
     grid = auto_alphas(spectrum(graph.F @ (graph.F @ K).T, 12).values)
     assert (grid > -lowest).all()
-    with pytest.raises(ValueError, match="with more preferences than items"):
+    with Refusal("more preferences than items", kind=ValueError):
         ReducedProblem(K.copy(), graph, target)
 
 
