@@ -302,7 +302,7 @@ def test_a_choice_by_pairs(scoring, qid):
         ({"ties": "exclude"}, {}, Refusal("ties='exclude'")),
         ({"ties": ("include", "exclude")}, {}, Refusal("ties='exclude'")),
         ({"balance": ("examples", "queries")}, {"qid": QID}, Refusal("several queries", "balance='queries'")),
-        ({"positive": True}, {}, Refusal("signs of weights", parameter="positive")),
+        ({"positive": True}, {}, Refusal("signs of weights", parameter="cv")),
         ({}, {"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
     ],
 )
