@@ -1,4 +1,4 @@
-"""What was read and measured, as tables for people and as values for machines."""
+"""What was read and measured, as tables for people."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._queries import query_layout
 from rankrls.cli._report import Table
 from rankrls.comparison.judgement import Judgement
-from rankrls.io import PairTable
-from rankrls.io.data import Rows
 from rankrls.metrics import resolve_measure
 
 __all__ = [
     "check_measures",
-    "describe",
-    "describe_pairs",
     "file_rows",
     "file_tables",
     "measure_tables",
@@ -29,7 +24,6 @@ __all__ = [
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")
 _BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
-_FEW_LABELS = 12
 _SHORT_PATH = 40
 
 
@@ -43,35 +37,6 @@ def check_measures(names: Iterable[str] | None, convention: str) -> None:
     """Refuse measures, and a convention, that are none."""
     for name in names or ("map",):
         resolve_measure(name, convention)
-
-
-def describe(table: Rows) -> dict[str, Any]:
-    """What is in a file, for people and for the model's provenance."""
-    labels, counts = np.unique([] if table.y is None else table.y, return_counts=True)
-    found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
-    if len(labels) > _FEW_LABELS:
-        found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
-    return {
-        "path": table.path,
-        "sha256": table.sha256,
-        "rows": table.n_rows,
-        "queries": None if table.qid is None else query_layout(table.qid, table.n_rows).n_queries,
-        "features": table.n_features or None,  # none were read
-        "sparse": not isinstance(table.X, np.ndarray),
-        "labels": found,
-    }
-
-
-def describe_pairs(pairs: PairTable) -> dict[str, Any]:
-    """The same of a file of preferences."""
-    return {
-        "path": pairs.path,
-        "sha256": pairs.sha256,
-        "preferences": pairs.n_pairs,
-        "ties": 0 if pairs.strength is None else int((pairs.strength == 0.0).sum()),
-        "items": len(np.unique(np.concatenate((pairs.winners, pairs.losers)))),
-        "groups": None if pairs.groups is None else len(np.unique(pairs.groups)),
-    }
 
 
 def file_tables(found: dict[str, Any]) -> list[Table]:

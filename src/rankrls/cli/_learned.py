@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.cli._findings import describe, describe_pairs, show
+from rankrls.cli._findings import show
 from rankrls.cli._report import Report, Table
 from rankrls.cli._training import Data, Plan, Trained
 from rankrls.comparison.judgement import Judgement
@@ -12,14 +12,15 @@ from rankrls.selection.search import choices_at_edges
 
 __all__ = ["as_dict", "choice_table", "described", "measured"]
 
+_SELECTION = {"how": "selection_", "rule": "rule", "value": "best_score_", "standard_error": "best_score_error_"}
 Judged = dict[str, dict[str, Judgement]]
 
 
 def described(data: Data) -> dict[str, Any]:
     """What was read: ``data``, and where there are preferences ``pairs``."""
-    out = {"data": {role: describe(table) for role, table in data.tables.items()}}
+    out = {"data": {role: table.summary() for role, table in data.tables.items()}}
     if data.pairs:
-        out["pairs"] = {role: describe_pairs(pairs) for role, pairs in data.pairs.items()}
+        out["pairs"] = {role: pairs.summary() for role, pairs in data.pairs.items()}
     return out
 
 
@@ -48,12 +49,9 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
         "chosen": chosen(plan, estimator),
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
-            "how": getattr(estimator, "selection_", None),
-            "rule": getattr(estimator, "rule", None),
+            **{key: getattr(estimator, name, None) for key, name in _SELECTION.items()},
             "measure": plan.metric,
             "convention": plan.options.convention,
-            "value": getattr(estimator, "best_score_", None),
-            "standard_error": getattr(estimator, "best_score_error_", None),
         },
         "measures": {role.replace(" ", "_"): found for role, found in measured(judged).items()},
         "seconds": report.seconds,

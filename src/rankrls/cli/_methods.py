@@ -63,10 +63,6 @@ def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _cg(given: dict[str, Any]) -> dict[str, Any]:
-    return {"random_state": 0, **given}  # what is held out: the same command gives the same model
-
-
 def _sparse(given: dict[str, Any]) -> dict[str, Any]:
     if given["kernel"] == "linear":
         raise InputError(
@@ -111,7 +107,6 @@ METHODS: dict[str, Method] = {
             "conjugate gradients, for large sparse data",
             f"alphas {_GRAPH} rule selection max_iter tol patience random_state",
             single=("ties", "balance"),
-            adapt=_cg,
             reports=("alpha_", "n_iter_"),
             validates_pairs=True,
             keeps_best=True,

@@ -139,17 +139,8 @@ def printable(text: str, kept: str = "") -> str:
 
 def plain_json(value: Any) -> Any:
     """Numbers, text, lists and dictionaries only; NaN and infinities become None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(k): plain_json(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_json(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    plain = lambda other: other.tolist() if hasattr(other, "tolist") else str(other)
+    return json.loads(json.dumps(value, default=plain), parse_constant=lambda name: None)
 
 
 def _print_table(made: Table) -> None:

@@ -99,19 +99,14 @@ def plan(options: Options) -> Plan:
 
 def _scaler(word: str) -> Any:
     """A scaler that looks at one query at a time, or at all training rows together; or None."""
+    from sklearn import preprocessing as of_rows
+
+    from rankrls import preprocessing as of_queries
+
     if word == "none":
         return None
-    from sklearn import preprocessing
-
-    from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
-
-    kinds = {
-        "minmax": QueryMinMaxScaler,
-        "standard": QueryStandardScaler,
-        "minmax-all": preprocessing.MinMaxScaler,
-        "standard-all": preprocessing.StandardScaler,
-    }
-    return kinds[word]()
+    name = {"minmax": "MinMaxScaler", "standard": "StandardScaler"}[word.removesuffix("-all")]
+    return getattr(of_rows, name)() if word.endswith("-all") else getattr(of_queries, f"Query{name}")()
 
 
 def _check_pairs(plan: Plan) -> None:

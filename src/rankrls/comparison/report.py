@@ -158,6 +158,38 @@ class RankingReport:
             values[name] = {"value": i.estimate, "low": i.low, "high": i.high, "queries": judged}
         return {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
 
+    def tables(self, of: str, *, top: int = 10) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Titles, columns and rows of text: the means, the differences, and the queries that changed most.
+
+        Parameters
+        ----------
+        of : str
+            What was ranked.
+        top : int, default=10
+            Most changed queries of each pair.
+        """
+        level = f"{100 * self.confidence:g} %"
+        rows = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
+        out = [(f"Rankings of {of}, {len(self.qid)} queries, {level} intervals", ["", *self.names], rows)]
+        columns = ["", "difference", f"{level} interval", "won/tied/lost", "p randomisation", "p Wilcoxon"]
+        for m in self.measures:
+            rows = []
+            for r, w in zip(m.randomization, m.wilcoxon, strict=True):
+                row = [f"{r.first} - {r.second}", f"{r.difference:+.4f}", f"{r.low:+.4f} to {r.high:+.4f}"]
+                rows.append([*row, f"{r.wins}/{r.ties}/{r.losses}", f"{r.p_holm:.4f}", f"{w.p_holm:.4f}"])
+            out.append((f"{m.name}, p values by Holm", columns, rows))
+        main = self.measures[0]
+        for line in main.randomization:
+            changed = self.changed(main.name, line.first, line.second, top=top)
+            rows = [
+                [str(c.qid), str(c.n_items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
+                for c in changed
+            ]
+            if rows:
+                title = f"Queries whose {main.name} changed most"
+                out.append((title, ["qid", "items", line.first, line.second, "difference"], rows))
+        return out
+
     def to_html(self, *, title: str = "Comparison of rankings", top: int = 10) -> str:
         """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
 

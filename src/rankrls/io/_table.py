@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comments", "FileTable", "LetorError", "LetorTable"]
 
+_FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Of a comment: a byte that is not UTF-8."""
@@ -42,6 +43,22 @@ class FileTable:
     def n_features(self) -> int:
         """Number of columns of ``X``."""
         return int(self.X.shape[1])
+
+    def summary(self) -> dict[str, Any]:
+        """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
+        labels, counts = np.unique([] if self.y is None else self.y, return_counts=True)
+        found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
+        if len(labels) > _FEW_LABELS:
+            found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "rows": self.n_rows,
+            "queries": None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries,
+            "features": self.n_features or None,  # none were read
+            "sparse": not isinstance(self.X, np.ndarray),
+            "labels": found,
+        }
 
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"

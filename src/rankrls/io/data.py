@@ -19,7 +19,7 @@ from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_table
 from rankrls.io.tables.writing import save_table
 
-__all__ = ["Reading", "Rows", "check_file", "feature_columns", "few", "read_names", "write_rows"]
+__all__ = ["Reading", "Rows", "check_file", "feature_columns", "few", "how_read", "read_names", "write_rows"]
 
 Rows = LetorTable | ColumnTable
 _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
@@ -144,6 +144,14 @@ class Reading(Wanted):
                 f"order: {found}."
             )
         return table
+
+
+def how_read(table: Rows) -> dict[str, Any]:
+    """What later files have to agree with: which feature is the first, or what the columns are called."""
+    if table.feature_names is None:
+        return {"zero_based": bool(table.zero_based)}
+    called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
+    return {"columns": {role: name for role, name in called.items() if name is not None}}
 
 
 def check_file(path: Path) -> None:

@@ -61,6 +61,17 @@ class PairTable:
         """Number of preferences."""
         return len(self.winners)
 
+    def summary(self) -> dict[str, Any]:
+        """What is in it, as plain values: where it came from, and how much of what there is."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "preferences": self.n_pairs,
+            "ties": 0 if self.strength is None else int((self.strength == 0.0).sum()),
+            "items": len(np.unique(np.concatenate((self.winners, self.losers)))),
+            "groups": None if self.groups is None else len(np.unique(self.groups)),
+        }
+
     def __repr__(self) -> str:
         extra = [name for name in ("strength", "weight", "groups") if getattr(self, name) is not None]
         return f"<PairTable {self.path}: {self.n_pairs} preferences{', with ' * bool(extra)}{', '.join(extra)}>"

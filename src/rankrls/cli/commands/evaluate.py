@@ -7,7 +7,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._findings import check_measures, describe, describe_pairs, measures_for, show
+from rankrls.cli._findings import check_measures, measures_for, show
 from rankrls.cli._models import StoredModel, load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -24,12 +24,12 @@ def run(options: Options, report: Report) -> Result:
     check_measures(options.metrics, options.convention)
     stored, table, scores = _scored(options, report)
     whose = str(options.scores if stored is None else stored.path)
-    result = {"command": "evaluate", "scores_of": whose, "data": describe(table)}
+    result = {"command": "evaluate", "scores_of": whose, "data": table.summary()}
     if options.judged_pairs is not None:
         pairs = _pairs(options, table, stored, report)
         qid = table.qid if stored is not None and stored.by_query else None
         found = {PREFERENCES: judge_pairs(pairs, scores, qid)}
-        result |= {"pairs": describe_pairs(pairs)}
+        result |= {"pairs": pairs.summary()}
         shown = Table(f"{whose} on {options.judged_pairs}", ["", "share", "95 % interval", "preferences"], _rows(found))
         return Result(result | {"measures": _measures(found)}, [shown])
     names = options.metrics

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rankrls.cli import _findings, _learned, _training
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
 from rankrls.io._atomic import check_target
+from rankrls.io.data import how_read
 from rankrls.persistence import save
 
 __all__ = ["run"]
@@ -24,7 +23,7 @@ def run(options: Options, report: Report) -> Result:
     judged = {} if trained.interrupted else _training.judge_all(plan, data, trained, report)
     given = {
         **_learned.described(data),
-        **_how_it_was_read(data.tables["train"]),
+        **how_read(data.tables["train"]),
         **({} if data.ids is None else {"ids": data.ids}),
         "method": options.method,
         "scale": options.scale,
@@ -45,11 +44,3 @@ def run(options: Options, report: Report) -> Result:
         optional=True,
         status=_INTERRUPTED if trained.interrupted else 0,
     )
-
-
-def _how_it_was_read(table: Any) -> dict[str, Any]:
-    """What later files have to agree with."""
-    if table.feature_names is None:
-        return {"zero_based": bool(table.zero_based)}
-    called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
-    return {"columns": {role: name for role, name in called.items() if name is not None}}
