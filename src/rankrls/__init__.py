@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _HOMES = {
+    "AutoRankRLS": "rankrls.models",
     "CGRankRLS": "rankrls.models",
     "GreedyRankRLS": "rankrls.models",
     "RankBoost": "rankrls.models",
@@ -37,6 +38,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AutoRankRLS",
     "CGRankRLS",
     "CoRankingPursuit",
     "GreedyRankRLS",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from rankrls._errors import InputError, InputWarning
     from rankrls._queries import group_to_qid
     from rankrls.models import (
+        AutoRankRLS,
         CGRankRLS,
         CoRankingPursuit,
         GreedyRankRLS,

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import (
+    AutoRankRLS,
     CGRankRLS,
     CoRankingPursuit,
     GreedyRankRLS,
@@ -38,6 +39,7 @@ def models(X, y, qid):
     partly = np.where(np.isin(qid, ["q4", "q5"]), np.nan, y)
     few = {"n_basis": 6, "gamma": 0.1}
     return {
+        "auto": AutoRankRLS(scoring="ndcg@3", rule="best").fit(X, grades, qid=qid),
         "linear": RankRLS(alpha=0.3, ties="exclude", balance="pairs").fit(X, y, qid=qid),
         "rbf": RankRLSCV(kernel="rbf", gamma=(0.05, 0.2), scoring="ndcg@3").fit(X, grades, qid=qid),
         "cg": CGRankRLS((0.1, 1.0), selection="tikhonov", cv=3).fit(X, y, qid=qid),

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rankrls
 from rankrls import (
+    AutoRankRLS,
     CGRankRLS,
     CoRankingPursuit,
     GreedyRankRLS,
@@ -25,6 +26,8 @@ from rankrls import (
 )
 
 ESTIMATORS = [
+    AutoRankRLS(scoring="disagreement"),
+    AutoRankRLS(scoring="tau", cv=2, rule="best"),
     RankRLS(),
     RankRLS(solver="dual", ties="exclude", balance="pairs"),
     RankRLS(kernel="rbf"),

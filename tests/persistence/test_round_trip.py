@@ -44,6 +44,7 @@ from tests.refusals import Refusal
 
 import rankrls
 from rankrls import (
+    AutoRankRLS,
     CGRankRLS,
     CoRankingPursuit,
     GreedyRankRLS,
@@ -116,6 +117,7 @@ def assert_equal(x, y, name):
 @pytest.mark.parametrize(
     "model",
     [
+        AutoRankRLS(scoring="tau", n_basis=20),
         RankRLS(alpha=0.5, ties="exclude", balance="queries"),
         RankRLS(alpha=0.0, solver="dual"),
         RankRLS(kernel="rbf", gamma=0.3, regression_weight=0.2),

@@ -25,7 +25,7 @@ def _data(m: int = 1800, n: int = 3) -> tuple[Any, Any, Any]:
 @pytest.fixture
 def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "free_memory", lambda: 1e6)
-    monkeypatch.setattr(costs, "_SURELY_SHORT", 0.0)
+    monkeypatch.setattr(costs, "SURELY_SHORT", 0.0)
 
 
 def test_what_does_not_fit_is_refused_before_any_matrix_is_made() -> None:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.models._pipelines import fitted_ranker, linear_weights, pipeline_steps
+from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, pipeline_steps
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 __all__ = [
@@ -231,8 +231,7 @@ def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
-    first = [*pipeline_steps(model), fitted_ranker(model)][0]
-    fitted = getattr(first, "feature_names_in_", None)
+    fitted = fitted_names(model)
     known = None if fitted is None else tuple(map(str, fitted))
     names = known if given is None else tuple(map(str, given))
     if names is None:

@@ -2,6 +2,7 @@
 
 from rankrls._public import publish
 from rankrls.models._pipelines import fit_pairs
+from rankrls.models.auto_rankrls import AutoRankRLS
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
 from rankrls.models.greedy_rankrls import GreedyRankRLS
@@ -13,6 +14,7 @@ from rankrls.models.sparse_rankrls import SparseRankRLS, SparseRankRLSCV
 from rankrls.models.transductive import TransductiveRankRLS
 
 __all__ = [
+    "AutoRankRLS",
     "CGRankRLS",
     "CoRankingPursuit",
     "GreedyRankRLS",

@@ -120,7 +120,11 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_no_extra_qid(self._fitted_with_qid, qid, "rank")
-        return rank_positions(self.predict(X), qid=qid)
+        return rank_positions(self._scores(X, qid), qid=qid)
+
+    def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
+        """``predict``, for estimators that look at whole queries too."""
+        return self.predict(X)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered rightly.
@@ -139,7 +143,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_no_extra_qid(self._fitted_with_qid, qid, "score")
-        scores = self.predict(X)
+        scores = self._scores(X, qid)
         labels = np.asarray(y)
         if scores.ndim == 1:
             if labels.ndim == 2 and labels.shape[1] == 1:

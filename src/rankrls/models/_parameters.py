@@ -210,6 +210,7 @@ class SelectionParameters:
     cv: Any = parameter(default=None)
     scoring: Any = parameter(default="disagreement")
     rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
 
 
 @estimator

@@ -23,6 +23,7 @@ from rankrls.models._validation import check_no_extra_qid
 __all__ = [
     "check_target",
     "fit_pairs",
+    "fitted_names",
     "fitted_ranker",
     "item_scores",
     "label_users",
@@ -104,11 +105,17 @@ def _uses_labels(part: Any) -> bool:
     return hasattr(part, "score_func") or bool(get_tags(part).target_tags.required)
 
 
+def fitted_names(model: Any) -> Any:
+    """The names of the features that a model was fitted on, an array; None if it does not know them."""
+    first = [*pipeline_steps(model), fitted_ranker(model)][0]
+    return getattr(first, "feature_names_in_", getattr(model, "feature_names_in_", None))
+
+
 def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """A name for each feature that the last step sees."""
     steps = pipeline_steps(model)
     first = steps[0] if steps else fitted_ranker(model)
-    names: Any = getattr(first, "feature_names_in_", None) if given is None else [str(name) for name in given]
+    names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
         raise InputError(

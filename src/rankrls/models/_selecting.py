@@ -21,13 +21,14 @@ from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import Cost, check_affordable
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
 from rankrls.selection.plans import LeavePairOut, Plan
+from rankrls.selection.progress import Meter, reporter
 from rankrls.selection.search import Results, search
 
 __all__ = ["ChosenByFolds", "SelectingRanker"]
 
 _FOLDS = 5
 
-_AUTO_VALUES = 21
+AUTO_VALUES = 21
 """Values of an automatic grid, mostly."""
 
 
@@ -95,11 +96,13 @@ class SelectingRanker(KernelRanker):
         grid, measure, kernel = self._grid(), self._measure(), self._data_kernel()
         data = self._labelled(X, y, qid, sample_weight, kernel)
         if X_val is None and y_val is None and qid_val is None:
-            return self._choose(data, self._plan(measure, data), grid)
+            self._choose(data, self._plan(measure, data), grid)
+            return self
         if self.cv is not None:
             raise InputError("Give either {cv} or validation data ({X_val}), not both.", parameter="cv")
         plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=kernel)
-        return self._choose(data, plan, grid)
+        self._choose(data, plan, grid)
+        return self
 
     def fit_pairs(
         self,
@@ -132,24 +135,29 @@ class SelectingRanker(KernelRanker):
         self._check()
         grid, measure, kernel = self._grid(), self._measure(of_preferences=True), self._data_kernel()
         data = preferred_items(self, X, winners, losers, strength, weight, kernel=kernel, groups=groups)
-        return self._choose(data, preference_plan(measure, data, self._preference_folds(data)), grid)
+        self._choose(data, preference_plan(measure, data, self._preference_folds(data)), grid)
+        return self
 
-    def _cost(self, data: Comparisons, plan: Plan, values: int) -> Cost:
-        """What judging so many values of every candidate takes, as far as that is known."""
-        return Cost()
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        """What judging so many values of each candidate takes; empty if nothing is known of them."""
+        return []
 
-    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> Self:
+    def _choose(
+        self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None, meter: Meter | None = None
+    ) -> Results:
         """Judge every candidate, and take the best."""
-        cost = self._cost(data, plan, _AUTO_VALUES if grid is None else len(grid))
-        check_affordable(cost, linear=self._data_kernel() == "linear")
+        costs = self._costs(data, plan, AUTO_VALUES if grid is None else len(grid))
+        check_affordable(sum(costs, Cost()), linear=self._data_kernel() == "linear")
+        if meter is None:
+            meter = Meter(reporter(self.verbose, type(self).__name__), costs)
         with blas_threads_for(_multiplications(data, self._data_kernel())):
-            results = search(self._candidates(data), data, plan, self.rule, grid)
+            results = search(self._candidates(data), data, plan, self.rule, grid, meter)
         chosen = results.best_state
         self._begin(data)
         self._adopt(data, chosen.candidate, chosen.solutions)
         self._warn_of_lost_features(chosen, data.X, grid, pairs_held_out=isinstance(plan, LeavePairOut))
         self._publish(results, plan, data)
-        return self
+        return results
 
     def _data_kernel(self) -> Any:
         """What X means: objects for a function, a kernel matrix, or features."""

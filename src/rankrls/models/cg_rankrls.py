@@ -39,7 +39,8 @@ from rankrls.selection.folds import (
 from rankrls.selection.judging import PreferenceJudge
 from rankrls.selection.krylov_systems import KrylovSystems
 from rankrls.selection.plans import Plan, Validation
-from rankrls.selection.surface import Reading, Surface, Watched, progress_lines
+from rankrls.selection.progress import reporter
+from rankrls.selection.surface import Reading, Surface, Watched
 
 __all__ = ["CGRankRLS"]
 
@@ -341,9 +342,7 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
         parts = [] if plan is None else plan.parts(data)
         watched = [Watched(start(part.train, part.watched), part.judge) for part in parts]
         final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
-        report: Any = self.verbose
-        if not callable(report):
-            report = progress_lines(type(self).__name__) if report else None
+        report = reporter(self.verbose, type(self).__name__)
         surface = Surface(
             cg=cg,
             alphas=alphas,

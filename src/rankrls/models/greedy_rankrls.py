@@ -30,6 +30,7 @@ from rankrls.problems.problem import Problem, Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
 from rankrls.selection.plans import Plan
+from rankrls.selection.progress import Meter
 from rankrls.selection.search import Results
 
 __all__ = ["GreedyRankRLS"]
@@ -70,6 +71,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         disagreement). Any measure of rankings, as in :class:`RankRLSCV`, costs one evaluation a candidate and stage.
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest features whose measure is within one standard error of the best.
+    verbose : as in :class:`RankRLSCV`
     ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
 
     Attributes
@@ -228,9 +230,11 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         given = self.n_features_to_select
         return None if given == "auto" else np.array([float(given)])
 
-    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> Self:
+    def _choose(
+        self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None, meter: Meter | None = None
+    ) -> Results:
         _check_features(data.X.shape[1], self.n_features_to_select)
-        return super()._choose(data, plan, grid)
+        return super()._choose(data, plan, grid, meter)
 
     def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
         super()._adopt(comparisons, candidate, solutions)

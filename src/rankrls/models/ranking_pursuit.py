@@ -167,7 +167,7 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries, or of rows for one global ranking; an int is that many. Every fold is
         refitted; its dictionary are its own training rows, unless ``centers`` are given.
-    scoring : as in :class:`RankRLSCV`
+    scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
     dictionary, kernel_params, centers, regression_weight, backfit, cache_size : as in :class:`RankingPursuit`

@@ -259,6 +259,9 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the largest alpha whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
+    verbose : int or callable, default=0
+        1 writes a line on standard error now and then: how many candidates are done, and how long the rest will take. A
+        function is given an object with ``done``, ``total``, ``score`` and ``left`` (seconds) after each candidate.
     kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
         Under constraints on signs the held-out scores are exact too: the constrained problem is solved again on the
         normal equations without each query, O(n^3) for each query and alpha. Leave-pair-out has no such shortcut: one
@@ -317,13 +320,14 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
         super()._check()
         self._constrained()
 
-    def _cost(self, data: Comparisons, plan: Plan, values: int) -> Cost:
-        out, signs = Cost(), self._signs(data.X)
-        for kernel, _ in self._kernels(data.X):
-            for setting, _ in self._settings(data):
-                candidate = LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
-                out += plan.cost(partial(candidate.cost, data), values)
-        return out
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        signs = self._signs(data.X)
+        candidates = (
+            LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
+            for kernel, _ in self._kernels(data.X)
+            for setting, _ in self._settings(data)
+        )
+        return [plan.cost(partial(candidate.cost, data), values) for candidate in candidates]
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[LeastSquares, Problem]]:
         signs, several = self._signs(comparisons.X), len(self._settings(comparisons)) > 1 or not comparisons.one_target

@@ -289,7 +289,7 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries (of rows for one global ranking); otherwise as in :class:`RankRLSCV`, by
         refits.
-    scoring, rule : as in :class:`RankRLSCV`
+    scoring, rule, verbose : as in :class:`RankRLSCV`
         "one_se" takes the smallest C within one standard error of the best.
     loss, tol, max_iter, kernel_params, n_basis, basis, basis_indices, random_state : as in :class:`RankSVM`
     kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from

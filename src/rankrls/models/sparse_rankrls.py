@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +35,9 @@ from rankrls.models._validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import OverBasis
+from rankrls.selection.candidates import OverBasis, basis_cost
+from rankrls.selection.costs import Cost
+from rankrls.selection.plans import Plan
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
@@ -279,7 +282,7 @@ class SparseRankRLSCV(
 
     Parameters
     ----------
-    alphas, cv, scoring, rule : as in :class:`RankRLSCV`
+    alphas, cv, scoring, rule, verbose : as in :class:`RankRLSCV`
     n_basis, basis, basis_indices, random_state : as in :class:`SparseRankRLS`
     kernel, gamma, degree, coef0, ties, balance : as in :class:`SparseRankRLS`, or a tuple of values to choose from
     kernel_params, regression_weight : as in :class:`SparseRankRLS`
@@ -312,6 +315,13 @@ class SparseRankRLSCV(
 
     alphas: Any = parameter(default="auto", kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
+
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        size = min(int(self.n_basis or data.n_rows), data.n_rows)
+        size = size if self.basis_indices is None else len(self.basis_indices)
+        kernels = [kernel for kernel, _ in self._kernels(data.X)]
+        costs = (plan.cost(partial(basis_cost, data, kernel, size), values) for kernel in kernels)
+        return [cost for cost in costs for _ in self._settings(data)]
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[OverBasis, Problem]]:
         settings = self._settings(comparisons)

@@ -208,6 +208,13 @@ def _check_boosting(owner: str, state: State) -> None:
     require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
 
 
+def _check_auto(owner: str, state: State) -> None:
+    chosen: Any = state["best_estimator_"]
+    last = chosen.steps[-1][1] if type(chosen).__name__ == "Pipeline" else chosen
+    right = type(last).__name__ in ("RankRLSCV", "SparseRankRLSCV") and last.n_features_in_ == state["n_features_in_"]
+    require(right, owner, "best_estimator_", "is no model of these features")
+
+
 _MAY_BE_NAN = (
     "best_params_ best_score_ best_score_error_ cv_results_ query_scores_ held_out_scores_ validation_surface_ "
     "validation_scores_ train_loss_ transduction_ iterations_ objective_ dual_gap_"
@@ -259,6 +266,11 @@ _BOOSTING = {
     "weights_": "float s",
     "n_estimators_": "free",
 }
+_AUTO = {
+    **_FITTED,
+    "best_estimator_": "free",
+    **{f"{name}?": "free" for name in ("results_", "optimism_", "nested_score_", "nested_score_error_")},
+}
 _MODELS = tuple(
     Kind(f"rankrls.{name}", forms, check, is_model=True)
     for name, forms, check in (
@@ -275,6 +287,7 @@ _MODELS = tuple(
         ("CoRankingPursuit", _CO_PURSUIT, _check_views),
         ("GreedyRankRLS", _GREEDY, _check_selected),
         ("RankBoost", _BOOSTING, _check_boosting),
+        ("AutoRankRLS", _AUTO, _check_auto),
     )
 )
 

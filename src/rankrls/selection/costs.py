@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError, InputWarning
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = ["Cost", "Speed", "check_affordable", "dense_cost", "free_memory", "in_words", "primal_cost"]
+__all__ = ["SURELY_SHORT", "Cost", "Speed", "check_affordable", "dense_cost", "free_memory", "in_words", "primal_cost"]
 
 _LONG = 30.0
 """Seconds from which on a fit is announced."""
-_SURELY_SHORT = 5e9
+SURELY_SHORT = 5e9
 """Multiplications in all that no machine takes long for: its speed is not measured then."""
 _GIB = 2.0**30
 
@@ -143,6 +143,7 @@ def in_words(seconds: float) -> str:
 
     Examples
     --------
+    >>> from rankrls.selection.costs import in_words
     >>> in_words(0.4), in_words(42.0), in_words(610.0), in_words(9000.0)
     ('1 second', '42 seconds', '10 minutes', '2.5 hours')
     """
@@ -179,7 +180,7 @@ def check_affordable(
     InputWarning
         If they take more than 30 seconds or half of the memory that is free.
     """
-    if not cost.matrix or cost.products + cost.cubes < _SURELY_SHORT:
+    if not cost.matrix or cost.products + cost.cubes < SURELY_SHORT:
         return
     free = free_memory() if free is None else free
     need = cost.bytes / _GIB

@@ -15,6 +15,7 @@ from rankrls.selection.candidates import Candidate
 from rankrls.selection.choice import check_judged, is_better
 from rankrls.selection.judging import Curve
 from rankrls.selection.plans import Plan
+from rankrls.selection.progress import Meter
 from rankrls.selection.rules import RULES, best
 
 __all__ = ["Chosen", "Results", "choices_at_edges", "search"]
@@ -45,6 +46,8 @@ class Chosen:
 class Results:
     """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
 
+    ``values`` has the measure of each query or block at every entry of each curve, if it is known.
+
     The rule works inside each curve; between candidates the best value decides, and of equals the first.
     """
 
@@ -61,6 +64,7 @@ class Results:
     best_values: NDArray[np.float64] | None = None
     best_scores: NDArray[np.float64] | None = None
     at_edge: bool = False
+    values: list[NDArray[np.float64] | None] = field(default_factory=list)
     _top: float = -np.inf
 
     def add(self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve) -> bool:
@@ -69,6 +73,7 @@ class Results:
         Returns whether it is the best one so far.
         """
         first = len(self.rows)
+        self.values.append(curve.values)
         columns = (values, curve.mean, curve.error, *(curve.interval or ()))
         self.rows.extend((choices, *numbers) for numbers in zip(*(c.tolist() for c in columns), strict=True))
         goodness = curve.mean if self.greater_is_better else -curve.mean
@@ -104,6 +109,7 @@ def search(
     plan: Plan,
     rule: str,
     values: NDArray[np.float64] | None,
+    meter: Meter | None = None,
 ) -> Results:
     """Judge every candidate at every value, and solve for the one that is chosen, the state of the results.
 
@@ -117,6 +123,8 @@ def search(
         One of :data:`rankrls.selection.rules.RULES`.
     values : ndarray or None
         The values of the problems' parameter, the simplest model first; None for an automatic grid of each.
+    meter : Meter, optional
+        Is told of each candidate that has been judged.
     """
     results = Results(plan.greater_is_better, rule)
     for candidate, problem in candidates:
@@ -127,6 +135,8 @@ def search(
             # What is kept of the best candidate is small; its problem may hold matrices of all items.
             results.best_state = _chosen(candidate, problem, results.best_value)
         del candidate, problem, curve
+        if meter is not None:
+            meter.step(results.best_score)
     return results
 
 

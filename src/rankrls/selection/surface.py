@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,9 +15,7 @@ from rankrls.selection.choice import best_within_rounding, check_judged, is_bett
 from rankrls.selection.judging import Judge
 from rankrls.selection.rules import RULES
 
-__all__ = ["Progress", "Reading", "Surface", "Watched", "progress_lines"]
-
-_SECONDS_BETWEEN_LINES = 0.5
+__all__ = ["Progress", "Reading", "Surface", "Watched"]
 
 
 class Progress(NamedTuple):
@@ -43,6 +39,16 @@ class Progress(NamedTuple):
     n_iter: int
     score: float
     residual: float
+
+    def words(self, measure: str = "best") -> str:
+        """The same in words."""
+        found = ""
+        if not np.isnan(self.score):
+            found = f", {measure} so far {self.score:.5g} (alpha {self.alpha:g}, {self.n_iter} iterations)"
+        return (
+            f"iteration {self.iteration} of at most {self.max_iter}, {self.running} alphas left, residual "
+            f"{self.residual:.1e}{found}"
+        )
 
 
 @dataclass
@@ -270,21 +276,3 @@ class Surface:
         for run in self.final:
             run.mark(k)
         self.best, self.best_goodness = (k, n_iter if not self.parts else min(n_iter, self.iteration)), goodness
-
-
-def progress_lines(name: str) -> Callable[[Progress], None]:
-    """Writes a line on standard error now and then."""
-    last = [time.monotonic()]
-
-    def report(at: Progress) -> None:
-        now = time.monotonic()
-        if now - last[0] < _SECONDS_BETWEEN_LINES:
-            return
-        last[0] = now
-        best = "" if np.isnan(at.score) else f", best {at.score:.5g} (alpha {at.alpha:g}, {at.n_iter} iterations)"
-        sys.stderr.write(
-            f"{name}: iteration {at.iteration} of at most {at.max_iter}, {at.running} alphas left, residual "
-            f"{at.residual:.1e}{best}\n"
-        )
-
-    return report

@@ -1,0 +1,169 @@
+"""What AutoRankRLS reaches on queries it never saw, against RankRLSCV, and how optimistic its own held-out value is.
+
+    python experiments/auto.py --data DIR                 # LETOR's folds: train on trainingset, judge on testset
+    python experiments/auto.py --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
+    python experiments/auto.py --tables                   # scikit-learn's tables, one ranking each, ten halves
+
+Everything is chosen on training queries by their held-out NDCG@10 (of the tables by leave-pair-out); test queries judge
+and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections as
+``experiments/letor.py --help`` describes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+from _letor_data import Collection, Rows, _files_in, find_collections
+from rankrls import AutoRankRLS, RankRLSCV
+from rankrls._queries import query_layout
+from rankrls.io import load_letor
+from rankrls.metrics import pair_accuracy, resolve_measure
+
+METHODS: dict[str, Callable[[str], Any]] = {
+    "RankRLSCV": lambda scoring: RankRLSCV(scoring=scoring),
+    "auto": lambda scoring: AutoRankRLS(scoring=scoring),
+    "auto, in queries": lambda scoring: AutoRankRLS(scoring=scoring, within_query=True),
+    "the same, best": lambda scoring: AutoRankRLS(scoring=scoring, within_query=True, rule="best"),
+}
+TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
+
+
+def raw_fold(collection: Collection, number: int) -> list[Rows]:
+    """Training, validation and test rows of a fold as they are in the files."""
+    parts: list[Rows] = []
+    for path in _files_in(collection.folder / f"Fold{number}") or ():
+        like = {"n_features": parts[0].X.shape[1]} if parts else {}
+        table = load_letor(path, dense=True, zero_based=False, **like)
+        parts.append(Rows(table.X, table.y, table.qid))
+    return parts
+
+
+def scores_of(model: Any, rows: Rows) -> np.ndarray:
+    """What a model says of test rows."""
+    return np.asarray(model.predict(rows.X, qid=rows.qid) if isinstance(model, AutoRankRLS) else model.predict(rows.X))
+
+
+def judged(rows: Rows, scores: np.ndarray) -> np.ndarray:
+    """NDCG@10 of each test query that has two labels."""
+    return resolve_measure("ndcg@10").per_query(rows.y, scores, query_layout(rows.qid, len(rows.y)))
+
+
+def chosen(model: Any) -> str:
+    """What was chosen, in a few words."""
+    return (
+        f"{model.best_params_['model']}/{model.best_params_['scale']}" if isinstance(model, AutoRankRLS) else "linear"
+    )
+
+
+def folds(data: Path, wanted: str) -> None:
+    """Train on each fold's training queries, judge on its test queries."""
+    for collection in find_collections(data, wanted):
+        values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
+        seconds, choices = dict.fromkeys(METHODS, 0.0), {name: [] for name in METHODS}
+        for number in collection.folds:
+            train, _, test = raw_fold(collection, number)
+            for name, make in METHODS.items():
+                start = time.perf_counter()
+                model = make("ndcg@10").fit(train.X, train.y, qid=train.qid)
+                seconds[name] += time.perf_counter() - start
+                values[name].append(judged(test, scores_of(model, test)))
+                choices[name].append(chosen(model))
+        report(collection.name, values, seconds, choices, len(collection.folds))
+
+
+def report(
+    title: str,
+    values: dict[str, list[np.ndarray]],
+    seconds: dict[str, float],
+    choices: dict[str, list[str]],
+    fits: int,
+) -> None:
+    """One line a method: its mean, what it is ahead of the default, seconds of a fit, and what it chose."""
+    print(title)
+    base = np.concatenate(values["RankRLSCV"])
+    for name, found in values.items():
+        every = np.concatenate(found)
+        ahead = every - base
+        known = ~np.isnan(ahead)
+        error = ahead[known].std(ddof=1) / np.sqrt(known.sum())
+        print(
+            f"  {name:18s} {np.nanmean(every):.4f}  {np.nanmean(ahead):+.4f} ± {error:.4f}  {seconds[name] / fits:6.1f} s  "
+            + " ".join(choices[name]),
+            flush=True,
+        )
+
+
+def splits(data: Path, wanted: str, count: int) -> None:
+    """Halves of a collection's queries: the chosen model's own value, the same corrected, and what it reaches."""
+    for collection in find_collections(data, wanted):
+        parts = raw_fold(collection, collection.folds[0])
+        X, y, qid = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "qid"))
+        found = []
+        for seed in range(count):
+            ids = np.random.default_rng(seed).permutation(np.unique(qid))
+            first = np.isin(qid, ids[: len(ids) // 2])
+            model = AutoRankRLS().fit(X[first], y[first], qid=qid[first])
+            test = Rows(X[~first], y[~first], qid[~first])
+            reached = np.nanmean(judged(test, scores_of(model, test)))
+            found.append((model.best_score_ + model.optimism_, model.best_score_, reached))
+        own, corrected, reached = np.array(found).T
+        print(f"{collection.name}, {count} halves of {len(ids)} queries")
+        for name, values in (("own held-out value", own), ("less its optimism", corrected)):
+            apart = values - reached
+            error = apart.std(ddof=1) / np.sqrt(count)
+            print(
+                f"  {name:20s} {values.mean():.4f}, {apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
+            )
+
+
+def table_splits() -> Iterator[tuple[str, Rows, Rows]]:
+    """Ten halves of each table."""
+    for name, load in TABLES.items():
+        X, y = load(return_X_y=True)
+        for seed in range(10):
+            order = np.random.default_rng(seed).permutation(len(y))
+            first, second = order[: len(y) // 2], order[len(y) // 2 :]
+            yield name, Rows(X[first], y[first], None), Rows(X[second], y[second], None)
+
+
+def tables() -> None:
+    """One ranking of all rows: pairs of test rows in the right order."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for table, train, test in table_splits():
+        for name in ("RankRLSCV", "auto"):
+            model = METHODS[name]("pair_accuracy").fit(train.X, train.y)
+            found.setdefault(table, {}).setdefault(name, []).append(pair_accuracy(test.y, model.predict(test.X)))
+    for table, values in found.items():
+        base, auto = (np.array(values[name]) for name in ("RankRLSCV", "auto"))
+        error = (auto - base).std(ddof=1) / np.sqrt(len(base))
+        print(f"{table:14s} {base.mean():.4f} {auto.mean():.4f}  {(auto - base).mean():+.4f} ± {error:.4f}", flush=True)
+
+
+def main() -> None:
+    """Run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
+    parser.add_argument("--collection", default="auto", help="one collection only, by its name")
+    parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the optimism")
+    parser.add_argument("--tables", action="store_true", help="scikit-learn's tables")
+    options = parser.parse_args()
+    if options.tables:
+        tables()
+    elif options.data is None:
+        parser.error("give --data DIR, or --tables")
+    elif options.splits:
+        splits(Path(options.data), options.collection, options.splits)
+    else:
+        folds(Path(options.data), options.collection)
+
+
+if __name__ == "__main__":
+    main()

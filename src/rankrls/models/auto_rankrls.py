@@ -1,0 +1,420 @@
+"""AutoRankRLS: chooses among models of growing complexity, and says how much of what it reached is the choice's own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._comparisons import LabelledItems
+from rankrls._errors import InputError, InputWarning
+from rankrls.features.columns import take_items
+from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._scorer import predict_by_query
+from rankrls.models._base import Ranker
+from rankrls.models._parameters import check_parameters, choice, estimator, flag, number, parameter
+from rankrls.models._selecting import AUTO_VALUES, SelectingRanker
+from rankrls.models._validation import check_comparable, check_matrix, labelled_items
+from rankrls.models.rankrls import RankRLSCV
+from rankrls.models.sparse_rankrls import SparseRankRLSCV
+from rankrls.preprocessing import QueryStandardScaler
+from rankrls.selection.costs import Cost, Speed, in_words
+from rankrls.selection.folds import exact_plan, folds_plan
+from rankrls.selection.optimism import Entries
+from rankrls.selection.plans import Plan
+from rankrls.selection.progress import Meter, reporter
+from rankrls.selection.search import Results
+
+__all__ = ["AutoRankRLS"]
+
+_WIDTHS = (0.125, 0.5, 2.0, 8.0)
+"""Gaussian widths to try: gamma times the mean squared distance of two items."""
+_EXPORTS = {("linear", False): "all", ("linear", True): "no", ("basis", False): "onnx", ("basis", True): "no"}
+
+
+@dataclass
+class _Model:
+    """A family of functions on features of one scale, and what it reached."""
+
+    name: str
+    scale: str
+    ranker: SelectingRanker
+    scaler: Any
+    seconds: float = 0.0
+    results: Results | None = None
+
+    @property
+    def called(self) -> str:
+        return f"{self.name}, {self.scale}"
+
+    @property
+    def exports(self) -> str:
+        """To what the model can be exported: "all" engines, "onnx", or "no"."""
+        return _EXPORTS["linear" if self.name == "linear" else "basis", self.scale == "query"]
+
+
+@estimator
+class AutoRankRLS(Ranker):
+    r"""Chooses among linear, degree-2 and Gaussian RankRLS on raw, standardised and query-wise scaled features.
+
+    Every model is fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2, and
+    Gaussians of four widths, over one basis of items), whose regularization is chosen by exact leave-query-out. The
+    models are ordered by complexity: linear before degree 2 before Gaussian, and inside each raw before standardised
+    before scaled inside the query. By the one-standard-error rule the first one is taken that is not worse than the
+    best by more than one standard error of their difference, query by query.
+
+    Parameters
+    ----------
+    scoring : str, Measure or callable, default="ndcg@10"
+        What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+    rule : {"one_se", "best"}, default="one_se"
+        "best" takes the best model whatever its complexity.
+    within_query : bool, default=False
+        Whether to try features that are standardised inside each query too. If such a model is chosen, ``predict``
+        needs ``qid`` and has to see whole queries, and the model cannot be exported.
+    time_limit : float, optional
+        Seconds for the choice. A model whose estimated time does not fit into what is left is skipped (the first one
+        never), so that which ones are tried depends on the machine. None tries all: the result is deterministic.
+    n_basis : int, default=500
+        Items in the basis of degree 2 and of the Gaussians. If there are no more than that, these models are those of
+        :class:`RankRLSCV` with the kernel itself.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
+        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows.
+    nested : int, optional
+        Also judge the whole choice by so many outer folds of queries (of rows of one global ranking): the choice is
+        repeated without each fold, and judged on it. Takes ``nested`` times as long again.
+    random_state : int, Generator or RandomState, default=0
+        For choosing the basis.
+    verbose : int or callable, default=0
+        As in :class:`RankRLSCV`.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator or Pipeline
+        The chosen model behind its scaler. Exports, explanations and displays take this estimator for it.
+    best_params_ : dict
+        ``model``, ``scale``, ``alpha``, and ``gamma`` if it has one.
+    best_score_, best_score_error_ : float
+        What the chosen model can be expected to reach on new queries: its own held-out value less ``optimism_``; and
+        the standard error over queries.
+    optimism_ : float
+        By how much the chosen model's own held-out value is too good because it was chosen by it. Measured by 200
+        repeated splits: the whole choice is made on queries drawn with replacement, and judged on those that were not
+        drawn (Tsamardinos et al. 2018). NaN if only an average is known (leave-pair-out), which is then not corrected.
+    nested_score_, nested_score_error_ : float
+        With ``nested``.
+    results_ : dict of ndarray
+        A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
+        ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
+        ``behind_error`` (what it lacks to the best one, query by query), ``seconds``, ``export`` ("all" engines,
+        "onnx" or "no"), ``chosen``.
+    skipped_ : dict
+        Why a model was not tried, by its name.
+    cv_results_ : dict of ndarray
+        Every model, gamma and alpha: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score``, ``standard_error``.
+    best_index_ : int
+        Row of ``cv_results_``.
+    selection_ : str
+        How it was chosen, in words.
+    n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Raises
+    ------
+    ValueError
+        For bad input; and if no model could be fitted, with what kept the first one from it.
+
+    Warns
+    -----
+    InputWarning
+        For models that were skipped.
+
+    Notes
+    -----
+    Scales and the basis are learned once from the features of all rows, not from labels; with folds of rows, too.
+    O(m n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
+    divided by their spread. A query of one item counts nothing, but its row may be in the basis.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis: Bootstrapping the out-of-sample predictions for efficient and accurate
+    cross-validation. Machine Learning 107, 2018. Algorithm 2, on queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import AutoRankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(600, 3)), np.repeat(np.arange(60), 10)
+    >>> y = np.digitize(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600), [0.3, 1.0])
+    >>> model = AutoRankRLS(n_basis=100).fit(X, y, qid=qid)
+    >>> model.best_params_["model"], model.best_params_["scale"], model.skipped_
+    ('gaussian', 'raw', {})
+    >>> bool(model.best_score_ < model.results_["mean_score"].max())
+    True
+    """
+
+    scoring: Any = parameter(default="ndcg@10")
+    rule: str = parameter(default="one_se", check=choice("one_se", "best"))
+    within_query: bool = parameter(default=False, check=flag)
+    time_limit: float | None = parameter(default=None, check=number(above=0.0, none=True))
+    n_basis: int = parameter(default=500, check=number(least=1, whole=True))
+    cv: Any = parameter(default=None)
+    nested: int | None = parameter(default=None, check=number(least=2, whole=True, none=True))
+    random_state: Any = parameter(default=0)
+    verbose: Any = parameter(default=0)
+
+    # With metadata routing enabled, qid reaches predict without being asked for.
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Try every model, and choose.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        start = perf_counter()
+        measure = resolve_measure(self.scoring)
+        data = labelled_items(self, X, y, qid, sample_weight, kernel="linear")
+        check_comparable(data, 0.0)
+        plan = self._plan(measure, data)
+        tried, skipped = self._try_all(data, plan, start)
+        self._begin(data)
+        self._publish(tried, plan, data)
+        self.skipped_ = skipped
+        if skipped:
+            warnings.warn(
+                InputWarning(
+                    "{0} of {1} models were skipped: {2}.",
+                    *(len(skipped), len(skipped) + len(tried), "; ".join(f"{k} ({v})" for k, v in skipped.items())),
+                ),
+                stacklevel=3,
+            )
+        if self.nested is not None:
+            self.nested_score_, self.nested_score_error_ = self._nested(measure, data)
+        return self
+
+    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
+        """Score items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+        qid : array-like of shape (m,), optional
+            One query id per row, whose queries are whole. Needed if the chosen model scales inside the query.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Higher is better. Only differences between items of the same query mean anything.
+
+        Raises
+        ------
+        ValueError
+            For a missing ``qid``, and for bad input.
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        if self._scales_by_query and qid is None:
+            raise InputError(
+                "The chosen model scales features inside each query, and predict was called without {qid}.",
+                remedy="Pass {qid} to predict, one id per row; or fit with {within_query=False}.",
+                parameter="qid",
+            )
+        return np.asarray(predict_by_query(self.best_estimator_, X, qid))
+
+    @property
+    def _scales_by_query(self) -> bool:
+        first = self.best_estimator_.steps[0][1] if isinstance(self.best_estimator_, Pipeline) else None
+        return bool(getattr(first, "fitted_with_qid_", False))
+
+    def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
+        return self.predict(X, qid=qid)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        if self.cv is not None:
+            return folds_plan(self.cv, measure, data)
+        return exact_plan(measure, data, ("include",), ("examples",), 0.0, constrained=False)
+
+    def _models(self, data: LabelledItems) -> Iterator[_Model]:
+        """Every model, the simplest first, with its scaler fitted."""
+        dense = not sparse.issparse(data.X)
+        scalers: dict[str, Any] = {"raw": None, "standard": StandardScaler(with_mean=dense)}
+        if self.within_query and data.n_queries > 1:
+            scalers["query"] = QueryStandardScaler(with_mean=dense)
+        shared = {"scoring": self.scoring}
+        kernels: dict[str, dict[str, Any]] = {"linear": {}, "degree 2": {"kernel": "polynomial", "degree": 2}}
+        kernels["gaussian"] = {"kernel": "rbf", "gamma": _WIDTHS}
+        for name, kernel in kernels.items():
+            for scale, scaler in scalers.items():
+                ranker: SelectingRanker = RankRLSCV(**shared, **kernel)
+                if kernel and data.n_rows > int(self.n_basis):
+                    own = {"n_basis": int(self.n_basis), "random_state": self.random_state}
+                    ranker = SparseRankRLSCV(**shared, **kernel, **own)
+                yield _Model(name, scale, ranker, None if scaler is None else clone(scaler))
+
+    def _try_all(self, data: LabelledItems, plan: Plan, start: float) -> tuple[list[_Model], dict[str, str]]:
+        models = list(self._models(data))
+        costs = [model.ranker._costs(data, plan, AUTO_VALUES) for model in models]
+        meter = Meter(reporter(self.verbose, type(self).__name__), [c for own in costs for c in own])
+        speed = Speed.measured() if self.time_limit is not None else None
+        began, expected = perf_counter(), 0.0
+        tried: list[_Model] = []
+        skipped: dict[str, str] = {}
+        failure: ValueError | None = None
+        for model, own in zip(models, costs, strict=True):
+            if speed is not None:
+                seconds = speed.seconds(sum(own, Cost()))
+                # What the estimate was wrong by so far, it is taken to be wrong by again.
+                likely = seconds * max((perf_counter() - began) / expected, 1.0) if expected else seconds
+                if tried and perf_counter() - start + likely > float(self.time_limit or 0.0):
+                    skipped[model.called] = f"about {in_words(likely)}, more than the time limit leaves"
+                    continue
+                expected += seconds
+            try:
+                _fit(model, data, plan, meter)
+            except ValueError as error:
+                skipped[model.called], failure = str(error).rstrip("."), failure or error
+                continue
+            tried.append(model)
+        if not tried:
+            assert failure is not None
+            raise failure
+        return tried, skipped
+
+    def _publish(self, tried: list[_Model], plan: Plan, data: LabelledItems) -> None:
+        found = [_results(model) for model in tried]
+        sign = 1.0 if plan.greater_is_better else -1.0
+        entries = Entries.of(found, plan.greater_is_better, self.rule)
+        k = entries.chosen()
+        model, results = tried[k], found[k]
+        self.best_estimator_ = _pipeline(model)
+        described = _described(model, results.best_choices, results.best_value)
+        self.best_params_ = {name: value for name, value in described.items() if value == value}  # no gamma, no NaN
+        self.best_index_ = sum(len(r.rows) for r in found[:k]) + results.best_index
+        self.optimism_ = entries.optimism()
+        self.best_score_ = results.best_score - sign * (0.0 if np.isnan(self.optimism_) else self.optimism_)
+        self.best_score_error_ = results.best_error
+        known = "" if np.isnan(self.optimism_) else ", less the optimism of the choice"
+        self.selection_ = f"{plan.description}, the best of {len(tried)} models{known}"
+        behind, behind_error = entries.behind()
+        columns: dict[str, list[Any]] = {"model": [], "scale": [], "gamma": [], "alpha": []}
+        for m, r in zip(tried, found, strict=True):
+            for name, value in _described(m, r.best_choices, r.best_value).items():
+                columns[name].append(value)
+        self.results_ = {
+            "model": np.array(columns["model"], dtype=object),
+            "scale": np.array(columns["scale"], dtype=object),
+            "gamma": np.array(columns["gamma"], dtype=np.float64),
+            "alpha": np.array(columns["alpha"], dtype=np.float64),
+            "mean_score": np.array([r.best_score for r in found]),
+            "standard_error": np.array([r.best_error for r in found]),
+            "behind": behind,
+            "behind_error": behind_error,
+            "seconds": np.array([m.seconds for m in tried]),
+            "export": np.array([m.exports for m in tried], dtype=object),
+            "chosen": np.arange(len(tried)) == k,
+        }
+        rows = [
+            (*_described(m, choices, value).values(), mean, error)
+            for m, r in zip(tried, found, strict=True)
+            for choices, value, mean, error, *_ in r.rows
+        ]
+        names = ("model", "scale", "gamma", "alpha", "mean_score", "standard_error")
+        kinds = (object, object, *(np.float64,) * 4)
+        parts = zip(names, kinds, zip(*rows, strict=True), strict=True)
+        self.cv_results_ = {name: np.array(column, dtype=kind) for name, kind, column in parts}
+
+    def _nested(self, measure: RankingMeasure, data: LabelledItems) -> tuple[float, float]:
+        """The measure of choices that never saw the queries (or rows) which they are judged on, and its error."""
+        assert self.nested is not None
+        found, ids = [], data.layout.ids
+        for part in folds_plan(int(self.nested), measure, data).parts(data):
+            assert part.train is not None
+            inner = clone(self).set_params(nested=None, verbose=0)
+            train, test = data.take(part.train), np.asarray(part.watched)
+            qid = [ids[code] for code in data.layout.codes[part.train]] if data.has_qid else None
+            inner.fit(train.X, train.Y[:, 0] if data.one_target else train.Y, qid=qid, sample_weight=train.weights)
+            own = data.layout.codes[test] if data.has_qid else None
+            scores = inner.predict(take_items(data.X, test), qid=own)
+            curve = part.judge.curve(scores.reshape(len(test), 1, -1))
+            assert curve.values is not None
+            found.append(curve.values)
+        mean, error = mean_and_error(np.vstack(found))
+        return float(mean[0]), float(error[0])
+
+
+def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> None:
+    """Fit a model's scaler and then its ranker."""
+    start = perf_counter()
+    X, weights = data.X, data.weights
+    if model.scale == "query":
+        X = model.scaler.fit_transform(X, qid=data.layout.codes)
+    elif model.scale == "standard":
+        X = model.scaler.fit(X, sample_weight=weights).transform(X)
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    ranker = model.ranker
+    if model.name == "degree 2":
+        ranker.set_params(gamma=1.0 / _positive(_mean_square(X, weights)))
+    elif model.name == "gaussian":
+        ranker.set_params(gamma=tuple(width / _positive(_mean_distance(X, weights)) for width in _WIDTHS))
+    ranker.n_features_in_ = X.shape[1]
+    model.results = ranker._choose(replace(data, X=X), plan, None, meter)
+    model.seconds = perf_counter() - start
+
+
+def _results(model: _Model) -> Results:
+    assert model.results is not None
+    return model.results
+
+
+def _pipeline(model: _Model) -> Any:
+    if model.scaler is None:
+        return model.ranker
+    return Pipeline([("scale", model.scaler), ("rank", model.ranker)])
+
+
+def _described(model: _Model, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
+    gamma = float("nan") if model.name == "linear" else float(choices["gamma"])
+    return {"model": model.name, "scale": model.scale, "gamma": gamma, "alpha": alpha}
+
+
+def _positive(value: float) -> float:
+    return value if value > 0.0 else 1.0
+
+
+def _mean_square(X: Any, weights: Any) -> float:
+    """The mean squared norm of a row."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return float(np.average(squares, weights=weights))
+
+
+def _mean_distance(X: Any, weights: Any) -> float:
+    """The mean squared distance of two rows: twice the sum of the columns' variances."""
+    share = np.full(X.shape[0], 1.0) if weights is None else weights
+    mean = (share / share.sum()) @ X
+    if sparse.issparse(X):
+        return 2.0 * max(_mean_square(X, weights) - float(mean @ mean), 0.0)
+    return 2.0 * _mean_square(X - mean, weights)

@@ -1,0 +1,303 @@
+"""AutoRankRLS: its models against the estimators that they are, its choice against the rule, its figures by refits."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
+from rankrls.export import to_json, to_onnx
+from rankrls.metrics import evaluate
+from rankrls.metrics._scorer import predict_by_query
+from rankrls.models import auto_rankrls
+from rankrls.models._pipelines import names_of_features
+from rankrls.preprocessing import QueryStandardScaler
+
+NAMES = ["linear", "degree 2", "gaussian"]
+
+
+def _data(kind: str = "product", queries: int = 40, size: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    m = queries * size
+    X, qid = rng.normal(size=(m, 3)), np.repeat(np.arange(queries), size)
+    hidden = {"line": X @ [1.0, 0.5, 0.0], "product": X[:, 0] * X[:, 1], "wave": np.sin(4.0 * X[:, 0])}[kind]
+    return X, np.digitize(hidden + 0.2 * rng.normal(size=m), [0.3, 1.0]).astype(float), qid
+
+
+def _shifted(X: np.ndarray, qid: np.ndarray) -> np.ndarray:
+    """Every query in units of its own, so that only what is scaled inside the query says anything."""
+    rng = np.random.default_rng(2)
+    n = qid.max() + 1
+    return X * np.exp(1.5 * rng.normal(size=(n, X.shape[1])))[qid] + 20.0 * rng.normal(size=(n, X.shape[1]))[qid]
+
+
+@pytest.mark.parametrize(("kind", "families"), [("line", NAMES[:1]), ("product", NAMES[1:]), ("wave", NAMES[2:])])
+def test_the_family_that_made_the_labels_is_found(kind: str, families: list[str]) -> None:
+    X, y, qid = _data(kind)
+    model = AutoRankRLS(n_basis=100).fit(X, y, qid=qid)
+    assert model.best_params_["model"] in families  # a wide Gaussian is next to a polynomial
+    assert list(model.results_["model"]) == [name for name in NAMES for _ in range(2)]
+    assert model.skipped_ == {}
+
+
+def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
+    X, y, qid = _data()
+    model = AutoRankRLS(n_basis=60, within_query=True).fit(X, y, qid=qid)
+    features = {
+        "raw": X,
+        "standard": StandardScaler().fit_transform(X),
+        "query": QueryStandardScaler().fit_transform(X, qid=qid),
+    }
+    for row in range(9):
+        own = {name: column[row] for name, column in model.results_.items()}
+        Z = features[own["scale"]]
+        if own["model"] == "linear":
+            expected: Any = RankRLSCV(scoring="ndcg@10")
+        elif own["model"] == "degree 2":
+            gamma = 1.0 / (Z**2).sum(axis=1).mean()
+            expected = SparseRankRLSCV(scoring="ndcg@10", kernel="polynomial", degree=2, gamma=gamma, n_basis=60)
+        else:
+            apart = ((Z[:, None] - Z[None]) ** 2).sum(axis=2).mean()
+            gamma = tuple(np.array([0.125, 0.5, 2.0, 8.0]) / apart)
+            expected = SparseRankRLSCV(scoring="ndcg@10", gamma=gamma, n_basis=60)
+        expected.fit(Z, y, qid=qid)
+        assert own["mean_score"] == pytest.approx(expected.best_score_, abs=1e-9)
+        assert own["alpha"] == pytest.approx(expected.alpha_, rel=1e-9)
+
+
+def test_the_rule_takes_the_first_model_within_one_standard_error_of_the_difference() -> None:
+    X, y, qid = _data()
+    for rule in ("one_se", "best"):
+        model = AutoRankRLS(n_basis=60, rule=rule).fit(X, y, qid=qid)
+        table = model.results_
+        behind = table["mean_score"].max() - table["mean_score"]
+        np.testing.assert_allclose(table["behind"], behind, atol=1e-12)
+        within = behind <= (table["behind_error"] if rule == "one_se" else 1e-12)
+        assert np.argmax(table["chosen"]) == np.argmax(within)
+        assert table["chosen"].sum() == 1
+        k = model.best_index_
+        for name, value in model.best_params_.items():
+            assert model.cv_results_[name][k] == value
+
+
+def test_the_error_of_a_difference_is_paired() -> None:
+    X, y, qid = _data()
+    model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
+    values = []
+    for Z in (X, StandardScaler().fit_transform(X)):
+        values.append(RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid).query_scores_)
+    top = int(np.argmax(model.results_["mean_score"]))
+    assert top > 1
+    best = model.best_estimator_ if model.results_["chosen"][top] else None
+    if best is not None:
+        final = best[-1] if hasattr(best, "steps") else best
+        apart = final.query_scores_ - values[0]
+        expected = apart.std(ddof=1) / np.sqrt(len(apart))
+        assert model.results_["behind_error"][0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_its_own_value_is_never_what_is_reported() -> None:
+    rng = np.random.default_rng(3)
+    qid = np.repeat(np.arange(24), 8)
+    gaps = []
+    for seed in range(4):
+        X, y = rng.normal(size=(192, 5)), np.random.default_rng(seed).integers(0, 3, 192).astype(float)
+        model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
+        own = model.results_["mean_score"][model.results_["chosen"]][0]
+        assert model.optimism_ >= 0.0
+        assert model.best_score_ == pytest.approx(own - model.optimism_)
+        assert "optimism" in model.selection_
+        gaps.append(model.optimism_)
+    # nothing can be learned here, so that all of the best one's lead is the choice's own
+    assert np.mean(gaps) > 0.01
+
+
+def test_an_error_is_corrected_upwards() -> None:
+    X, y, qid = _data()
+    model = AutoRankRLS(n_basis=40, scoring="disagreement").fit(X, y, qid=qid)
+    own = model.results_["mean_score"][model.results_["chosen"]][0]
+    assert model.best_score_ == pytest.approx(own + model.optimism_)
+    assert model.best_score_ >= own
+
+
+def test_the_nested_figure_is_that_of_choices_without_each_fold() -> None:
+    from sklearn.model_selection import KFold
+
+    X, y, qid = _data(queries=12)
+    model = AutoRankRLS(n_basis=30, nested=3).fit(X, y, qid=qid)
+    values = []
+    for train, test in KFold(3, shuffle=True, random_state=0).split(np.arange(12)):
+        inside, outside = np.isin(qid, train), np.isin(qid, test)
+        scores = AutoRankRLS(n_basis=30).fit(X[inside], y[inside], qid=qid[inside]).predict(X[outside])
+        values += [
+            evaluate(y[outside][own], scores[own], qid=qid[outside][own], measures=["ndcg@10"])["ndcg@10"]
+            for own in (qid[outside] == q for q in test)
+        ]
+    assert model.nested_score_ == pytest.approx(np.mean(values), abs=1e-9)
+    assert model.nested_score_error_ == pytest.approx(np.std(values, ddof=1) / np.sqrt(12), abs=1e-9)
+
+
+def test_a_model_that_scales_inside_queries_asks_for_them() -> None:
+    X, y, qid = _data("line")
+    X = _shifted(X, qid)
+    without = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
+    assert "query" not in without.results_["scale"]
+    model = AutoRankRLS(n_basis=60, within_query=True).fit(X, y, qid=qid)
+    assert model.best_params_["scale"] == "query"
+    assert model.best_score_ > without.best_score_ + 0.1
+    with pytest.raises(InputError) as caught:
+        model.predict(X)
+    assert caught.value.parameter == "qid"
+    assert "within_query" in caught.value.remedy
+    Z = QueryStandardScaler().fit_transform(X, qid=qid)
+    scores = model.predict(X, qid=qid)
+    np.testing.assert_allclose(scores, model.best_estimator_[-1].predict(Z), rtol=1e-12)
+    np.testing.assert_array_equal(predict_by_query(model, X, qid), scores)
+    assert model.score(X, y, qid=qid) > 0.8
+    assert model.rank(X, qid=qid).min() == 1
+    with pytest.raises(InputError):
+        to_json(model)
+
+
+def test_one_ranking_is_judged_by_pairs_or_folds() -> None:
+    X, y, _ = _data(queries=8)
+    pairs = AutoRankRLS(scoring="disagreement", n_basis=30, within_query=True).fit(X, y)
+    assert pairs.selection_.startswith("leave-pair-out")
+    assert np.isnan(pairs.optimism_)
+    assert "query" not in pairs.results_["scale"]
+    folds = AutoRankRLS(n_basis=30).fit(X, y)
+    assert folds.selection_.startswith("5 folds")
+    assert folds.predict(X).shape == (len(X),)
+
+
+def test_no_time_is_said_and_nothing_depends_on_it() -> None:
+    X, y, qid = _data()
+    first, second = (AutoRankRLS(n_basis=40).fit(X, y, qid=qid) for _ in range(2))
+    for name in first.cv_results_:
+        np.testing.assert_array_equal(first.cv_results_[name], second.cv_results_[name])
+    assert first.optimism_ == second.optimism_
+    order = np.random.default_rng(0).permutation(len(X))
+    shuffled = AutoRankRLS(n_basis=len(X)).fit(X[order], y[order], qid=qid[order])
+    straight = AutoRankRLS(n_basis=len(X)).fit(X, y, qid=qid)
+    assert shuffled.best_params_["model"] == straight.best_params_["model"]
+    np.testing.assert_allclose(shuffled.results_["mean_score"], straight.results_["mean_score"], atol=1e-6)
+
+
+def test_what_the_time_limit_rules_out_is_listed() -> None:
+    X, y, qid = _data()
+    with pytest.warns(InputWarning, match="skipped") as caught:
+        model = AutoRankRLS(time_limit=1e-9).fit(X, y, qid=qid)
+    assert caught[0].filename == __file__
+    assert list(model.results_["model"]) == ["linear"]
+    assert len(model.skipped_) == 5
+    assert "gaussian, standard" in model.skipped_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert AutoRankRLS(time_limit=1e6, n_basis=40).fit(X, y, qid=qid).skipped_ == {}
+
+
+def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, qid = _data()
+    fit = auto_rankrls._fit
+
+    def failing(model: Any, *rest: Any) -> None:
+        if model.name == "degree 2":
+            raise InputError("It overflows.")
+        fit(model, *rest)
+
+    monkeypatch.setattr(auto_rankrls, "_fit", failing)
+    with pytest.warns(InputWarning, match="overflows"):
+        model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
+    assert model.skipped_ == {"degree 2, raw": "It overflows", "degree 2, standard": "It overflows"}
+    monkeypatch.setattr(auto_rankrls, "_fit", lambda *_: failing(type("M", (), {"name": "degree 2"})))
+    with pytest.raises(InputError, match="overflows"):
+        AutoRankRLS().fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("kind", ["line", "product", "wave"])
+@pytest.mark.parametrize("within_query", [False, True])
+def test_models_are_saved_and_exported_as_they_say(kind: str, within_query: bool, tmp_path: Path) -> None:
+    X, y, qid = _data(kind)
+    X = _shifted(X, qid) if within_query else 100.0 * X
+    model = AutoRankRLS(n_basis=40, within_query=within_query).fit(X, y, qid=qid)
+    save(model, tmp_path / "m.rankrls")
+    again = load(tmp_path / "m.rankrls")
+    np.testing.assert_array_equal(again.predict(X, qid=qid), model.predict(X, qid=qid))
+    assert again.results_["export"].tolist() == model.results_["export"].tolist()
+    exports = model.results_["export"][model.results_["chosen"]][0]
+    for export, words in (
+        (lambda m: to_json(m, feature_names=list("abc")), ("all",)),
+        (lambda m: to_onnx(m, "m"), ("all", "onnx")),
+    ):
+        if exports in words:
+            assert export(model).content
+        else:
+            with pytest.raises(ValueError):
+                export(model)
+
+
+def test_a_linear_choice_is_explained_in_the_names_of_its_data_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y, qid = _data("line")
+    table = pandas.DataFrame(100.0 * X + 5.0, columns=["price", "rating", "age"])
+    model = AutoRankRLS(n_basis=40).fit(table, y, qid=qid)
+    assert model.best_params_["model"] == "linear"
+    assert "price" in to_json(model).content
+    assert names_of_features(model, None, 3) == ("price", "rating", "age")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(table).shape == y.shape
+
+
+def test_sparse_features_stay_sparse() -> None:
+    X, y, qid = _data("line")
+    X[np.abs(X) < 0.7] = 0.0
+    model = AutoRankRLS(n_basis=40, within_query=True).fit(sparse.csr_array(X), y, qid=qid)
+    dense = AutoRankRLS(n_basis=40, rule="best").fit(X, y, qid=qid)
+    assert len(model.results_["model"]) == 9
+    assert model.results_["mean_score"][0] == pytest.approx(dense.results_["mean_score"][0], abs=1e-9)
+
+
+def test_several_targets_and_weights_go_to_the_models() -> None:
+    X, y, qid = _data("line", queries=15)
+    Y, weight = np.column_stack([y, -y]), np.where(np.arange(len(y)) % 5, 1.0, 0.0)
+    model = AutoRankRLS(n_basis=30, scoring="disagreement").fit(X, Y, qid=qid, sample_weight=weight)
+    expected = RankRLSCV().fit(X, Y, qid=qid, sample_weight=weight)
+    assert model.results_["mean_score"][0] == pytest.approx(expected.best_score_)
+    assert model.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ({"rule": "two"}, "rule"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"nested": 1}, "nested"),
+        ({"n_basis": 0}, "n_basis"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters: dict[str, Any], name: str) -> None:
+    X, y, qid = _data()
+    with pytest.raises(InputError) as caught:
+        AutoRankRLS(**parameters).fit(X, y, qid=qid)
+    assert caught.value.parameter == name
+
+
+def test_in_a_pipeline_and_told_of_its_progress() -> None:
+    X, y, qid = _data("line", queries=10)
+    steps: list[Any] = []
+    model = make_pipeline(StandardScaler(), AutoRankRLS(n_basis=20, verbose=steps.append))
+    model.fit(X, y, autorankrls__qid=qid)
+    assert [step.done for step in steps] == list(range(13))
+    assert {step.total for step in steps} == {12}
+    assert np.isnan(steps[0].score)
+    assert steps[-1].left == 0.0
+    assert "12 of 12" in steps[-1].words("ndcg@10")
+    assert predict_by_query(model, X, qid).shape == y.shape
