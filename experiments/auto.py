@@ -5,8 +5,8 @@
     python experiments/auto.py --tables                   # scikit-learn's tables, one ranking each, ten halves
 
 Everything is chosen on training queries by their held-out NDCG@10 (of the tables by leave-pair-out); test queries judge
-and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections as
-``experiments/letor.py --help`` describes them.
+and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections
+as ``experiments/letor.py --help`` describes them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _letor_data import Collection, Rows, _files_in, find_collections
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from _letor_data import Collection, Rows, _files_in, find_collections
 from rankrls import AutoRankRLS, RankRLSCV
 from rankrls._queries import query_layout
 from rankrls.io import load_letor
@@ -94,11 +94,9 @@ def report(
         ahead = every - base
         known = ~np.isnan(ahead)
         error = ahead[known].std(ddof=1) / np.sqrt(known.sum())
-        print(
-            f"  {name:18s} {np.nanmean(every):.4f}  {np.nanmean(ahead):+.4f} ± {error:.4f}  {seconds[name] / fits:6.1f} s  "
-            + " ".join(choices[name]),
-            flush=True,
-        )
+        ahead_by = f"{np.nanmean(ahead):+.4f} ± {error:.4f}"
+        took = f"{seconds[name] / fits:6.1f} s"
+        print(f"  {name:18s} {np.nanmean(every):.4f}  {ahead_by}  {took}  {' '.join(choices[name])}", flush=True)
 
 
 def splits(data: Path, wanted: str, count: int) -> None:
@@ -119,9 +117,8 @@ def splits(data: Path, wanted: str, count: int) -> None:
         for name, values in (("own held-out value", own), ("less its optimism", corrected)):
             apart = values - reached
             error = apart.std(ddof=1) / np.sqrt(count)
-            print(
-                f"  {name:20s} {values.mean():.4f}, {apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
-            )
+            gap = f"{apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
+            print(f"  {name:20s} {values.mean():.4f}, {gap}")
 
 
 def table_splits() -> Iterator[tuple[str, Rows, Rows]]:
