@@ -148,8 +148,7 @@ class Trials:
         answer, _ = self.disturbed(writer)
         if answer["status"] != 0:
             raise Fault("wrong", f"exit code {answer['status']}: {self.said()}")
-        mine = f".{writer.target}."
-        if left := [name for name in self.left_behind() if name.startswith(mine)]:
+        if left := [name for name in self.left_behind() if name.rsplit(".", 3)[0] == f".{writer.target}"]:
             raise Fault("wrong", f"left behind: {left}")
 
     def said(self) -> str:

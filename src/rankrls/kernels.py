@@ -265,17 +265,18 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     InputError
         For an unknown name, and for parameters that are no numbers or out of range.
     """
-    if not callable(kernel) and kernel not in KERNELS:
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
+        remedy = "A matrix of kernel values is X, with {kernel='precomputed'}." if hasattr(kernel, "shape") else ""
         raise InputError(
-            "{kernel} must be one of {0}; got {1!r}.",
+            "{kernel} must be one of {0}, or a function; got {1!r}.",
             ", ".join(map(repr, KERNELS)),
             kernel,
             parameter="kernel",
-            remedy="The Gaussian kernel is 'rbf'." if kernel in ("gaussian", "gauss") else "",
+            remedy="The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else remedy,
         )
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
         raise InputError("{gamma} must be None or a positive number; got {0!r}.", gamma, parameter="gamma")
-    if "degree" in kernel_parameters(kernel) and not (isinstance(degree, Integral) and int(degree) >= 1):
+    if not (isinstance(degree, Integral) and int(degree) >= 1):
         raise InputError("{degree} must be a whole number of at least 1; got {0!r}.", degree, parameter="degree")
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
         raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")

@@ -99,6 +99,9 @@ BAD_PARAMETERS = [
 BAD_CHOICES = [
     ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
     ({"kernel": 3}, Refusal(parameter="kernel")),
+    ({"kernel": X @ X.T}, Refusal("one of", parameter="kernel", remedy="kernel='precomputed'")),
+    ({"degree": {}}, Refusal("whole", parameter="degree")),
+    ({"degree": np.nan}, Refusal("whole", parameter="degree")),
     ({"gamma": -1.0}, Refusal("got -1.0", "positive", parameter="gamma")),
     ({"gamma": 0}, Refusal("positive", "got 0", parameter="gamma")),
     ({"gamma": "scale"}, Refusal("got 'scale'", "positive", parameter="gamma")),
@@ -121,7 +124,7 @@ BAD_CHOICES = [
 def test_bad_parameters(change, refusal):
     with refusal:
         RankRLS(**change).fit(**GOOD)
-    if "precomputed" not in change.values():
+    if "precomputed" not in map(str, change.values()):
         with refusal:
             RankRLS(**change).fit_pairs(X, [0], [1])
 
@@ -149,6 +152,7 @@ GRIDS = [
     ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
     ({"cv": 1}, Refusal("got 1", "folds", parameter="cv")),
     ({"cv": 8}, Refusal("cv=8 folds", "need", parameter="cv")),
+    ({"cv": np.array("loo")}, Refusal("lists", parameter="cv")),
     ({"cv": "loo"}, Refusal("got 'loo'", "lists", parameter="cv")),
     ({"cv": True}, Refusal("folds", parameter="cv")),
     ({"cv": 2.5}, Refusal("folds", parameter="cv")),

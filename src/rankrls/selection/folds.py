@@ -222,7 +222,7 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
     if hasattr(cv, "split") and not isinstance(cv, str):
         splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
         name = type(cv).__name__
-    elif hasattr(cv, "__iter__") and not isinstance(cv, str):
+    elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
         splits, name = cv, "given folds"
     else:
         raise InputError(
