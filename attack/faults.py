@@ -38,8 +38,8 @@ from attack.writers import WRITERS, Writer, make_inputs
 __all__ = ["KINDS", "VERDICTS", "Trials", "main"]
 
 VERDICTS = ("sound", "torn", "lost", "hung", "wrong", "unclear")
-_SOON = 5.0
-"""Seconds after a signal; on a machine that does nothing else it is less than one."""
+_SOON = 10.0
+"""Seconds after a signal; on a machine that does nothing else it is less than one. The slowest end is reported."""
 _NEWNS, _REMOUNT, _READ_ONLY, _PRIVATE = 0x20000, 32, 1, (1 << 18) | 16384
 
 

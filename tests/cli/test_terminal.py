@@ -1,5 +1,6 @@
 """What a terminal obeys never reaches it from a file, and closed streams are no fault of the program."""
 
+import os
 import subprocess
 import sys
 
@@ -60,6 +61,12 @@ def test_closed_standard_output_is_an_error_of_its_own(files):
     assert (files / "m.rankrls").read_bytes()[:2] == b"PK"  # nothing printed went into it
     done = run(">&-", "fit", files / "train.txt", "-m", files / "m.rankrls", "--alphas", "1", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is full")
+def test_full_standard_output_is_named(files):
+    done = run("> /dev/full", "cv", files / "train.txt", "--alphas", "1")
+    assert (done.returncode, done.stderr) == (2, "rankrls: error: standard output: No space left on device\n")
 
 
 def test_closed_standard_error_keeps_errors_from_standard_output(files):

@@ -10,10 +10,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import _temporary
+from rankrls import RankRLS, _temporary, load, save
 from rankrls.cli import main
 from rankrls.io import atomic_write
 
@@ -240,3 +241,20 @@ def test_commands_write_to_devices(command, tmp_path, capsys):
     assert main([command, *argv[command], os.devnull]) == 0
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
     assert capsys.readouterr().out == ""
+
+
+@posix
+def test_a_model_goes_to_devices_and_pipes(tmp_path):
+    """An archive goes back to fill in what it did not know; they cannot."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = RankRLS().fit(X, X[:, 0])
+    save(model, os.devnull)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    save(model, pipe)
+    reader.join(30)
+    (tmp_path / "m.rankrls").write_bytes(found[0])
+    np.testing.assert_array_equal(load(tmp_path / "m.rankrls").coef_, model.coef_)

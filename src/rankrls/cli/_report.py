@@ -105,6 +105,15 @@ class Report:
             return
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed, so that the result cannot be printed", "standard output")
+        try:
+            self._print(result)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "standard output") from error
+
+    def _print(self, result: Result) -> None:
         if self.as_json:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
             return
