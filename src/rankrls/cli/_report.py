@@ -10,13 +10,13 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["Report", "Result", "Table", "plain_json", "printable", "tell"]
+__all__ = ["Report", "Result", "Say", "Table", "plain_json", "printable", "tell"]
 
 _WIDTH = 110  # of tables that go into a file or a pipe
 _PAUSE = 0.5  # seconds between lines of progress
@@ -59,6 +59,14 @@ class Result:
     status: int = 0
 
 
+class Say(Protocol):
+    """Tells how far a piece of work has come."""
+
+    def __call__(self, text: str, left: float = ...) -> None:
+        """``left`` is in seconds; NaN if it is not known."""
+        ...
+
+
 @dataclass
 class Report:
     """Progress, notes and results of one command.
@@ -78,7 +86,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     @contextmanager
-    def working(self, part: str, what: str) -> Iterator[Callable[[str], None]]:
+    def working(self, part: str, what: str) -> Iterator[Say]:
         """Show ``what`` while it is being done, on a terminal; add its seconds to ``part``.
 
         What it yields may be told how far the work has come.
@@ -171,26 +179,53 @@ def _print_table(made: Table) -> None:
 
 
 @contextmanager
-def _lines(what: str | None) -> Iterator[Callable[[str], None]]:
+def _lines(what: str | None) -> Iterator[Say]:
     """A line now and then; none at all where ``what`` is None."""
     last = -math.inf
 
-    def say(text: str) -> None:
+    def say(text: str, left: float = math.nan) -> None:
         nonlocal last
         if what is not None and perf_counter() - last > _PAUSE:
             last = perf_counter()
-            tell(f"{what}: {text}")
+            tell(f"{what}: {text}{_left(left)}")
 
     yield say
 
 
 @contextmanager
-def _spinner(what: str) -> Iterator[Callable[[str], None]]:
+def _spinner(what: str) -> Iterator[Say]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
 
-    what = printable(what)
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), TimeElapsedColumn())
+    class Bar(BarColumn):
+        """Runs by the clock to the time at which the work is expected to end, which each step may move."""
+
+        def render(self, task: Task) -> ProgressBar:
+            end, now = task.fields["end"], perf_counter()
+            task.total = None if math.isnan(end) else 1.0
+            task.completed = min((now - start) / max(end - start, 1e-9), 0.99) if end == end else 0.0
+            return super().render(task)
+
+    class Left(ProgressColumn):
+        """What is left until then."""
+
+        def render(self, task: Task) -> Text:
+            return Text(_left(task.fields["end"] - perf_counter()).removeprefix(", "))
+
+    what, start = printable(what), perf_counter()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), Bar(20), TimeElapsedColumn(), Left())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda text: progress.update(task, description=f"{what}: {text}")
+        task = progress.add_task(what, total=None, end=math.nan)
+
+        def say(text: str, left: float = math.nan) -> None:
+            progress.update(task, description=f"{what}: {text}", end=perf_counter() + left)
+
+        yield say
+
+
+def _left(seconds: float) -> str:
+    from rankrls.selection.progress import time_left
+
+    return time_left(seconds)

@@ -17,7 +17,7 @@ from rankrls.cli._files import read
 from rankrls.cli._findings import check_measures, measures_for
 from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
-from rankrls.cli._report import Report
+from rankrls.cli._report import Report, Say
 from rankrls.cli._supervisor import keeping_its_best
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
 from rankrls.io import PairTable
@@ -251,14 +251,9 @@ def _fit(estimator: Any, data: Data) -> None:
     estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
 
 
-def _progress(say: Callable[[str], None], metric: str) -> Callable[[Any], None]:
+def _progress(say: Say, metric: str) -> Callable[[Any], None]:
     """What a learner that goes step by step tells after each step."""
-
-    def tell(step: Any) -> None:
-        found = "" if np.isnan(step.score) else f", {metric} so far {step.score:.4f}"
-        say(f"iteration {step.iteration}{found}")
-
-    return tell
+    return lambda step: say(step.words(metric), step.left)
 
 
 def _note_edges(method: Method, estimator: Any, report: Report) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankrls.selection.costs import SURELY_SHORT, Cost, Speed, in_words
 
-__all__ = ["Meter", "Step", "progress_lines", "reporter"]
+__all__ = ["Meter", "Step", "progress_lines", "reporter", "time_left"]
 
 _SECONDS_BETWEEN_LINES = 0.5
 _WORTH_SAYING = 2.0
@@ -80,6 +80,11 @@ class Meter:
         return rest if rest > 0.0 else np.nan
 
 
+def time_left(seconds: float) -> str:
+    """The end of a sentence; nothing if it is not known."""
+    return f", about {in_words(seconds)} left" if seconds > 0.0 else ""
+
+
 def reporter(verbose: Any, name: str) -> Callable[[Any], None] | None:
     """What ``verbose`` stands for: nothing, lines on standard error, or a function of each step."""
     if callable(verbose):
@@ -92,11 +97,10 @@ def progress_lines(name: str) -> Callable[[Any], None]:
     last = [time.monotonic()]
 
     def report(at: Any) -> None:
-        now, left = time.monotonic(), getattr(at, "left", np.nan)
-        if now - last[0] < _SECONDS_BETWEEN_LINES and not (left > _WORTH_SAYING and getattr(at, "done", 1) == 0):
+        now = time.monotonic()
+        if now - last[0] < _SECONDS_BETWEEN_LINES and not (at.left > _WORTH_SAYING and at.done == 0):
             return
         last[0] = now
-        rest = f", about {in_words(left)} left" if left > 0.0 else ""
-        sys.stderr.write(f"{name}: {at.words()}{rest}\n")
+        sys.stderr.write(f"{name}: {at.words()}{time_left(at.left)}\n")
 
     return report

@@ -40,6 +40,11 @@ class Progress(NamedTuple):
     score: float
     residual: float
 
+    @property
+    def left(self) -> float:
+        """Seconds that the rest will take: nobody knows how many iterations there will be."""
+        return float("nan")
+
     def words(self, measure: str = "best") -> str:
         """The same in words."""
         found = ""
