@@ -8,7 +8,8 @@ from rankrls.cli._commands import COMMANDS
 from rankrls.cli._methods import METHODS
 from rankrls.cli._options import Options, flag_of, names_of_options
 
-COLUMNS = "--label --qid --id --features --ignore --input-format"
+COLUMNS = "--label --qid --id --features --ignore --input-format --group"
+VOTES = "--event --winner --loser --left --right --preferred --strength --sides"
 LEARNING = (
     "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
     "--regression-weight --scale --metric --metrics --convention --rule --cv --global --positive --selection "
@@ -16,13 +17,13 @@ LEARNING = (
     "--learning-rate --max-bins"
 )
 HAS = {
-    "fit": f"-m --model --test --test-pairs {LEARNING} {COLUMNS} --json --threads -v --verbose -q --quiet",
-    "cv": f"--leave-pair-out {LEARNING} {COLUMNS} --json --threads -v --verbose -q --quiet",
+    "fit": f"-m --model --test --test-pairs {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
+    "cv": f"--leave-pair-out {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
     "predict": f"-o --output {COLUMNS} --threads -v --verbose -q --quiet",
     "rank": f"-k --top --format --ids --run --target --global -o --output {COLUMNS} --threads -v --verbose -q --quiet",
     "explain": f"--ids --query -k --top --names --target {COLUMNS} --json -v --verbose -q --quiet",
     "evaluate": (
-        "--scores --metrics --convention --per-query --pairs --ids --global "
+        "--scores --metrics --convention --per-query --pairs --ids --global --event "
         f"{COLUMNS} --json --threads -v --verbose -q --quiet"
     ),
     "compare": (
@@ -30,7 +31,7 @@ HAS = {
     ),
     "export": "--format --name --names --store --phase --fold --offset --target -q --quiet",
     "convert": f"--names {COLUMNS} -v --verbose -q --quiet",
-    "split": f"--parts --folds --seed {COLUMNS} --json -v --verbose -q --quiet",
+    "split": f"--parts --folds --seed {COLUMNS.removesuffix(' --group')} --json -v --verbose -q --quiet",
     "info": "--json",
 }
 ARGUMENTS = {

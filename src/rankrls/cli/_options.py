@@ -4,25 +4,22 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
-
-import typer
+from typing import TYPE_CHECKING, Any, Self
 
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
-from rankrls.cli._values import Reader, grid, number, numbers, shares, signs, word, words
+from rankrls.cli._declared import argument, declared, flags_of, option, switch
+from rankrls.cli._values import grid, number, numbers, shares, signs, word, words
 from rankrls.cli._values import names as separated
 from rankrls.export import ENGINES
 
 if TYPE_CHECKING:
     from rankrls.io.data import Reading
 
-__all__ = ["Option", "Options", "flag_of", "names_of_options", "parameters_of"]
+__all__ = ["Options", "flag_of", "names_of_options"]
 
 _LEARN = "fit cv"
 _CHOICE = "choose by validation data or by folds"
@@ -30,62 +27,18 @@ _EXCLUSIVE = (
     ("verbose", "quiet", ""),
     ("vali", "cv", _CHOICE),
     ("vali_pairs", "cv", _CHOICE),
+    *(("pairs", name, "both say what is compared") for name in ("winner", "left", "event")),
+    ("judged_pairs", "event", "both say what is compared"),
+    *(("event", name, "pairs of times are judged by the C-index") for name in ("per_query", "metrics", "metric")),
     *(("judged_pairs", name, "one judges by preferences, the other by labels") for name in ("metrics", "per_query")),
     *(  # there is no shortcut under constraints
         ("leave_pair_out", name, "it judges by the C-index of held-out pairs")
-        for name in ("vali", "cv", "pairs", "metric", "metrics", "positive")
+        for name in ("vali", "cv", "pairs", "winner", "left", "metric", "metrics", "positive")
     ),
 )
 """Options that exclude each other, and why."""
 _TABLES = "fit cv predict rank explain evaluate compare convert split"
 _SHOWN = "fit cv explain evaluate compare split"
-
-
-@dataclass(frozen=True)
-class Option:
-    """How an option or an argument is written and read; its help is in the docstring of :class:`Options`.
-
-    Attributes
-    ----------
-    metavar : str
-        What help shows for its value.
-    commands : str
-        The commands that have it, between blanks.
-    default : object
-        As it would be written; None if nothing is a value of its own.
-    kind : type
-        What is made of the text before it is read.
-    reads : callable or None
-        The value, from the flag and from what was given. It refuses what cannot be.
-    flags : tuple of str
-        How it is written; by default two dashes and the field's name.
-    argument, required : bool
-        Whether it stands without a flag, and whether it has to be there.
-    """
-
-    metavar: str
-    commands: str
-    default: Any = None
-    kind: Any = str
-    reads: Reader | None = None
-    flags: tuple[str, ...] = ()
-    argument: bool = False
-    required: bool = False
-
-
-def option(metavar: str, commands: str, default: Any = None, kind: Any = str, **details: Any) -> Any:
-    """A field that is an option."""
-    return field(default=None, metadata={"option": Option(metavar, commands, default, kind, **details)})
-
-
-def argument(metavar: str, commands: str, kind: Any = Path, *, required: bool = True) -> Any:
-    """A field that is an argument."""
-    return option(metavar, commands, kind=kind, argument=True, required=required)
-
-
-def switch(commands: str, *flags: str) -> Any:
-    """A field that is an option without a value."""
-    return option("", commands, False, bool, flags=flags)
 
 
 @dataclass(frozen=True)
@@ -232,6 +185,29 @@ class Options:
         numbers; a name with a comma stands in quotes. Of LETOR text: how many.
     ignore
         Columns that are no features, by names or patterns.
+    group
+        Rows of each query, one number a line, as LightGBM and XGBoost have them; by default DATA.query or DATA.group
+        beside data without qid. Of votes: the column that says what is held out together, such as the prompt.
+    event
+        Of right-censored times, which are then the labels: the column that is 1 where the event was observed and 0
+        where not. Longer times are better; pairs that can be compared are learned from and judged (C-index).
+    winner
+        TRAIN holds votes, with both sides in a row: the column of the winners' names or texts, or a pattern such as w_*
+        for columns of features.
+    loser
+        The same of the losers.
+    left
+        Of votes with a column that says which was preferred: one side, as for --winner.
+    right
+        The other side.
+    preferred
+        Of --left and --right the one that was preferred: left or right, the column's name or what stands in it, or tie.
+        --ties exclude leaves ties out.
+    strength_column
+        Of votes: the column that says by how much the winner should lead; 0 is a tie.
+    sides
+        What one column on either side holds: names, each with a rating of its own, or texts, whose words are features.
+        By default names if there are few of them for the votes.
     input_format
         letor, csv (or TSV), parquet or arrow (Feather); by default what the file's name ends in.
     as_json
@@ -343,6 +319,15 @@ class Options:
     id: str | None = option("COLUMN", _TABLES)
     features: tuple[str, ...] | None = option("NAME,...|N", _TABLES, reads=separated)
     ignore: tuple[str, ...] | None = option("NAME,...", _TABLES, reads=separated)
+    group: str | None = option("FILE|COLUMN", "fit cv predict rank explain evaluate compare convert")
+    event: str | None = option("COLUMN", "fit cv evaluate")
+    winner: str | None = option("COLUMN", _LEARN)
+    loser: str | None = option("COLUMN", _LEARN)
+    left: str | None = option("COLUMN", _LEARN)
+    right: str | None = option("COLUMN", _LEARN)
+    preferred: str | None = option("COLUMN", _LEARN)
+    strength_column: str | None = option("COLUMN", _LEARN, flags=("--strength",))
+    sides: str | None = option("WORD", _LEARN, reads=word("names", "texts"))
     input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
     as_json: bool = switch(f"{_SHOWN} info", "--json")
     threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))
@@ -373,9 +358,9 @@ class Options:
             For a value that cannot be, with the option.
         """
         values = {}
-        for name, each in _options().items():
+        for name, each in declared(cls).items():
             value = given.get(name, each.default)
-            values[name] = value if value is None or each.reads is None else each.reads(_flags(name, each)[0], value)
+            values[name] = value if value is None or each.reads is None else each.reads(flags_of(name, each)[0], value)
         for one, other, why in _EXCLUSIVE:
             if values[one] not in (None, False) and values[other] not in (None, False):
                 raise InputError("{0} and {1} exclude each other{2}.", flag_of(one), flag_of(other), why and f": {why}")
@@ -386,7 +371,23 @@ class Options:
         from rankrls.io.data import Reading
 
         said: dict[str, Any] = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
+        said |= {"event": self.event, "sizes": None if self.group is None or self.votes else Path(self.group)}
         return Reading(**said, ignore=self.ignore or (), format=self.input_format, **how)
+
+    @property
+    def votes(self) -> bool:
+        """Whether the files hold votes, with both sides in a row."""
+        return any(value is not None for value in (self.winner, self.loser, self.left, self.right, self.preferred))
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether preferences are learned from, wherever they come from."""
+        return self.pairs is not None or self.votes or self.event is not None
+
+    @property
+    def pair_measure(self) -> str:
+        """What the share of preferences in the right order is called."""
+        return "pair_accuracy" if self.event is None else "C-index"
 
     @property
     def item_ids(self) -> str | None:
@@ -396,58 +397,14 @@ class Options:
     def changed(self) -> list[str]:
         """The fields that are not at their defaults."""
         usual = type(self).read({})
-        return [name for name in _options() if getattr(self, name) != getattr(usual, name)]
-
-
-def _options() -> dict[str, Option]:
-    return {each.name: each.metadata["option"] for each in fields(Options)}
+        return [name for name in declared(type(self)) if getattr(self, name) != getattr(usual, name)]
 
 
 def names_of_options() -> dict[str, Any]:
     """The fields that are options, with their defaults as they are written."""
-    return {name: each.default for name, each in _options().items() if not each.argument}
+    return {name: each.default for name, each in declared(Options).items() if not each.argument}
 
 
 def flag_of(name: str) -> str:
     """How an option is written in full."""
-    return _flags(name, _options()[name])[0]
-
-
-def _flags(name: str, each: Option) -> tuple[str, ...]:
-    return each.flags or ("--" + name.replace("_", "-"),)
-
-
-def parameters_of(command: str, texts: Mapping[str, str], notes: Mapping[str, str]) -> list[inspect.Parameter]:
-    """The parameters of a command, as typer reads them.
-
-    Parameters
-    ----------
-    command : str
-    texts : mapping of str to str
-        What stands for ``{name}`` in the help.
-    notes : mapping of str to str
-        What the help of a field begins with.
-    """
-    helps = _helps()
-    out = []
-    for name, each in _options().items():
-        if command not in each.commands.split():
-            continue
-        text = notes.get(name, "") + helps.get(name, "").format(**texts)
-        about: Any = (
-            typer.Argument(metavar=each.metavar, show_default=False, help=text)
-            if each.argument
-            else typer.Option(*_flags(name, each), metavar=each.metavar or None, help=text)
-        )
-        kind = each.kind if each.required or each.default is not None else each.kind | None
-        default = inspect.Parameter.empty if each.required else each.default
-        out.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
-        )
-    return out
-
-
-def _helps() -> dict[str, str]:
-    """The help of each option: its lines under "Attributes" in the docstring."""
-    text = inspect.cleandoc(Options.__doc__ or "").partition("----------\n")[2]
-    return {name: " ".join(lines.split()) for name, lines in re.findall(r"(?m)^(\w+)\n((?: {4}.*(?:\n|$))+)", text)}
+    return flags_of(name, declared(Options)[name])[0]

@@ -22,8 +22,9 @@ from rankrls._errors import InputError
 from rankrls._extras import MissingPackageError
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._commands import COMMANDS
+from rankrls.cli._declared import parameters_of
 from rankrls.cli._methods import METHODS, takers
-from rankrls.cli._options import Options, names_of_options, parameters_of
+from rankrls.cli._options import Options, names_of_options
 from rankrls.cli._report import Report, Result, tell
 from rankrls.cli._spelling import said
 from rankrls.cli._supervisor import INTERRUPTED, interrupted
@@ -77,7 +78,7 @@ def build() -> typer.Typer:
     notes = {name: f"{', '.join(takers(name))}: " for name in own}
     for name, text in COMMANDS.items():
         text, _, example = text.rpartition("\n\n")
-        command = _as_function(name, parameters_of(name, texts, notes))
+        command = _as_function(name, parameters_of(Options, name, texts, notes))
         app.command(name, help=text, epilog=example, cls=Command)(command)
     return app
 

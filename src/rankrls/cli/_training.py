@@ -19,6 +19,7 @@ from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Say
 from rankrls.cli._supervisor import keeping_its_best
+from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
 from rankrls.io import PairTable
 from rankrls.io.data import Rows, feature_columns
@@ -28,6 +29,7 @@ from rankrls.selection.search import choices_at_edges
 
 __all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
+_VOTES = ("winner", "loser", "left", "right", "preferred")
 _SAME_DATA = {
     "validation": "the choice is that of the closest fit, which new queries need not bear out.",
     "test": "the measures on them say how close the fit is, not how well new queries are ranked.",
@@ -65,11 +67,13 @@ class Data:
     """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows.
 
     ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
+    ``encoder`` made the features of what stands on the sides of votes, if they are no numbers.
     """
 
     tables: dict[str, Rows]
     pairs: dict[str, PairTable]
     ids: str | None = None
+    encoder: Any = None
 
     def rows_of(self, role: str) -> Rows:
         """The items that a role's preferences are between."""
@@ -87,11 +91,12 @@ class Trained:
 
 def plan(options: Options) -> Plan:
     """Check the options before any file is read."""
-    by_pairs = options.leave_pair_out or options.pairs is not None
+    by_pairs = options.leave_pair_out or options.by_pairs
     metric = options.metric or (PREFERENCES if by_pairs else "disagreement")
     check_measures(options.metrics, options.convention)
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
-    estimator = build(options, scoring=resolve_measure(metric, options.convention), **how)
+    own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
+    estimator = build(own, scoring=resolve_measure(metric, options.convention), **how)
     out = Plan(options, metric, estimator, _scaler(options.scale))
     _check_pairs(out)
     return out
@@ -111,53 +116,82 @@ def _scaler(word: str) -> Any:
 
 def _check_pairs(plan: Plan) -> None:
     options, method = plan.options, plan.method
-    if options.pairs is None:
+    if options.votes or options.event is not None:
+        _check_alone(options)
+    if not options.by_pairs:
         if options.vali_pairs is not None:
             raise InputError("{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}.")
         if method.needs_vali and options.rule != "best" and options.vali is None:
             raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
-    whose = f"--method {method.name}"
+    whose, pairs = f"--method {method.name}", f"{{{_compared_by(options)}}}"
     if (options.vali is not None or options.vali_pairs is not None) and not method.validates_pairs:
         if method.needs_vali:
-            raise InputError("{0} takes {pairs} without validation data: give its options.", whose)
+            raise InputError(f"{{0}} takes {pairs} without validation data: give its options.", whose)
         able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
         raise InputError(
-            "{0} chooses among {pairs} by leaving some out; validation data are for --method {1}.", whose, able
+            f"{{0}} chooses among {pairs} by leaving some out; validation data are for --method {{1}}.", whose, able
         )
     for name in options.changed():
         if name in ("patience", "rule") and method.needs_vali:
-            raise InputError(flag_of(name) + " needs validation data, and {0} takes {pairs} without.", whose)
-        if name in ("ties", "balance", "regression_weight"):
-            raise InputError(flag_of(name) + " is about labels, and means nothing with {pairs}.")
+            raise InputError(flag_of(name) + f" needs validation data, and {{0}} takes {pairs} without.", whose)
+        if name in ("balance", "regression_weight") or (name == "ties" and not options.votes):
+            raise InputError(flag_of(name) + f" is about labels, and means nothing with {pairs}.")
+
+
+def _compared_by(options: Options) -> str:
+    """The option that says what preferences are learned from."""
+    return next(name for name in ("pairs", *_VOTES, "event") if getattr(options, name) is not None)
+
+
+def _check_alone(options: Options) -> None:
+    """Votes, and comparable pairs of times, are all that is compared, and votes have no columns of rows."""
+    others: tuple[str, ...] = ("vali_pairs", "test_pairs", "metrics")
+    if options.votes:
+        others += ("event", "label", "qid", "id", "ids", "features", "ignore", "input_format")
+    elif options.group is not None and options.everything:
+        others += ("group",)
+    of = _compared_by(options)
+    for name in options.changed():
+        if name in others and name != of:
+            raise InputError(flag_of(name) + f" means nothing with {{{of}}}.", parameter=name)
 
 
 def read_data(plan: Plan, report: Report) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
     options, files = plan.options, plan.files
     tables: dict[str, Rows] = {}
-    queries = "ignored" if options.everything else "optional" if options.pairs else "required"
+    pairs: dict[str, PairTable] = {}
+    encoder = None
+    queries = "ignored" if options.everything else "optional" if options.by_pairs else "required"
     reading = options.reading(queries=queries, dense="auto" if plan.scaler is None else True)  # scaling fills zeros
     for role, path in files.items():
         if path is None:
             continue
         labels: Any = "required" if plan.pair_files[role] is None else "ignored"
-        table = read(path, replace(reading, labels=labels), report)
+        table: Rows
+        if options.votes:
+            with report.working("reading", f"reading {path}"):
+                table, pairs[role], encoder = read_votes(path, options, encoder, report)
+        else:
+            table = read(path, replace(reading, labels=labels), report)
+        if options.event is not None:
+            pairs[role] = comparable_pairs(table)
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
                 table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
         if not tables:
             reading = reading.like(table)
-        elif options.pairs is None and table.sha256 == tables["train"].sha256:
+        elif not options.by_pairs and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
         tables[role] = table
-    data, ids = Data(tables, {}), options.item_ids
+    data, ids = Data(tables, pairs, encoder=encoder), options.item_ids
     for role, path in plan.pair_files.items():
         if path is not None:
             with report.working("reading", f"reading {path}"):
                 data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
-    known = ids if data.pairs and (ids != "row" or options.item_ids is not None) else None
+    known = ids if options.pairs is not None and (ids != "row" or options.item_ids is not None) else None
     return replace(data, ids=known)
 
 
@@ -196,11 +230,12 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
     else:
         _note_edges(plan.method, estimator, report)
     names = data.tables["train"].feature_names
-    if names is not None:  # arrays went in; who loads the model finds the names where data frames would have left them
-        first = estimator if plan.scaler is None else plan.scaler
-        first.feature_names_in_ = np.array(names, dtype=object)
-    model = estimator if plan.scaler is None else Pipeline([("scale", plan.scaler), ("rank", estimator)])
-    return Trained(estimator, model, interrupted)
+    given = [("encode", data.encoder), ("scale", plan.scaler), ("rank", estimator)]
+    steps = [(name, step) for name, step in given if step is not None]
+    if names is not None and data.encoder is None:
+        # arrays went in; who loads the model finds the names where data frames would have left them
+        steps[0][1].feature_names_in_ = np.array(names, dtype=object)
+    return Trained(estimator, estimator if len(steps) == 1 else Pipeline(steps), interrupted)
 
 
 def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, int]:
@@ -289,7 +324,7 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
         scores = estimator.predict(table.X)
     if role in data.pairs:
         qid = table.qid if "train" not in data.pairs else None
-        return {PREFERENCES: judge_pairs(data.pairs[role], scores, qid)}
+        return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
     wanted = plan.options.metrics
     names = wanted if wanted is not None else measures_for(table.y, (plan.metric,))
     return judge(names, plan.options.convention, table, scores, must_judge=wanted or ())

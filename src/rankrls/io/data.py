@@ -11,9 +11,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankrls._errors import InputError
+from rankrls._queries import group_to_qid
 from rankrls.io._reader import load_letor
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
+from rankrls.io.sizes import read_sizes
 from rankrls.io.tables.columns import ColumnTable, Wanted, matching
 from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_table
@@ -45,6 +47,9 @@ class Reading(Wanted):
         As for :func:`load_letor`.
     fixed : str
         Who has fixed the number of features, as a template that follows the error of a file with more.
+    sizes : path, optional
+        A file with the number of rows of each query, for rows without query ids. By default the file beside them that
+        is called the same with ``.query`` or ``.group`` behind, if there is one.
     """
 
     format: str | None = None
@@ -54,6 +59,7 @@ class Reading(Wanted):
     zero_based: bool | Literal["auto"] = "auto"
     dense: bool | Literal["auto"] = "auto"
     fixed: str = ""
+    sizes: Path | None = None
 
     def called(self, usual: Mapping[str, str | None]) -> Self:
         """The same, where columns of labels, query ids and ids have other usual names; those that are None do not."""
@@ -67,6 +73,7 @@ class Reading(Wanted):
             n_features=table.n_features,
             zero_based=getattr(table, "zero_based", "auto"),
             dense=isinstance(table.X, np.ndarray),
+            sizes=None,
             fixed=f"({table.path} has {table.n_features} features; {{features=N}} sets another number.)",
         )
 
@@ -97,6 +104,7 @@ class Reading(Wanted):
         table: Rows = read(path, path if source is None else source, note)
         if self.queries == "ignored":
             return replace(table, qid=None)
+        table = self._by_sizes(path, table, note)
         if table.qid is None and self.queries == "required":
             letor = table.feature_names is None
             problem = "no line has a qid." if letor else "there is no column 'qid'. Name it by {qid}, or"
@@ -104,11 +112,31 @@ class Reading(Wanted):
             raise InputError(problem, remedy=remedy, file=table.path)
         return table
 
+    def _by_sizes(self, path: Path, table: Rows, note: Callable[[str], object]) -> Rows:
+        """The rows with the queries that a file of sizes says, if they have none."""
+        if table.qid is not None:
+            if self.sizes is not None:
+                raise InputError("the rows have query ids already, so {group} has nothing to say.", file=table.path)
+            return table
+        beside = [
+            Path(f"{name}{end}") for name in (path, str(path).removesuffix(".gz")) for end in (".query", ".group")
+        ]
+        sizes = self.sizes or next((file for file in beside if str(path) != "-" and file.is_file()), None)
+        if sizes is None:
+            return table
+        qid = group_to_qid(read_sizes(sizes))
+        if len(qid) != table.n_rows:
+            problem = "the sizes add up to {0}, but {1} has {2} rows."
+            raise InputError(problem, len(qid), table.path, table.n_rows, file=str(sizes), parameter="group")
+        if self.sizes is None:
+            note(f"the queries of {path} are those of {sizes}.")
+        return replace(table, qid=qid)
+
     def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
         count = self.n_features
         if not self.names:  # else a table has been read before
             count = self._count() if count is None else count
-            told = next((role for role in ("label", "qid", "id", "ignore") if getattr(self, role)), None)
+            told = next((role for role in ("label", "qid", "id", "ignore", "event") if getattr(self, role)), None)
             if told is not None and not self.usual:
                 problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
                 raise InputError(problem, file=str(path))

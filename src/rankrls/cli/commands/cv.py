@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+from rankrls import RankRLS
 from rankrls._errors import InputError
 from rankrls.cli import _learned, _training
 from rankrls.cli._findings import file_tables, measure_tables, show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.holdout.concordance import CONFIDENCE, METHOD
+from rankrls.model_selection import leave_pair_out
 
 __all__ = ["run"]
 
@@ -22,6 +25,8 @@ def run(options: Options, report: Report) -> Result:
     if plan.method.needs_vali and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method)
     data = _training.read_data(plan, report)
+    if options.leave_pair_out and options.event is not None:
+        return _of_times(options, data, report)
     if options.leave_pair_out and options.scale != "none" and data.tables["train"].qid is None:
         report.note("the features were scaled with the held-out rows in view.")
     if options.leave_pair_out and options.basis == "pursuit":
@@ -41,6 +46,35 @@ def run(options: Options, report: Report) -> Result:
     metric = "C-index" if options.leave_pair_out else plan.metric
     table = _curve_table(metric, value, estimator.selection_, curve, best)
     return Result(found, [*file_tables(found), table, *measure_tables(judged)], text)
+
+
+def _of_times(options: Options, data: _training.Data, report: Report) -> Result:
+    """The C-index of right-censored times, each comparable pair held out of a model of the others' pairs."""
+    table = data.tables["train"]
+    kernels = {name: getattr(options, name) for name in ("kernel", "gamma", "degree", "coef0")}
+    given = (v if isinstance(v, tuple) else (v,) for v in kernels.values())
+    curve, count = [], 0
+    with report.working("judging", "leaving out pairs"):
+        for values in product(*given):
+            chosen = dict(zip(kernels, values, strict=True))
+            event = getattr(table, "event", None)
+            judged = leave_pair_out(
+                RankRLS(**chosen), table.X, table.y, event=event, qid=table.qid, alphas=options.alphas
+            )
+            columns = (judged.alpha, judged.score, judged.standard_error, *judged.interval)
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                curve.append(
+                    chosen | dict(zip(("alpha", "c_index", "standard_error", "low", "high"), row, strict=True))
+                )
+            count = judged.n_pairs
+    best = max(range(len(curve)), key=lambda k: (round(curve[k]["c_index"], 12), curve[k]["alpha"]))
+    how = f"leave-pair-out over {count} comparable pairs"
+    found: dict[str, Any] = {"command": "cv", **_learned.described(data), "method": options.method, "how": how}
+    found |= {"curve": curve, "best_index": best, "confidence": CONFIDENCE, "interval_method": METHOD}
+    found |= {"seconds": report.seconds, "notes": report.notes}
+    return Result(
+        found, [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)], f"Interval: {METHOD}.\n"
+    )
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:

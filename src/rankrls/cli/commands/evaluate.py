@@ -11,7 +11,8 @@ from rankrls.cli._findings import check_measures, measures_for, show
 from rankrls.cli._models import StoredModel, load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
-from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
+from rankrls.cli._votes import comparable_pairs
+from rankrls.comparison.judgement import Judgement, judge, judge_pairs
 from rankrls.io import PairTable
 from rankrls.io.data import Rows
 from rankrls.io.items import item_names, read_pairs
@@ -25,12 +26,14 @@ def run(options: Options, report: Report) -> Result:
     stored, table, scores = _scored(options, report)
     whose = str(options.scores if stored is None else stored.path)
     result = {"command": "evaluate", "scores_of": whose, "data": table.summary()}
-    if options.judged_pairs is not None:
-        pairs = _pairs(options, table, stored, report)
+    if options.judged_pairs is not None or options.event is not None:
+        timed = options.event is not None
+        pairs = comparable_pairs(table) if timed else _pairs(options, table, stored, report)
         qid = table.qid if stored is not None and stored.by_query else None
-        found = {PREFERENCES: judge_pairs(pairs, scores, qid)}
+        found = {options.pair_measure: judge_pairs(pairs, scores, qid)}
         result |= {"pairs": pairs.summary()}
-        shown = Table(f"{whose} on {options.judged_pairs}", ["", "share", "95 % interval", "preferences"], _rows(found))
+        title = f"{whose} on {table.path if timed else options.judged_pairs}"
+        shown = Table(title, ["", "share", "95 % interval", "preferences"], _rows(found))
         return Result(result | {"measures": _measures(found)}, [shown])
     names = options.metrics
     with report.working("judging", "judging"):
@@ -49,7 +52,8 @@ def run(options: Options, report: Report) -> Result:
 def _scored(options: Options, report: Report) -> tuple[StoredModel | None, Rows, Any]:
     """The model, if one is judged, the rows, and the score of each."""
     by_labels = options.judged_pairs is None
-    queries = "ignored" if options.everything else "required" if by_labels else "optional"
+    asked = by_labels and options.event is None
+    queries = "ignored" if options.everything else "required" if asked else "optional"
     reading = options.reading(queries=queries, labels="required" if by_labels else "ignored")
     if options.scores is None:
         if len(options.files) != 2:

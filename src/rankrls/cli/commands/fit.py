@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankrls.cli import _findings, _learned, _training
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
+from rankrls.cli._votes import rating_table, ratings
 from rankrls.io._atomic import check_target
 from rankrls.io.data import how_read
 from rankrls.persistence import save
@@ -32,12 +33,18 @@ def run(options: Options, report: Report) -> Result:
     }
     with report.working("saving", f"saving {options.save}"):
         save(trained.model, options.save, provenance=plain_json(given))
+    found = _learned.as_dict("fit", plan, data, trained, judged, report) | {"model": str(options.save)}
+    rated = []
+    if options.votes:
+        rated = ratings(data.encoder, trained.estimator, data.tables["train"], data.pairs["train"])
+        found |= {"ratings": rated} if rated else {}
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     return Result(
-        _learned.as_dict("fit", plan, data, trained, judged, report) | {"model": str(options.save)},
+        found,
         [
             *_findings.file_tables(_learned.described(data)),
             _learned.choice_table(plan, trained),
+            *rating_table(rated),
             *_findings.measure_tables(judged),
         ],
         f"Saved {options.save}   ({took})\n",

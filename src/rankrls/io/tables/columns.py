@@ -20,7 +20,7 @@ __all__ = ["ColumnTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_WORDS = {"label": "label", "qid": "query id", "id": "item's id"}
+_WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event"}
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
@@ -58,6 +58,8 @@ class ColumnTable(FileTable):
         Where the table came from, as errors name it.
     sha256 : str
         Of the file's bytes as they lie on disk; empty for a data frame.
+    event : ndarray of shape (m,), float64, or None
+        Of right-censored times, if a column was asked for: 1 where the event was observed.
     """
 
     X: NDArray[Any]
@@ -70,6 +72,7 @@ class ColumnTable(FileTable):
     id_name: str | None
     path: str
     sha256: str
+    event: NDArray[np.float64] | None = None
 
     comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
 
@@ -98,6 +101,7 @@ class Wanted:
     ignore: tuple[str, ...] = ()
     labels: Labels = "required"
     usual: Mapping[str, str] = field(default_factory=dict)
+    event: str | None = None
 
     @property
     def usual_names(self) -> dict[str, str]:
@@ -137,6 +141,7 @@ class Roles:
     qid: int | None
     id: int | None
     features: tuple[int, ...]
+    event: int | None = None
 
 
 class _Header:
@@ -226,7 +231,8 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     header = _Header(refuse, columns, lists or {})
     place = header.place
     roles: dict[str, str] = {}
-    for role, usual in wanted.usual_names.items():
+    usual_names = {**wanted.usual_names, **({} if wanted.event is None else {"event": wanted.event})}
+    for role, usual in usual_names.items():
         given = getattr(wanted, role)
         if given is not None and given not in place:
             problem = "there is no column {0!r} for the {1}{2}"
@@ -261,7 +267,7 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}
     label = None if wanted.labels == "ignored" else at.get("label")
-    return Roles(label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen))
+    return Roles(label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen), at.get("event"))
 
 
 def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:

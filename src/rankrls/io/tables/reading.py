@@ -127,11 +127,12 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
         roles = assign(table.refuse, table.columns, wanted, lists)
         places = {"qid": roles.qid, "id": roles.id}
         texts = {role: place for role, place in places.items() if place is not None}
-        request = Request(roles.features, out, texts, roles.label, wanted.labels == "optional")
+        events = () if roles.event is None else (roles.event,)
+        request = Request((*roles.features, *events), out, texts, roles.label, wanted.labels == "optional")
         found = gather(table, request)
         header = [name for column in table.columns for name in expanded(column, lists)]
         return ColumnTable(
-            X=found.X,
+            X=found.X if roles.event is None else np.ascontiguousarray(found.X[:, :-1]),
             y=found.y,
             qid=found.texts.get("qid"),
             ids=found.texts.get("id"),
@@ -141,4 +142,5 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
             id_name=None if roles.id is None else header[roles.id],
             path=table.name,
             sha256=table.sha256(),
+            event=None if roles.event is None else found.X[:, -1].astype(np.float64),
         )

@@ -1,0 +1,113 @@
+"""How an option or an argument of a command is declared: a field of a dataclass with metadata."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankrls.cli._values import Reader
+
+__all__ = ["Option", "argument", "declared", "flags_of", "option", "parameters_of", "switch"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """How an option or an argument is written and read; its help is in the docstring of ``Options``.
+
+    Attributes
+    ----------
+    metavar : str
+        What help shows for its value.
+    commands : str
+        The commands that have it, between blanks.
+    default : object
+        As it would be written; None if nothing is a value of its own.
+    kind : type
+        What is made of the text before it is read.
+    reads : callable or None
+        The value, from the flag and from what was given. It refuses what cannot be.
+    flags : tuple of str
+        How it is written; by default two dashes and the field's name.
+    argument, required : bool
+        Whether it stands without a flag, and whether it has to be there.
+    """
+
+    metavar: str
+    commands: str
+    default: Any = None
+    kind: Any = str
+    reads: Reader | None = None
+    flags: tuple[str, ...] = ()
+    argument: bool = False
+    required: bool = False
+
+
+def option(metavar: str, commands: str, default: Any = None, kind: Any = str, **details: Any) -> Any:
+    """A field that is an option."""
+    return field(default=None, metadata={"option": Option(metavar, commands, default, kind, **details)})
+
+
+def argument(metavar: str, commands: str, kind: Any = Path, *, required: bool = True) -> Any:
+    """A field that is an argument."""
+    return option(metavar, commands, kind=kind, argument=True, required=required)
+
+
+def switch(commands: str, *flags: str) -> Any:
+    """A field that is an option without a value."""
+    return option("", commands, False, bool, flags=flags)
+
+
+def declared(options: type) -> dict[str, Option]:
+    """The options of a dataclass, by field."""
+    return {each.name: each.metadata["option"] for each in fields(options)}
+
+
+def flags_of(name: str, each: Option) -> tuple[str, ...]:
+    """How an option is written, in full first."""
+    return each.flags or ("--" + name.replace("_", "-"),)
+
+
+def parameters_of(
+    options: type, command: str, texts: Mapping[str, str], notes: Mapping[str, str]
+) -> list[inspect.Parameter]:
+    """The parameters of a command, as typer reads them.
+
+    Parameters
+    ----------
+    options : type
+        The dataclass.
+    command : str
+    texts : mapping of str to str
+        What stands for ``{name}`` in the help.
+    notes : mapping of str to str
+        What the help of a field begins with.
+    """
+    helps = _helps(options)
+    out = []
+    for name, each in declared(options).items():
+        if command not in each.commands.split():
+            continue
+        text = notes.get(name, "") + helps.get(name, "").format(**texts)
+        about: Any = (
+            typer.Argument(metavar=each.metavar, show_default=False, help=text)
+            if each.argument
+            else typer.Option(*flags_of(name, each), metavar=each.metavar or None, help=text)
+        )
+        kind = each.kind if each.required or each.default is not None else each.kind | None
+        default = inspect.Parameter.empty if each.required else each.default
+        out.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
+        )
+    return out
+
+
+def _helps(options: type) -> dict[str, str]:
+    """The help of each option: its lines under "Attributes" in the docstring."""
+    text = inspect.cleandoc(options.__doc__ or "").partition("----------\n")[2]
+    return {name: " ".join(lines.split()) for name, lines in re.findall(r"(?m)^(\w+)\n((?: {4}.*(?:\n|$))+)", text)}
