@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from rankrls import RankRLS
 from rankrls._errors import InputError
 from rankrls.cli import _learned, _training
@@ -50,31 +52,28 @@ def run(options: Options, report: Report) -> Result:
 
 def _of_times(options: Options, data: _training.Data, report: Report) -> Result:
     """The C-index of right-censored times, each comparable pair held out of a model of the others' pairs."""
-    table = data.tables["train"]
+    if options.method != "rankrls":
+        raise InputError("{leave_pair_out} of {event} is for --method rankrls; got {0!r}.", options.method)
+    table: Any = data.tables["train"]
+    event = getattr(table, "event", None)
     kernels = {name: getattr(options, name) for name in ("kernel", "gamma", "degree", "coef0")}
-    given = (v if isinstance(v, tuple) else (v,) for v in kernels.values())
     curve, count = [], 0
     with report.working("judging", "leaving out pairs"):
-        for values in product(*given):
+        for values in product(*(v if isinstance(v, tuple) else (v,) for v in kernels.values())):
             chosen = dict(zip(kernels, values, strict=True))
-            event = getattr(table, "event", None)
-            judged = leave_pair_out(
-                RankRLS(**chosen), table.X, table.y, event=event, qid=table.qid, alphas=options.alphas
-            )
-            columns = (judged.alpha, judged.score, judged.standard_error, *judged.interval)
-            for row in zip(*(column.tolist() for column in columns), strict=True):
-                curve.append(
-                    chosen | dict(zip(("alpha", "c_index", "standard_error", "low", "high"), row, strict=True))
-                )
+            model = RankRLS(**chosen)
+            judged = leave_pair_out(model, table.X, table.y, event=event, qid=table.qid, alphas=options.alphas)
+            columns = np.stack((judged.alpha, judged.score, judged.standard_error, *judged.interval), axis=1)
+            names = ("alpha", *_JUDGED[1:])
+            curve += [chosen | dict(zip(names, row, strict=True)) for row in columns.tolist()]
             count = judged.n_pairs
     best = max(range(len(curve)), key=lambda k: (round(curve[k]["c_index"], 12), curve[k]["alpha"]))
     how = f"leave-pair-out over {count} comparable pairs"
     found: dict[str, Any] = {"command": "cv", **_learned.described(data), "method": options.method, "how": how}
     found |= {"curve": curve, "best_index": best, "confidence": CONFIDENCE, "interval_method": METHOD}
     found |= {"seconds": report.seconds, "notes": report.notes}
-    return Result(
-        found, [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)], f"Interval: {METHOD}.\n"
-    )
+    tables = [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)]
+    return Result(found, tables, f"Interval: {METHOD}.\n")
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:
