@@ -22,6 +22,8 @@ _HOMES = {
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
     "CoRankingPursuit": "rankrls.models",
+    "ConditionalRankRLS": "rankrls.models",
+    "ConditionalRankRLSCV": "rankrls.models",
     "RankSVM": "rankrls.models",
     "RankSVMCV": "rankrls.models",
     "RankingPursuit": "rankrls.models",
@@ -30,6 +32,7 @@ _HOMES = {
     "SparseRankRLSCV": "rankrls.models",
     "InputError": "rankrls._errors",
     "InputWarning": "rankrls._errors",
+    "Items": "rankrls._items",
     "fit_pairs": "rankrls.models",
     "group_to_qid": "rankrls._queries",
     "load": "rankrls.persistence",
@@ -41,9 +44,12 @@ __all__ = [
     "AutoRankRLS",
     "CGRankRLS",
     "CoRankingPursuit",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
     "GreedyRankRLS",
     "InputError",
     "InputWarning",
+    "Items",
     "RankBoost",
     "RankRLS",
     "RankRLSCV",
@@ -63,10 +69,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rankrls._errors import InputError, InputWarning
+    from rankrls._items import Items
     from rankrls._queries import group_to_qid
     from rankrls.models import (
         AutoRankRLS,
         CGRankRLS,
+        ConditionalRankRLS,
+        ConditionalRankRLSCV,
         CoRankingPursuit,
         GreedyRankRLS,
         RankBoost,

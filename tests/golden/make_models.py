@@ -15,8 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from rankrls import (
     AutoRankRLS,
     CGRankRLS,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
     CoRankingPursuit,
     GreedyRankRLS,
+    Items,
     RankBoost,
     RankingPursuit,
     RankingPursuitCV,
@@ -53,6 +56,10 @@ def models(X, y, qid):
         "co_pursuit": CoRankingPursuit(3, views=([0, 1], {"kernel": "poly", "degree": 2}), nu=0.1).fit(
             X, partly, qid=qid
         ),
+        "label_ranking": ConditionalRankRLS(0.5, kernel="rbf", gamma=0.1).fit(X[:12], X[:12] ** 2),
+        "conditional": ConditionalRankRLSCV(item_kernel="rbf").fit(
+            X[:12], X[:12] @ X[12:18].T, items=Items(X[12:18], ids=list("abcdef"))
+        ),
         "greedy": GreedyRankRLS(max_features=3, cv=3).fit(X, y, qid=qid),
         "svm": RankSVM(0.5, loss="hinge", kernel="polynomial", degree=2).fit(X, y, qid=qid),
         "svm_cv": RankSVMCV((0.1, 1.0), cv=GroupKFold(3)).fit(X, y, qid=qid),
@@ -83,7 +90,7 @@ def main() -> None:
             "chosen": {k: v.hex() for k in ("alpha_", "C_") if isinstance(v := getattr(final, k, None), float)},
             "selected": hasattr(final, "selection_"),
             "inputs": [[float(v).hex() for v in row] for row in inputs],
-            "predictions": [float(v).hex() for v in model.predict(inputs)],
+            "predictions": [float(v).hex() for v in model.predict(inputs).ravel()],
         }
         path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes")

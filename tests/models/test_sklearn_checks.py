@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,6 +12,8 @@ import rankrls
 from rankrls import (
     AutoRankRLS,
     CGRankRLS,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
     CoRankingPursuit,
     GreedyRankRLS,
     RankBoost,
@@ -66,11 +69,41 @@ ESTIMATORS = [
 ]
 
 
+class OneColumn:
+    """The checks give one column of utilities; the second item's are 0, and its lead is what is predicted."""
+
+    def fit(self, X, y):
+        Y = None if y is None else np.asarray(y).reshape(np.shape(np.asarray(y))[0], -1)
+        self._one_ = Y is not None and Y.shape[1] == 1
+        return super().fit(X, np.column_stack((Y, np.zeros(len(Y)))) if self._one_ else y)
+
+    def predict(self, X):
+        scores = super().predict(X)
+        return scores @ [[1.0], [-1.0]] if self._one_ else scores
+
+    def score(self, X, y):
+        return float(np.corrcoef(self.predict(X).ravel(), np.ravel(y))[0, 1])
+
+
+class Conditional(OneColumn, ConditionalRankRLS):
+    pass
+
+
+class ConditionalCV(OneColumn, ConditionalRankRLSCV):
+    pass
+
+
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+@parametrize_with_checks([Conditional(), Conditional(kernel="rbf", fit_intercept=True), ConditionalCV()])
+def test_scikit_learn_conventions_of_conditional_rankers(estimator, check):
+    check(estimator)
+
+
 def test_every_public_estimator_is_checked():
     public = {value for value in (getattr(rankrls, name) for name in rankrls.__all__) if inspect.isclass(value)}
-    assert {cls for cls in public if issubclass(cls, BaseEstimator)} == {type(model) for model in ESTIMATORS}
+    checked = {*map(type, ESTIMATORS), ConditionalRankRLS, ConditionalRankRLSCV}
+    assert {cls for cls in public if issubclass(cls, BaseEstimator)} == checked

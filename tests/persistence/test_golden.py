@@ -51,11 +51,11 @@ def test_predicts_identically(name):
     final = model[-1] if expected["estimator"] == "Pipeline" else model
     for attribute, value in expected["chosen"].items():
         assert getattr(final, attribute) == float.fromhex(value)
-    predicted = model.predict(numbers(expected["inputs"]))
+    predicted = model.predict(numbers(expected["inputs"])).ravel()
     wanted = numbers(expected["predictions"])
     np.testing.assert_allclose(predicted, wanted, rtol=1e-12, atol=1e-12)
     assert np.ptp(wanted) > 0.01
-    if hasattr(model, "coef_"):
+    if getattr(model, "coef_", np.eye(2)).ndim == 1:
         np.testing.assert_array_equal(predicted[:5], wanted[:5])  # unit rows: exact on every machine
         np.testing.assert_array_equal(model.coef_, wanted[:5])
 

@@ -46,8 +46,11 @@ import rankrls
 from rankrls import (
     AutoRankRLS,
     CGRankRLS,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
     CoRankingPursuit,
     GreedyRankRLS,
+    Items,
     RankingPursuit,
     RankingPursuitCV,
     RankRLS,
@@ -616,3 +619,21 @@ def test_the_file_is_a_plain_zip(data, tmp_path):
     with zipfile.ZipFile(tmp_path / "m.rankrls") as archive:
         assert archive.testzip() is None
         assert all(m.compress_type == zipfile.ZIP_STORED for m in archive.infolist())
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("items", [None, Items(np.arange(10.0).reshape(5, 2), ids=["a", "b", "c", "d", "e"])])
+def test_conditional_models_come_back(kernel, items, tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 8)), rng.normal(size=(8, 5))
+    X = X @ X.T if kernel == "precomputed" else X
+    for model in (
+        ConditionalRankRLS(kernel=kernel, item_kernel="rbf"),
+        ConditionalRankRLSCV([0.1, 1.0], kernel=kernel),
+    ):
+        model.fit(X, Y, items=items)
+        save(model, tmp_path / "m.rankrls")
+        again = load(tmp_path / "m.rankrls")
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert (again.items_ is None) == (items is None)
+        assert items is None or again.items_.ids == items.ids

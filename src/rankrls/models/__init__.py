@@ -5,6 +5,7 @@ from rankrls.models._pipelines import fit_pairs
 from rankrls.models.auto_rankrls import AutoRankRLS
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
+from rankrls.models.conditional import ConditionalRankRLS, ConditionalRankRLSCV
 from rankrls.models.greedy_rankrls import GreedyRankRLS
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranking_pursuit import RankingPursuit, RankingPursuitCV
@@ -17,6 +18,8 @@ __all__ = [
     "AutoRankRLS",
     "CGRankRLS",
     "CoRankingPursuit",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
     "GreedyRankRLS",
     "RankBoost",
     "RankRLS",

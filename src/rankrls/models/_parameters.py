@@ -169,9 +169,13 @@ def check_alpha(alpha: Any, name: str = "alpha") -> float:
     return float(alpha)
 
 
-def check_alphas(alphas: Any) -> NDArray[np.float64]:
-    """A grid of regularization values, in the caller's order."""
-    return check_grid("alphas", alphas, check_alpha)
+def check_alphas(alphas: Any, *, positive: bool = False) -> NDArray[np.float64]:
+    """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
+    values = check_grid("alphas", alphas, check_alpha)
+    if positive and not (values > 0.0).all():
+        problem = "Hold-out without refitting needs {alphas} > 0; got {0:g}."
+        raise InputError(problem, values.min(), parameter="alphas")
+    return values
 
 
 def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray[np.float64]:

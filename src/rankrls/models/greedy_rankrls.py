@@ -204,11 +204,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         if self.n_features_to_select != "auto":
             check_count("n_features_to_select", self.n_features_to_select)
         if not self._automatic:
-            alphas = check_alphas(self.alphas)
-            if not (alphas > 0.0).all():
-                raise InputError(
-                    "Hold-out without refitting needs {alphas} > 0; got {0:g}.", alphas.min(), parameter="alphas"
-                )
+            check_alphas(self.alphas, positive=True)
 
     @property
     def _automatic(self) -> bool:

@@ -17,7 +17,7 @@ from rankrls.models._base import Ranker
 from rankrls.models._pipelines import label_users
 from rankrls.persistence._archive import ModelFileError, opened, write
 from rankrls.persistence._provenance import describe
-from rankrls.persistence._registry import KINDS
+from rankrls.persistence._registry import KINDS, registered
 from rankrls.persistence._tree import Encoder, Unstorable, decoded
 
 __all__ = ["load", "save"]
@@ -128,7 +128,7 @@ def load(path: PathLike) -> Any:
             raise ModelFileError("holds a {0}, which is no model of rankrls.", str(name or node)[:200])
         model = decoded(node, archive)
         final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        if not isinstance(final, Ranker):
+        if not _is_ranker(final):
             raise ModelFileError("holds a pipeline that does not end in an estimator of rankrls.", parameter="steps")
         check_is_fitted(final)
     written_with = versions.get("scikit-learn") if isinstance(versions, dict) else None
@@ -144,9 +144,14 @@ def load(path: PathLike) -> Any:
     return model
 
 
+def _is_ranker(final: Any) -> bool:
+    kind = registered(final)
+    return isinstance(final, Ranker) or (kind is not None and kind.is_model)
+
+
 def _final_estimator(model: Any) -> Any:
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not isinstance(final, Ranker):
+    if not _is_ranker(final):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
         raise InputError("A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {0}.", what)
     return final

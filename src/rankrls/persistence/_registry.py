@@ -117,6 +117,7 @@ _VALUES = (
     _value("rankrls.preprocessing.ColumnUse", "name kind reason n_missing n_distinct examples n_features", {}),
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
     _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
+    _value("rankrls.Items", "features ids", {"features": "rows k,n"}),
     _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.pursuit"),
     _value(
         "ForwardPath",
@@ -203,6 +204,18 @@ def _check_selected(owner: str, state: State) -> None:
     require(inside, owner, "selected_", "names a feature that does not exist")
 
 
+def _check_conditional(owner: str, state: State) -> None:
+    kernel, items = state["_kernel_"].name, state.get("items_")
+    parts = "coef_" if kernel == "linear" else "dual_coef_"
+    require(state.get(parts) is not None, owner, parts, "is missing")
+    require(kernel in ("linear", "precomputed") or state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
+    rows = state["n_features_in_"] if kernel == "precomputed" else len(state["dual_coef_"]) if kernel != "linear" else 0
+    require(kernel == "linear" or len(state["dual_coef_"]) == rows, owner, "dual_coef_", "has not a row a query")
+    require(len(state["intercept_"]) == state["n_items_"], owner, "intercept_", "has not one for each item")
+    require((items is None) == (state.get("_item_kernel_") is None), owner, "items_", "do not go with their kernel")
+    require(items is None or items.n_items == state["n_items_"], owner, "items_", "are not as many as n_items_")
+
+
 def _check_boosting(owner: str, state: State) -> None:
     _check_choice(owner, state)
     require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
@@ -259,6 +272,18 @@ _GREEDY = {
     "path_": "ForwardPath",
     "alpha_": "number",
 }
+_CONDITIONAL = {
+    **{name: form for name, form in _FITTED.items() if name != "_fitted_with_qid"},
+    "n_items_": "count",
+    "_kernel_": "Kernel",
+    "_item_kernel_?": "Kernel",
+    "items_?": "Items",
+    "coef_?": "float d,n",
+    "dual_coef_?": "float k,d",
+    "X_fit_?": "rows k,n",
+    "intercept_": "float d",
+    "alpha_": "number",
+}
 _BOOSTING = {
     **_FITTED,
     "features_": "index s",
@@ -286,6 +311,8 @@ _MODELS = tuple(
         ("RankingPursuitCV", _PURSUIT, _check_pursuit),
         ("CoRankingPursuit", _CO_PURSUIT, _check_views),
         ("GreedyRankRLS", _GREEDY, _check_selected),
+        ("ConditionalRankRLS", _CONDITIONAL, _check_conditional),
+        ("ConditionalRankRLSCV", _CONDITIONAL, _check_conditional),
         ("RankBoost", _BOOSTING, _check_boosting),
         ("AutoRankRLS", _AUTO, _check_auto),
     )

@@ -1,0 +1,244 @@
+"""Conditional ranking against dense systems over all pairs, and its shortcuts against refits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import kendalltau
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputWarning, Items, RankRLS
+from tests.oracles import gaussian
+
+KERNELS = {"linear": lambda A, B: A @ B.T, "rbf": lambda A, B: gaussian(A, B, 0.3)}
+
+
+def made(seed, *, q=9, d=5, missing=0.0):
+    rng = np.random.default_rng(seed)
+    X, Z, Y = rng.normal(size=(q, 3)) + 2.0, rng.normal(size=(d, 2)) - 1.0, rng.normal(size=(q, d))
+    Y[rng.random((q, d)) < missing] = np.nan
+    return X, Z, Y
+
+
+def dense_scores(X, Z, Y, alpha, kernel, item_kernel, new_X, new_Z):
+    """By one dense system over all known utilities; Z None is the identity."""
+    u, i = np.nonzero(~np.isnan(Y))
+    C = np.eye(len(u)) - (u[:, None] == u) / np.bincount(u, minlength=len(Y))[u]
+    between = lambda a, b: (
+        (np.arange(Y.shape[1])[:, None] == np.arange(Y.shape[1])).astype(float) if Z is None else item_kernel(a, b)
+    )
+    G = between(Z, Z)
+    M = kernel(X, X)[np.ix_(u, u)] * G[np.ix_(i, i)]
+    a = np.zeros(Y.shape)
+    a[u, i] = C @ np.linalg.solve(C @ M @ C + alpha * np.eye(len(u)), C @ Y[u, i])
+    return kernel(new_X, X) @ a @ between(new_Z, Z).T
+
+
+def centred(scores):
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    alpha=st.sampled_from([1e-2, 1.0, 1e3]),
+    kernel=st.sampled_from(sorted(KERNELS)),
+    item_kernel=st.sampled_from([None, *sorted(KERNELS)]),
+    missing=st.sampled_from([0.0, 0.35]),
+    form=st.sampled_from([np.asarray, sparse.csr_array]),
+)
+def test_scores_of_new_queries_and_new_items_are_those_of_the_dense_system(
+    seed, alpha, kernel, item_kernel, missing, form
+):
+    X, Z, Y = made(seed, missing=missing)
+    Y[0, :2] = [1.0, 2.0]  # something to compare
+    rng = np.random.default_rng(seed + 1)
+    new_X, new_Z = rng.normal(size=(4, 3)), None if item_kernel is None else rng.normal(size=(6, 2))
+    items = None if item_kernel is None else Items(form(Z))
+    model = ConditionalRankRLS(alpha, kernel=kernel, gamma=0.3, item_kernel=item_kernel or "linear", item_gamma=0.3)
+    model.fit(form(X), Y, items=items)
+    k, g = KERNELS[kernel], KERNELS.get(item_kernel)
+    given_Z = None if item_kernel is None else Z
+    for own in (True, False):
+        expected = dense_scores(X, given_Z, Y, alpha, k, g, new_X, given_Z if own else new_Z)
+        found = model.predict(form(new_X), items=None if own or item_kernel is None else Items(form(new_Z)))
+        np.testing.assert_allclose(centred(found), centred(expected), atol=1e-7 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize(
+    ("item_kernel", "fit_intercept"),
+    [(None, False), (None, True), ("linear", False), ("rbf", False), ("precomputed", False)],
+)
+def test_held_out_scores_of_every_alpha_equal_refits(kernel, item_kernel, fit_intercept):
+    X, Z, Y = made(7)
+    X = gaussian(X, X, 0.3) if kernel == "precomputed" else X
+    items = None if item_kernel is None else Items(gaussian(Z, Z, 0.3) if item_kernel == "precomputed" else Z)
+    options = {"kernel": kernel, "gamma": 0.3, "item_gamma": 0.3, "fit_intercept": fit_intercept}
+    options["item_kernel"] = item_kernel or "linear"
+    for alpha in (1e-4, 0.1, 1e2, 1e6):
+        held = ConditionalRankRLSCV([alpha], **options).fit(X, Y, items=items).held_out_scores_
+        for u in range(len(Y)):
+            rest = np.arange(len(Y)) != u
+            cut = X[np.ix_(rest, rest)] if kernel == "precomputed" else X[rest]
+            row = X[[u]][:, rest] if kernel == "precomputed" else X[[u]]
+            found = ConditionalRankRLS(alpha, **options).fit(cut, Y[rest], items=items).predict(row)
+            np.testing.assert_allclose(centred(held[[u]]), centred(found), atol=1e-8)
+
+
+def test_it_is_rankrls_on_the_kronecker_product():
+    X, Z, Y = made(3)
+    rows = np.array([np.kron(x, z) for x in X for z in Z])
+    ranker = RankRLS(alpha=0.4).fit(rows, Y.ravel(), qid=np.repeat(np.arange(len(X)), len(Z)))
+    model = ConditionalRankRLS(0.4).fit(X, Y, items=Items(Z))
+    new = np.random.default_rng(0).normal(size=(5, 3))
+    expected = ranker.predict(np.array([np.kron(x, z) for x in new for z in Z])).reshape(5, -1)
+    np.testing.assert_allclose(centred(model.predict(new)), centred(expected), atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_intercepts_are_a_feature_without_penalty(missing):
+    X, _, Y = made(5, q=15, missing=missing)
+    model = ConditionalRankRLS(0.5, fit_intercept=True).fit(X, Y)
+    wide = lambda X: np.column_stack((X, np.full(len(X), 100.0)))
+    almost = ConditionalRankRLS(0.5).fit(wide(X), Y)
+    np.testing.assert_allclose(centred(model.predict(X)), centred(almost.predict(wide(X))), atol=1e-3)
+    shifted = ConditionalRankRLS(0.5, fit_intercept=True).fit(X + 7.0, Y)
+    np.testing.assert_allclose(centred(shifted.predict(X + 7.0)), centred(model.predict(X)), atol=1e-7)
+
+
+@pytest.mark.parametrize("hold_out", ["queries", "items", "both"])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_folds_are_fitted_without_what_is_held_out(hold_out, missing):
+    X, Z, Y = made(11, q=12, d=8, missing=missing)
+    seen = []
+
+    def watch(y, f):
+        seen.append(len(y))
+        return float(kendalltau(y, f)[0]) if len(y) > 1 else np.nan
+
+    model = ConditionalRankRLSCV([0.1, 10.0], hold_out=hold_out, cv=3, scoring=watch).fit(X, Y, items=Items(Z))
+    if missing == 0.0:
+        assert max(seen) == (8 if hold_out == "queries" else 3)
+    from sklearn.model_selection import KFold
+
+    folds = lambda n: [test for _, test in KFold(3, shuffle=True, random_state=0).split(np.empty(n))]
+    none = [np.zeros(0, dtype=int)]
+    values = []
+    for rows in folds(12) if hold_out != "items" else none:
+        for columns in folds(8) if hold_out != "queries" else none:
+            keep, stay = np.setdiff1d(np.arange(12), rows), np.setdiff1d(np.arange(8), columns)
+            part = ConditionalRankRLS(0.1).fit(X[keep], Y[np.ix_(keep, stay)], items=Items(Z[stay]))
+            test = rows if len(rows) else np.arange(12), columns if len(columns) else np.arange(8)
+            scores = part.predict(X[test[0]], items=Items(Z[test[1]]))
+            for y, f in zip(Y[np.ix_(*test)], scores, strict=True):
+                known = ~np.isnan(y)
+                values.append(kendalltau(y[known], f[known])[0] if known.sum() > 1 else np.nan)
+    mean = model.cv_results_["mean_score"][model.cv_results_["alpha"] == 0.1]
+    assert mean == pytest.approx(np.nanmean(values), abs=1e-6)
+
+
+def test_the_best_alpha_is_that_of_the_held_out_measure():
+    X, _, Y = made(2, q=20)
+    model = ConditionalRankRLSCV(fit_intercept=True, scoring="tau").fit(X, Y)
+    taus = [kendalltau(y, f)[0] for y, f in zip(Y, model.held_out_scores_, strict=True)]
+    assert model.best_score_ == pytest.approx(np.mean(taus))
+    assert model.best_score_ == model.cv_results_["mean_score"].max()
+    assert len(model.cv_results_["alpha"]) == 21
+    simple = ConditionalRankRLSCV(fit_intercept=True, scoring="tau", rule="one_se").fit(X, Y)
+    assert simple.alpha_ >= model.alpha_
+
+
+def test_items_travel_through_scikit_learn_uncut_even_if_there_are_as_many_as_queries():
+    X, Z, Y = made(4, q=8, d=8)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_val_score(ConditionalRankRLS(), X, Y, params={"items": Items(Z)}, cv=2)
+        pipeline = make_pipeline(StandardScaler(), ConditionalRankRLS())
+        search = GridSearchCV(pipeline, {"conditionalrankrls__alpha": [1, 9]})
+        search.fit(X, Y, items=Items(Z))
+    assert np.isfinite(scores).all()
+    for train, expected in zip((np.arange(4, 8), np.arange(4)), scores, strict=True):
+        test = np.setdiff1d(np.arange(8), train)
+        model = ConditionalRankRLS().fit(X[train], Y[train], items=Items(Z))
+        assert model.score(X[test], Y[test]) == pytest.approx(expected)
+
+
+def test_rank_and_score():
+    X, Z, Y = made(6)
+    model = ConditionalRankRLS(0.1).fit(X, Y, items=Items(Z))
+    scores, positions = model.predict(X), model.rank(X)
+    np.testing.assert_array_equal(np.sort(positions, axis=1), np.tile(np.arange(1, 6), (9, 1)))
+    np.testing.assert_array_equal(positions[np.arange(9), scores.argmax(axis=1)], 1)
+    assert model.score(X, scores) == 1.0
+    assert model.score(X, -scores) == 0.0
+
+
+def test_one_column_is_said_to_be_nothing_to_rank():
+    X, _, Y = made(0)
+    with pytest.warns(InputWarning) as caught:
+        model = ConditionalRankRLS().fit(X, Y[:, 0])
+    assert caught[0].message.parameter == "y"
+    assert not model.predict(X).any()
+
+
+def _indefinite(n):
+    K = np.eye(n)
+    K[0, 1] = K[1, 0] = 3.0
+    return K
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "parameter"),
+    [
+        ({"alpha": 0.0}, {}, "alpha"),
+        ({"kernel": "precomputed"}, {}, "X"),
+        ({"kernel": "precomputed"}, {"X": _indefinite(9)}, "kernel"),
+        ({"item_kernel": "precomputed"}, {"items": Items(_indefinite(5))}, "item_kernel"),
+        ({"item_kernel": "precomputed"}, {"items": Items(np.eye(5)[:, :4])}, "items"),
+        ({"kernel": min}, {}, "kernel"),
+        ({"item_kernel": "gauss"}, {"items": Items(np.eye(5))}, "item_kernel"),
+        ({}, {"items": Items(np.eye(4))}, "items"),
+        ({}, {"items": Items(np.full((5, 2), np.nan))}, "items"),
+        ({"fit_intercept": True}, {"items": Items(np.eye(5))}, "fit_intercept"),
+        ({}, {"Y": np.full((9, 5), 2.0)}, "y"),
+        ({}, {"Y": np.where(np.eye(9)[:, :5] > 0, 1.0, np.nan)}, "y"),
+        ({}, {"Y": np.full((9, 5), np.inf)}, "y"),
+        ({}, {"Y": np.zeros((8, 5))}, "y"),
+    ],
+)
+def test_refusals(options, changes, parameter):
+    X, _, Y = made(0)
+    given = {"X": X, "Y": Y, "items": None, **changes}
+    with pytest.raises(ValueError) as error:
+        ConditionalRankRLS(**options).fit(given["X"], given["Y"], items=given["items"])
+    assert error.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [({"hold_out": "items"}, "hold_out"), ({"cv": 20}, "cv"), ({"alphas": [1.0, 0.0]}, "alphas"), ({"cv": 1}, "cv")],
+)
+def test_refusals_of_the_choice(options, parameter):
+    X, _, Y = made(0)
+    with pytest.raises(ValueError) as error:
+        ConditionalRankRLSCV(**options).fit(X, Y)
+    assert error.value.parameter == parameter
+
+
+def test_refusals_at_predict():
+    X, Z, Y = made(0)
+    with pytest.raises(ValueError) as error:
+        ConditionalRankRLS().fit(X, Y).predict(X, items=Items(Z))
+    assert error.value.parameter == "items"
+    with pytest.raises(ValueError) as error:
+        ConditionalRankRLS().fit(X, Y, items=Items(Z)).predict(X, items=Items(Z[:, :1]))
+    assert error.value.parameter == "items"
+    with pytest.raises(ValueError) as error:
+        Items(Z, ids=["a"])
+    assert error.value.parameter == "items"
