@@ -7,7 +7,7 @@ STAMPS := $(VENV)/.stamps
 .PHONY: demo test test-quick fuzz faults lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
-	$(BIN)/python examples/query_by_example.py
+	$(BIN)/python examples/search_documentation.py
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto

@@ -1,6 +1,11 @@
-"""Sphinx settings. The build needs no network: nothing refers to the inventories of other projects."""
+"""Sphinx settings. The build needs no network, and neither do its pages: no inventories of other projects, no scripts
+from elsewhere, formulas as MathML."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "rankrls"
 author = "the rankrls developers"
@@ -10,7 +15,7 @@ version = release = installed_version("rankrls")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -33,6 +38,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
 }
+
+html_math_renderer = "mathml"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rankrls"

@@ -118,7 +118,7 @@ def split() -> None:
 
 
 def info() -> None:
-    """Print what a model file says of itself.
+    """Show a model's metadata.
 
     Data, versions, parameters, how they were chosen, and measures. The model itself is not loaded.
 

@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 
 def run(options: Options, report: Report) -> Result:
-    """Print what a model file says of itself."""
+    """Show a model's metadata."""
     found = read_info(options.model)
     info = dict(found)
     given = dict(info.pop("given", {}))
