@@ -263,7 +263,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     Raises
     ------
     InputError
-        For an unknown name, and for parameters that are no numbers or out of range.
+        For an unknown name, and for parameters that are not numbers or out of range.
     """
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         remedy = "A matrix of kernel values is X, with {kernel='precomputed'}." if hasattr(kernel, "shape") else ""

@@ -163,7 +163,7 @@ def test_a_model_of_queries_judges_inside_queries(files, rankrls, refused):
         ("0,1\nd1,3\n", [], "bad.csv:2: the winner 'd1' is no row number"),
         ("d0,d1\nd1,d99\n", ["--ids", "docid"], "bad.csv:2: no item has the id 'd99' of the loser"),
         ("0,1\n1,1\n", [], "bad.csv:2: the item '1' is compared with itself"),
-        ("0,1,much\n", [], "bad.csv:1: the value 'much' of column 'strength' is no number"),
+        ("0,1,much\n", [], "bad.csv:1: the value 'much' of column 'strength' is not a number"),
         ("0,1,1,0\n1,2,1,0\n", [], "bad.csv: every preference has weight 0"),
         ("winner,loser\n", [], "bad.csv: there is no row"),
         ("0,1,0\n1,2,0\n", [], "Every strength is 0"),

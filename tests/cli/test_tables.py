@@ -97,7 +97,7 @@ def test_a_model_of_numbered_features_and_a_table(frames, rankrls, refused):
     model, _ = fit(rankrls, frames, "txt")
     expected = rankrls("predict", model, frames / "train.txt").out
     table = frames / "train.csv"
-    refused("predict", model, table, match="the value 'q 100' of column 'query' is no number")
+    refused("predict", model, table, match="the value 'q 100' of column 'query' is not a number")
     refused(
         "predict", model, table, "--ignore", "url,grade,query,age", match="4 columns are features (bm25, clicks, pri"
     )
@@ -262,7 +262,7 @@ def test_standard_input(frames, rankrls, monkeypatch):
             "(columns: grade, bm25",
         ),
         (["train.csv"], "which one holds the labels"),
-        (["train.csv", "--label", "grade"], "train.csv:2: the value 'q 100' of column 'query' is no number"),
+        (["train.csv", "--label", "grade"], "train.csv:2: the value 'q 100' of column 'query' is not a number"),
         (["train.csv", "--label", "grade", "--qid", "query"], "or name the features"),
         (
             ["train.csv", "--label", "grade", "--ignore", "url,query"],

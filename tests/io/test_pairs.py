@@ -117,7 +117,7 @@ def test_what_was_written_comes_back(pairs, words):
         ("0,1,2,1\n1,0,1,-2\n", "<stream>:2: the weight -2 is negative."),
         (
             "0,1,2,1\n1,0,1,much\n",
-            "<stream>:2: the value 'much' of column 'weight' is no number: a strength",
+            "<stream>:2: the value 'much' of column 'weight' is not a number: a strength",
         ),
         ("0,1,1,0\n1,0,1,0\n", "<stream>: every preference has weight 0."),
         ('0,1\n"1,2\n', '<stream>:2: cell 1 begins with a quote (") that is never closed.'),

@@ -132,7 +132,7 @@ def test_pieces_of_any_size_give_the_same_table(monkeypatch):
         np.testing.assert_array_equal(table.qid, expected.qid)
         np.testing.assert_array_equal(table.y, expected.y)
         refused(
-            text.replace(repr(float(X[50, 1])), "x"), f"<stream>:{52 + 50}: the value 'x' of column 'b' is no number"
+            text.replace(repr(float(X[50, 1])), "x"), f"<stream>:{52 + 50}: the value 'x' of column 'b' is not a number"
         )
 
 
@@ -244,26 +244,26 @@ def row(cells):
         (row("0,q,nan,3"), ":3: the value 'nan' of column 'price' is missing or not finite"),
         (row("0,q,-inf,3"), ":3: the value '-inf' of column 'price' is missing or not finite"),
         (row("0,q,1e999,3"), ":3: the value '1e999' of column 'price' is too large for a float64"),
-        (row("0,q,1_000,3"), ":3: the value '1_000' of column 'price' is no number"),
-        (row("0,q,0x1p3,3"), ":3: the value '0x1p3' of column 'price' is no number"),
-        (row('0,q,"1,5",3'), ":3: the value '1,5' of column 'price' is no number: write decimals with a point, 1.5."),
+        (row("0,q,1_000,3"), ":3: the value '1_000' of column 'price' is not a number"),
+        (row("0,q,0x1p3,3"), ":3: the value '0x1p3' of column 'price' is not a number"),
+        (row('0,q,"1,5",3'), ":3: the value '1,5' of column 'price' is not a number: write decimals with a point, 1.5."),
         (row("0,q,1,5,3"), ":3: 5 cells, but line 1 names 4 columns. (Decimals are written with a point.)"),
         (row("0,q,1"), ":3: 3 cells, but line 1 names 4 columns."),
         (row("0,,1,3").replace("x", "4"), ":3: the cell of column 'qid' is empty: every row needs a query id."),
         (row(",q,1,3"), ":3: the cell of column 'label' is empty: every row needs a label."),
-        (row("good,q,1,3"), ":3: the value 'good' of column 'label' is no number: labels are numbers."),
+        (row("good,q,1,3"), ":3: the value 'good' of column 'label' is not a number: labels are numbers."),
         (
             row("0,q,1,3"),
-            ":4: the value 'x' of column 'name' is no number: leave the column out (ignore), or name",
+            ":4: the value 'x' of column 'name' is not a number: leave the column out (ignore), or name",
         ),
         (
             row('0,q,1,"1,299.00"'),
-            ":3: the value '1,299.00' of column 'name' is no number: write 1299.00, without",
+            ":3: the value '1,299.00' of column 'name' is not a number: write 1299.00, without",
         ),
-        (row("0,q,1,$12.50"), ":3: the value '$12.50' of column 'name' is no number: write 12.50, without signs of"),
-        (row("0,q,1,-7 EUR"), "is no number: write -7, without signs of currency or percent and"),
+        (row("0,q,1,$12.50"), ":3: the value '$12.50' of column 'name' is not a number: write 12.50, without signs of"),
+        (row("0,q,1,-7 EUR"), "is not a number: write -7, without signs of currency or percent and"),
         (row('0,q,1,"1,299"'), "write decimals with a point, 1.299 (or, of thousands, 1299)."),
-        (row("0,q,1,ABC 1x"), "is no number: leave the column out (ignore), or name"),
+        (row("0,q,1,ABC 1x"), "is not a number: leave the column out (ignore), or name"),
         (row("0,q,1,2\x007"), "the value '2\\x007' of column 'name' holds a NUL byte: the file is damaged"),
         (row("0,q,1,nan"), "is missing or not finite: every row needs a number."),
         ("qid:label:a\n1:2:3\n", "The line is one name: columns are separated by a comma, a semicolon, a tab or |."),
@@ -296,7 +296,7 @@ def test_labels_that_are_not_there():
     assert read(text, labels="ignored").y is None
     assert read(text, labels="ignored").feature_names == ("a",)
     assert read("a\n1\n", labels="optional").y is None
-    refused(text.replace("NA", "x"), ":4: the value 'x' of column 'label' is no number", labels="optional")
+    refused(text.replace("NA", "x"), ":4: the value 'x' of column 'label' is not a number", labels="optional")
     refused(text.replace("NA", "inf"), ":4: the value 'inf' of column 'label' is missing or not", labels="optional")
 
 

@@ -240,7 +240,7 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def _not_a_number(values: Any) -> tuple[int, int, Any] | None:
-    """Row, column and content of the first text that is no number."""
+    """Row, column and content of the first text that is not a number."""
     cells = np.asarray(values)
     if cells.ndim not in (1, 2) or cells.dtype.kind not in "OUS":
         return None

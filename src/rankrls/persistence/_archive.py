@@ -229,7 +229,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(token: str) -> Any:
-    raise ModelFileError("{0} has {1}, which is no number of JSON.", _DOCUMENT, token)
+    raise ModelFileError("{0} has {1}, which is not a JSON number.", _DOCUMENT, token)
 
 
 def _read_array(stream: Any, member: ZipInfo) -> NDArray[Any]:

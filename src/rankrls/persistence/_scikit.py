@@ -124,7 +124,7 @@ def check_encodings(owner: str, state: Mapping[str, Any]) -> None:
     require(found == [(size,) for size in wanted], owner, "encodings_", "are not numbers of the categories")
     mean = state.get("target_mean_")
     number = isinstance(mean, float | int | np.floating) or (isinstance(mean, np.ndarray) and len(mean) == repeated)
-    require(number, owner, "target_mean_", "is no number")
+    require(number, owner, "target_mean_", "is not a number")
 
 
 def _are_named(parts: Any, size: int) -> bool:

@@ -139,7 +139,7 @@ def why_no_number(raw: bytes, is_label: bool, otherwise: str) -> tuple[str, str]
     if b"\0" in raw:
         problem = "the value {0} of column {1!r} holds a NUL byte:"
         return problem, "the file is damaged, or no UTF-8 text."
-    problem = "the value {0} of column {1!r} is no number:"
+    problem = "the value {0} of column {1!r} is not a number:"
     bare = _without_signs(text)
     if _DECIMAL_COMMA.fullmatch(text):
         other = f" (or, of thousands, {text.replace(',', '')})" if bare else ""
