@@ -246,7 +246,7 @@ def row(cells):
         (row("0,q,1e999,3"), ":3: the value '1e999' of column 'price' is too large for a float64"),
         (row("0,q,1_000,3"), ":3: the value '1_000' of column 'price' is not a number"),
         (row("0,q,0x1p3,3"), ":3: the value '0x1p3' of column 'price' is not a number"),
-        (row('0,q,"1,5",3'), ":3: the value '1,5' of column 'price' is not a number: write decimals with a point, 1.5."),
+        (row('0,q,"1,5",3'), ":3: the value '1,5' of column 'price' is not a number: write decimals with a point"),
         (row("0,q,1,5,3"), ":3: 5 cells, but line 1 names 4 columns. (Decimals are written with a point.)"),
         (row("0,q,1"), ":3: 3 cells, but line 1 names 4 columns."),
         (row("0,,1,3").replace("x", "4"), ":3: the cell of column 'qid' is empty: every row needs a query id."),
