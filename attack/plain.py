@@ -99,7 +99,8 @@ def records(data: bytes, delimiter: bytes) -> list[tuple[int, list[bytes]]]:
     data = data.removeprefix(b"\xef\xbb\xbf")
     data += b"" if data.endswith(b"\n") else b"\n"
     rows: list[tuple[int, list[bytes]]] = []
-    at, line = 0, 1
+    at = len(data) - len(data.lstrip(b" \r\n"))
+    line = 1 + data[:at].count(b"\n")
     while at < len(data):
         begin, first = at, line
         cells: list[bytes] = []

@@ -23,6 +23,7 @@ from rankrls.io.tables import delimited
 
 __all__ = ["PREFERENCES", "SCORES"]
 
+_OTHERS = dict.fromkeys(map(ord, "\t;|"))  # load_pairs takes the delimiter that its first line has most often
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
 
 
@@ -54,7 +55,7 @@ def make_preferences(rng: Generator) -> bytes:
     """A table of preferences, damaged in half of the cases."""
     items = int(rng.integers(2, 7))
     by_id = chance(rng, 0.5)
-    ids = [f"{k}{text(rng, 4)}" for k in range(items)] if by_id else items
+    ids = [f"{k}{text(rng, 4).translate(_OTHERS)}" for k in range(items)] if by_id else items
     words = [w for w in _COLUMNS if w in ("winner", "loser") or chance(rng, 0.5)]
     words = [words[k] for k in rng.permutation(len(words))]
     named = chance(rng, 0.7)

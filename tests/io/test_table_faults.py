@@ -77,6 +77,20 @@ class TestIds:
         table = read('label,qid,a\n1,"a ",1\n1,a,1\n1, a ,1\n1, " a" ,1\n1," a",2\n1,a ,1\n')
         assert table.qid.tolist() == ["a ", "a", "a", " a", " a", "a"]
 
+    @pytest.mark.parametrize("size", [4, 12, 1 << 20])
+    def test_a_byte_order_mark_inside_is_text(self, size, monkeypatch):
+        """Also where a block begins, from which pyarrow would take it."""
+        monkeypatch.setattr(delimited, "_BLOCK", size)
+        monkeypatch.setattr(delimited, "_BYTES_PER_COLUMN", 1)
+        table = read("\ufeffqid,label,a\n\ufeffq,1,2\nq,1,3\n\ufeffq,0,2\n")
+        assert table.qid.tolist() == ["\ufeffq", "q", "\ufeffq"]
+        error = refused("a,qid,label\n1,q,0\n\ufeff2,q,1\n".encode())
+        assert (error.line, error.column) == (3, "a")
+
+    def test_the_delimiter_is_not_looked_for_in_quotes(self):
+        table = read('"a;b;\nc",label,qid\n1,2,"x"\n')
+        assert table.feature_names == ("a;b;\nc",)
+
     @pytest.mark.parametrize("line", [2, 4])
     def test_a_nul_is_refused(self, line):
         lines = ["1,q,1", "1,r,2", "1,s,3"]

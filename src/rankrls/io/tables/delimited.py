@@ -29,7 +29,7 @@ Naming = Callable[[list[str]], list[str] | None]
 _BLOCK = 1 << 20
 _BYTES_PER_COLUMN = 1 << 12  # so that a block of a wide table holds some rows
 _MARK = b"\xef\xbb\xbf"
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')  # a cell may go on in the next line
 _SEPARATED = "The line is one name: columns are separated by a comma, a semicolon, a tab or |."
 _MISSING_AS = sorted({form for word in MISSING for form in (word, word.upper(), word.title())} | {"NaN"})
 _TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
@@ -318,7 +318,12 @@ def _texts_of(column: Any, role: str) -> tuple[list[str], NDArray[Any]]:
 
 
 def _check_quotes(data: bytearray, delimiter: bytes) -> None:
-    """Refuse quotes inside cells, text beside closing quotes, and carriage returns that end no line."""
+    """Refuse quotes inside cells, text beside closing quotes, and carriage returns that end no line.
+
+    Also a byte order mark, which pyarrow takes from the start of every block: it is one at the start of a file only.
+    """
+    if data.startswith(_MARK):
+        raise _Irregular
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise _Irregular
     if b'"' not in data:
