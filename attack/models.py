@@ -312,6 +312,7 @@ def warm_up() -> None:
         assert kind.cls is not None
     for name in FUNCTIONS:
         public_object(name)
+    repr(StandardScaler())  # an error of scikit-learn shows a value, and imports what shows it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, (content, _) in seeds().items():

@@ -21,6 +21,8 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     OneHotEncoder,
@@ -48,6 +50,10 @@ from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 PWNED = []
 CODES = np.array([["a"], ["b"], ["c"]] * 4, dtype=object)
+
+
+def SelectKBestOf():
+    return SelectKBest(f_regression, k=2)
 
 
 def FeatureUnionOf():
@@ -599,6 +605,24 @@ def test_steps_are_checked(data, tmp_path):
     refuse(tmp_path, changed.content(), "scale_", "scale_")
 
 
+def nodes_of(node):
+    yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes_of(child)
+
+
+def test_a_file_does_not_say_how_many_processes_work(data, tmp_path):
+    X, y, _ = data
+    model = make_pipeline(FeatureUnionOf().set_params(n_jobs=2), RankRLS()).fit(X, y)
+    changed = Changed(content_of(model, tmp_path))
+    step(changed)["n_jobs"] = 10**6
+    path = tmp_path / "many.rankrls"
+    path.write_bytes(changed.content())
+    loaded = load(path)
+    assert loaded[0].n_jobs is None
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def step(changed):
     return changed.root["state"]["steps"][0]["tuple"][1]["state"]
 
@@ -619,6 +643,11 @@ def step(changed):
         (FeatureUnionOf, {"transformer_list": [{"tuple": ["a", "drop"]}, 5]}, "transformer_list"),
         (FeatureUnionOf, {"transformer_list": [{"tuple": ["a", [1]]}]}, "transformer_list"),
         (FeatureUnionOf, {"transformer_weights": "chi2"}, "transformer_weights"),
+        (TfidfVectorizer, {"ngram_range": {"tuple": [1, "a"]}}, "ngram_range"),
+        (PolynomialFeatures, {"_min_degree": "a"}, "_min_degree"),
+        (SimpleImputer, {"_fit_dtype": {"dict": []}}, "_fit_dtype"),
+        (SimpleImputer, {"statistics_": 5}, "statistics_"),
+        (SelectKBestOf, {"scores_": {"objects": [], "shape": [0, 3]}}, "scores_"),
         (QueryMinMaxScaler, {"a b": 1}, "'a b'"),
         (QueryMinMaxScaler, {"a\n": 1}, "'a\\n'"),
     ],
@@ -634,6 +663,8 @@ def test_what_transformers_hold_is_checked(make, change, attribute, data, tmp_pa
     model = make_pipeline(make(**options), RankRLS()).fit(features, y)
     changed = Changed(content_of(model, tmp_path))
     step(changed).update(change)
+    named = {node["array"] for node in nodes_of(changed.root) if isinstance(node, dict) and "array" in node}
+    changed.parts = {name: part for name, part in changed.parts.items() if name in named or name == "model.json"}
     assert attribute in refuse(tmp_path, changed.content(), parameter=attribute)
 
 
@@ -662,6 +693,16 @@ def test_a_scaler_that_would_divide_by_0(data, tmp_path):
     changed = Changed(content_of(make_pipeline(QueryMinMaxScaler(), RankRLS()).fit(X, y), tmp_path))
     changed.put(step(changed)["_statistics"], np.zeros((4, 3)))
     refuse(tmp_path, changed.content(), parameter="_statistics")
+
+
+@pytest.mark.parametrize(
+    ("make", "attribute"), [(StandardScaler, "mean_"), (StandardScaler, "scale_"), (QueryMinMaxScaler, "_statistics")]
+)
+def test_what_a_scaler_learned_is_there(make, attribute, data, tmp_path):
+    X, y, _ = data
+    changed = Changed(content_of(make_pipeline(make(), RankRLS()).fit(X, y), tmp_path))
+    del changed.parts[step(changed).pop(attribute)["array"]]
+    refuse(tmp_path, changed.content(), parameter=attribute)
 
 
 @pytest.mark.parametrize("attribute", ["_one_target", "best_score_", "best_params_"])

@@ -17,7 +17,16 @@ from rankrls.kernels import KERNELS
 from rankrls.persistence._archive import ModelFileError
 from rankrls.persistence._checks import check_forms, distinct, is_finite, require
 from rankrls.persistence._kinds import Kind, State, with_attributes
-from rankrls.persistence._scikit import check_categories, check_columns, check_encodings, check_steps, check_union
+from rankrls.persistence._scikit import (
+    check_categories,
+    check_columns,
+    check_encodings,
+    check_imputer,
+    check_polynomial,
+    check_scores,
+    check_steps,
+    check_union,
+)
 
 __all__ = ["FUNCTIONS", "KINDS", "registered", "restored"]
 
@@ -141,6 +150,7 @@ def _check_expansion(owner: str, state: State) -> None:
         require(state.get("coef_") is not None, owner, "coef_", "is missing")
         return
     require(state.get("dual_coef_") is not None, owner, "dual_coef_", "is missing")
+    require(state["dual_coef_"].size, owner, "dual_coef_", "is empty")
     if kernel != "precomputed":
         require(state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
         return
@@ -325,7 +335,8 @@ def _check_statistics(owner: str, state: State) -> None:
     """Compiled loops walk these, which do not look where they read."""
     from rankrls.preprocessing._loops import FACTOR, SCALE
 
-    statistics = state.get("_statistics")
+    require("_statistics" in state, owner, "_statistics", "is missing")
+    statistics = state["_statistics"]
     right = statistics is None or (len(statistics) == 4 and statistics.dtype == np.float64)
     require(right, owner, "_statistics", "are not four numbers of each feature")
     divisors = () if statistics is None else statistics[[FACTOR, SCALE]]
@@ -420,18 +431,14 @@ _TRANSFORMERS = (
             ("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
             ("preprocessing.Normalizer", {}),
             ("preprocessing.Binarizer", {}),
-            ("preprocessing.PolynomialFeatures", {"n_output_features_": "count"}),
             ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]"}),
             ("preprocessing.KBinsDiscretizer", {"n_bins_": "whole n", "_encoder?": "OneHotEncoder"}),
-            ("impute.SimpleImputer", {"statistics_": "free", "indicator_?": "MissingIndicator"}),
-            ("impute.MissingIndicator", {"features_": "index f"}),
+            ("impute.MissingIndicator", {"features_": "index f", "_n_features": "count", "_precomputed": "flag"}),
             ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
             ("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
             ("decomposition.PCA", {"components_": "float k,n", "mean_": "float n", "explained_variance_": "float k"}),
             ("decomposition.TruncatedSVD", {"components_": "float k,n"}),
             ("feature_extraction.text.TfidfTransformer", {"idf_?": "float n"}),
-            ("feature_selection.SelectKBest", {"scores_": "free", "pvalues_?": "free"}),
-            ("feature_selection.SelectPercentile", {"scores_": "free", "pvalues_?": "free"}),
             ("feature_selection.VarianceThreshold", {"variances_": "float n"}),
         )
     ),
@@ -440,6 +447,16 @@ _TRANSFORMERS = (
         {**_FEATURES, "categories_": "list n"},
         check_categories,
         make=_make_one_hot,
+    ),
+    Kind("sklearn.preprocessing.PolynomialFeatures", _FEATURES, check_polynomial),
+    *(
+        Kind(f"sklearn.feature_selection.{name}", {**_FEATURES, "scores_": "free", "pvalues_?": "free"}, check_scores)
+        for name in ("SelectKBest", "SelectPercentile")
+    ),
+    Kind(
+        "sklearn.impute.SimpleImputer",
+        {**_FEATURES, "statistics_": "free", "indicator_?": "MissingIndicator"},
+        check_imputer,
     ),
     Kind("sklearn.preprocessing.FunctionTransformer", {}, _check_no_function),
     Kind("sklearn.feature_extraction.text.CountVectorizer", {}, _check_vocabulary),

@@ -18,28 +18,44 @@ __all__ = [
     "check_categories",
     "check_columns",
     "check_encodings",
+    "check_imputer",
     "check_output",
     "check_parameters",
+    "check_polynomial",
+    "check_scores",
     "check_steps",
     "check_union",
 ]
 
 _CELLS = (str, int, float, bool, type(None), np.str_)
 _WORDS = ("passthrough", "drop")
+_NEEDED = {
+    "StandardScaler": {"mean_": "with_mean", "scale_": "with_std"},
+    "RobustScaler": {"center_": "with_centering", "scale_": "with_scaling"},
+    "PowerTransformer": {"_scaler": "standardize"},
+    "TfidfTransformer": {"idf_": "use_idf"},
+}
+"""What a setting makes a transformer learn."""
 
 
 def check_parameters(owner: str, value: Any) -> None:
-    """The parameters of an object are what its class allows."""
-    validate = getattr(value, "_validate_params", None)
-    known = hasattr(value, "_parameter_constraints")
-    if validate is None or not known or not type(value).__module__.startswith("sklearn."):
+    """The parameters of an object are what its class allows. How many processes work is the machine's affair."""
+    if not type(value).__module__.startswith("sklearn."):
+        return
+    if hasattr(value, "n_jobs"):
+        value.n_jobs = None  # a file that asks for a thousand processes would get them
+    if not hasattr(value, "_parameter_constraints"):
         return
     try:
-        validate()
+        value._validate_params()
     except (InvalidParameterError, TypeError, AttributeError) as error:  # it looks at values that it does not know
         words = str(error).split("'")
         name = words[1] if len(words) > 1 and words[1] in vars(value) else "parameters"
         raise bad_value(owner, name, "is not what its class allows") from None
+    for name, setting in _NEEDED.get(owner, {}).items() if "n_features_in_" in vars(value) else ():
+        require(not getattr(value, setting) or vars(value).get(name) is not None, owner, name, "is missing")
+    sizes = getattr(value, "ngram_range", (1, 1))
+    require(all(type(size) is int for size in sizes), owner, "ngram_range", "are no whole numbers")
     try:
         np.dtype(getattr(value, "dtype", None))
     except (TypeError, ValueError):
@@ -108,6 +124,30 @@ def check_categories(owner: str, state: Mapping[str, Any]) -> None:
         require(right, owner, "_missing_indices", "are no places of categories")
     elif owner == "OrdinalEncoder":
         raise bad_value(owner, "_missing_indices", "is missing")
+
+
+def check_imputer(owner: str, state: Mapping[str, Any]) -> None:
+    """A value for each column, of the type that the columns had."""
+    for name in ("_fit_dtype", "_fill_dtype"):
+        require(isinstance(state.get(name), np.dtype), owner, name, "is no type")
+    found = state.get("statistics_")
+    right = isinstance(found, np.ndarray) and found.shape == (state["n_features_in_"],)
+    require(right, owner, "statistics_", "are not a value for each column")
+
+
+def check_scores(owner: str, state: Mapping[str, Any]) -> None:
+    """Scores of features, which may be missing."""
+    for name in ("scores_", "pvalues_"):
+        value = state.get(name)
+        right = isinstance(value, np.ndarray) and value.shape == (state["n_features_in_"],) and value.dtype.kind == "f"
+        require(right or (value is None and name == "pvalues_"), owner, name, "are not a number for each feature")
+
+
+def check_polynomial(owner: str, state: Mapping[str, Any]) -> None:
+    """Degrees and numbers of columns."""
+    for name in ("_min_degree", "_max_degree", "n_output_features_", "_n_out_full"):
+        value: Any = state.get(name)
+        require(type(value) in (int, np.int64) and value >= 0, owner, name, "is no number of degrees or columns")
 
 
 def check_encodings(owner: str, state: Mapping[str, Any]) -> None:
