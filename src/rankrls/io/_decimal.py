@@ -39,14 +39,13 @@ FINE, BAD, HARD = 0, 1, 2
 
 LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
 _LARGEST_POWER = 308
-_LARGEST_NEEDED = 345  # writing a subnormal multiplies it by such powers
 _EXACT_RECIPROCALS = -27  # down to here 5**-q fits 64 bits and the reciprocal must be rounded up (Lemire 2021, 8)
 
 
 def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The leading 128 bits of each power of five, as two words."""
     high, low = [], []
-    for q in range(LEAST_POWER, _LARGEST_NEEDED + 1):
+    for q in range(LEAST_POWER, _LARGEST_POWER + 1):
         power = 5 ** abs(q)
         if q < 0:
             quotient = (1 << (power.bit_length() + 127)) // power

@@ -18,7 +18,7 @@ from rankrls.io._atomic import atomic_write
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["as_features", "packed", "save_letor"]
+__all__ = ["as_features", "lines", "packed", "save_letor"]
 
 _BLOCK_ENTRIES = 200_000
 _FLAT = "{X} must have two dimensions, rows and features; got shape {0}."
@@ -71,7 +71,7 @@ def save_letor(
 
     Notes
     -----
-    O(entries), formatted by compiled loops on all threads; memory is a few blocks of text.
+    O(entries), formatted by pyarrow on all threads; memory is a few blocks of text.
 
     Examples
     --------
@@ -108,18 +108,18 @@ def save_letor(
     first_id = 0 if zero_based else 1
     ends = [columns - 1] if first_id else sorted({0, columns - 1})  # columns without which the shape is lost
 
-    def block(start: int) -> NDArray[np.uint8]:
+    def block(start: int) -> bytes:
         here = slice(start, min(start + step, rows))
         indptr, at, values = _entries(features, here, drop_zeros)
         if start == 0:
             indptr, at, values = _name_columns(indptr, at, values, _absent(features, ends, drop_zeros))
-        return _format(indptr, at + first_id, values, labels[here], ids and ids[here], notes and notes[here])
+        return lines(indptr, at + first_id, values, labels[here], ids and ids[here], notes and notes[here])
 
     with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
         wave = 4 * n_threads()  # blocks of text in memory at once
         for k in range(0, len(starts), wave):
             for text in map_threads(block, starts[k : k + wave]):
-                sink.write(text.data)
+                sink.write(text)
 
 
 def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
@@ -200,35 +200,29 @@ def _name_columns(
     return indptr, at, values
 
 
-def _format(
+def lines(
     indptr: NDArray[np.int64],
     ids: NDArray[np.int64],
     values: NDArray[np.float64],
     labels: NDArray[np.float64],
-    qids: list[bytes] | None,
-    notes: list[bytes] | None,
-) -> NDArray[np.uint8]:
-    from rankrls.io._format import LONGEST, format_block
+    qids: list[bytes] | None = None,
+    notes: list[bytes] | None = None,
+) -> bytes:
+    """Rows as text: each one's label, query id, entries and comment."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    heads = [_label(v) for v in labels.tolist()]
+    decimals = lambda numbers: pa.array(numbers).cast(pa.large_string())
+    blank, colon, nothing = (pa.scalar(text, pa.large_string()) for text in (" ", ":", ""))
+    entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values), nothing)
+    parts = [decimals(labels), pc.binary_join(pa.LargeListArray.from_arrays(indptr, entries), nothing)]
+    parts = [part.cast(pa.large_binary()) for part in parts]
     if qids is not None:
-        heads = [b"%b qid:%b" % pair for pair in zip(heads, qids, strict=True)]
-    tails = [b" # %b\n" % note if note else b"\n" for note in notes] if notes is not None else [b"\n"] * len(labels)
-    head_text, head_ends = _joined(heads)
-    tail_text, tail_ends = _joined(tails)
-    longest = len(str(int(ids.max()))) + 2 + LONGEST if len(ids) else 0
-    out = np.empty(len(head_text) + len(tail_text) + len(ids) * longest, dtype=np.uint8)
-    return out[: format_block(indptr, ids, values, head_text, head_ends, tail_text, tail_ends, out)]
-
-
-def _label(value: float) -> bytes:
-    text = repr(value)
-    return text.removesuffix(".0").encode()
-
-
-def _joined(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    text = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
-    return text, np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
+        parts.insert(1, pa.array([b" qid:" + qid for qid in qids], pa.large_binary()))
+    if notes is not None:
+        parts.append(pa.array([b" # " + note if note else b"" for note in notes], pa.large_binary()))
+    ends = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
+    return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
 
 
 def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
