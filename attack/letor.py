@@ -20,7 +20,6 @@ from attack import plain
 from attack.campaign import Refused, Target, Unclear, Wrong
 from attack.cases import chance, choice, damaged, packed, text, unpacked
 from rankrls.io import LetorError, LetorTable, load_letor
-from rankrls.io import _regions as regions
 from rankrls.io import _source as source
 
 __all__ = ["TARGET", "blocks_of", "judge", "read_file", "same_as_plain"]
@@ -33,15 +32,14 @@ _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5
 def blocks_of(size: int) -> Iterator[None]:
     """Files and streams in pieces of about this size."""
     with (
-        mock.patch.object(source, "_LARGEST_BLOCK", size),
+        mock.patch.multiple(source, _LEAST_BLOCK=size, _LARGEST_BLOCK=size),
         mock.patch.object(source, "_PIECE", max(3, size)),
-        mock.patch.multiple(regions, _LEAST_REGION=size, _LARGEST_REGION=size, _STEP=max(1, size // 3)),
     ):
         yield
 
 
 def read_file(data: bytes, **options: Any) -> LetorTable:
-    """Data from a file on disk, which is read in regions by several threads."""
+    """Data from a file on disk, whose blocks are read while others are counted."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()

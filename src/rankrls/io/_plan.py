@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from rankrls.io._messages import describe
 from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
-from rankrls.io._regions import Block
 from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, objects, quoted
-from rankrls.io._source import Text
+from rankrls.io._source import Block, Text
 from rankrls.io._table import Comments, LetorError
 
 if TYPE_CHECKING:

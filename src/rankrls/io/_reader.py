@@ -104,14 +104,10 @@ def load_letor(
         raise LetorError("the file is empty.", file=text.name)
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
-    def second_pass(k: int) -> Any:
-        # the hash is one more job beside the blocks', and the first: it needs them all
-        return text.sha256() if k < 0 else plan.fill(text, k)
-
-    sha256, *problems = map_threads(second_pass, range(-1, len(text.blocks)), threads=workers)
-    for k, problem in enumerate(problems):
-        if problem is not None:
-            raise problem.error.located(file=text.name, line=plan.first_line(k) + problem.line)
+    problems = map_threads(lambda k: plan.fill(text, k), range(len(text.blocks)), threads=workers)
+    for k, bad in enumerate(problems):
+        if bad is not None:
+            raise bad.error.located(file=text.name, line=plan.first_line(k) + bad.line)
     if plan.columns == 0:
         remedy = "pass {n_features} if that is right."
         raise LetorError("no line names a feature;", remedy=remedy, file=text.name, parameter="n_features")
@@ -126,7 +122,7 @@ def load_letor(
         qid=plan.queries(),
         comments=plan.comments(),
         path=text.name,
-        sha256=sha256,
+        sha256=text.sha256,
         zero_based=plan.zero_based,
         n_named=plan.named,
     )

@@ -5,24 +5,26 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-import stat
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
-from rankrls._compiled.threads import map_threads
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
-from rankrls.io._regions import Block, read_regions, whole_lines
 from rankrls.io._table import LetorError
 
 T = TypeVar("T")
 
-__all__ = ["Text", "foreign", "open_bytes", "read_text"]
+__all__ = ["Block", "Text", "foreign", "open_bytes", "read_text"]
 
 _PIECE = 1 << 20
-_LARGEST_BLOCK = 1 << 23
+_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
+_MARK = b"\xef\xbb\xbf"
 _MOST_TIMES, _HARMLESS = 200, 1 << 28
 """Unpacked data may be so many times the packed ones; fewer bytes than the second number may be any multiple.
 
@@ -41,6 +43,15 @@ _FOREIGN = {
 }
 
 
+@dataclass(frozen=True)
+class Block:
+    """Whole lines: ``text[first:last]``, the last byte a line end."""
+
+    text: NDArray[np.uint8]
+    first: int
+    last: int
+
+
 @dataclass
 class Text(Generic[T]):
     """A file's text, and what was asked of each block when it came in.
@@ -51,7 +62,7 @@ class Text(Generic[T]):
     name: str
     blocks: list[Block | None]
     answers: list[T]
-    sha256: Callable[[], str]
+    sha256: str
 
 
 class _Source(Protocol):
@@ -157,45 +168,26 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
     path : path or binary file object
         Read to its end.
     ask : callable
-        Called with each block once; its answers are returned.
+        Called with each block once, while the next ones are read; its answers are returned.
     threads : int
         How many of them may share the blocks: small files are cut into smaller blocks.
 
     Raises
     ------
     OSError
-        Where the file cannot be opened or read.
+        If the file cannot be opened or read.
     LetorError
-        Where it is packed in a way that is not understood, or damaged.
+        If it is packed in a way that is not understood, or damaged.
     """
-    with ExitStack() as opened:
-        if hasattr(path, "read"):
-            stream: Any = path
-            name = str(getattr(path, "name", "<stream>"))
-            regular = False
-        else:
-            name = os.fspath(path)
-            stream = opened.enter_context(open(path, "rb", buffering=0))
-            regular = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-        start = _first_bytes(stream)
+    with open_bytes(path, LetorError) as (name, start, source, digest):
         what = foreign(start)
         if what is not None:
             remedy = "plain text and gzip are read."
             raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
-        packed = start.startswith(b"\x1f\x8b")
-        if regular and not packed and hasattr(os, "preadv"):
-            both = read_regions(stream.fileno(), ask, threads)
-            blocks: list[Block | None] = [block for block, _ in both]
-            return Text(name, blocks, [answer for _, answer in both], _hash_of(blocks))
-        raw = _Plain(stream, start)
-        if packed:
-            digest = hashlib.sha256()
-            found = _blocks(_Gunzip(raw, name, digest, LetorError), _LARGEST_BLOCK)
-            sha256: Callable[[], str] = digest.hexdigest
-        else:
-            found = _blocks(raw, _LARGEST_BLOCK)
-            sha256 = _hash_of(found)
-        return Text(name, [*found], map_threads(ask, found, threads=threads), sha256)
+        size = None if hasattr(path, "read") else os.stat(path).st_size // (4 * threads)
+        step = _LARGEST_BLOCK if size is None else min(max(size, _LEAST_BLOCK), _LARGEST_BLOCK)
+        found = [*stream_threads(lambda block: (block, ask(block)), _blocks(source, step), threads=threads)]
+        return Text(name, [block for block, _ in found], [answer for _, answer in found], str(digest.hexdigest()))
 
 
 def foreign(start: bytes) -> str | None:
@@ -239,29 +231,13 @@ def _first_bytes(stream: Any) -> bytes:
     return bytes(head[:count])
 
 
-def _hash_of(blocks: Sequence[Block | None]) -> Callable[[], str]:
-    """What computes the hash of the blocks' own bytes, and lets go of each when it is done."""
-    waiting = [*reversed(blocks)]
-
-    def sha256() -> str:
-        digest = hashlib.sha256()
-        while waiting:
-            block = waiting.pop()
-            assert block is not None
-            digest.update(block.text[block.start : block.stop].data)
-        return digest.hexdigest()
-
-    return sha256
-
-
-def _blocks(source: _Source, size: int) -> list[Block]:
+def _blocks(source: _Source, size: int) -> Iterator[Block]:
     """Cut a source into blocks that end with a line end.
 
     Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
     thinks of it.
     """
-    blocks: list[Block] = []
-    carried = b""
+    carried, first = b"", True
     while True:
         capacity = size
         while capacity <= 2 * len(carried):  # a line longer than a block
@@ -270,14 +246,25 @@ def _blocks(source: _Source, size: int) -> list[Block]:
         area[: len(carried)] = carried
         filled = _fill(source, area, len(carried), capacity)
         if filled == 0:
-            return blocks
+            return
         at_end = filled < capacity
         stop = filled if at_end else area.rfind(b"\n", 0, filled) + 1
         carried = area[stop:filled]
         if stop:
-            blocks.append(whole_lines(area, 0, stop, at_start=not blocks))
+            yield _whole_lines(area, stop, at_start=first)
+            first = False
         if at_end:
-            return blocks
+            return
+
+
+def _whole_lines(area: mmap.mmap, stop: int, *, at_start: bool) -> Block:
+    """Lines as a block; a byte order mark at the file's start is left out, a missing last line end is added."""
+    last = stop
+    if area[stop - 1] != 10:
+        area[stop] = 10
+        last += 1
+    first = len(_MARK) if at_start and area[: len(_MARK)] == _MARK else 0
+    return Block(np.frombuffer(area, dtype=np.uint8), first, last)
 
 
 def _fill(source: _Source, area: mmap.mmap, filled: int, capacity: int) -> int:
