@@ -13,8 +13,8 @@ VOTES = "--event --winner --loser --left --right --preferred --strength --sides"
 LEARNING = (
     "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
     "--regression-weight --scale --metric --metrics --convention --rule --cv --global --positive --selection "
-    "--max-iter --tol --patience --random-state --n-basis --basis --max-basis --Cs --loss --n-estimators "
-    "--learning-rate --max-bins"
+    "--max-iter --tol --patience --random-state --n-basis --basis --max-features --max-basis --Cs --loss "
+    "--n-estimators --learning-rate --max-bins"
 )
 HAS = {
     "fit": f"-m --model --test --test-pairs {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",

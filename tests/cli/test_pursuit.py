@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankrls import RankingPursuitCV, load
+from rankrls import GreedyRankRLS, RankingPursuitCV, load
 from rankrls.io import load_letor
 
 
@@ -46,3 +46,22 @@ def test_what_is_refused(files, refused):
         "3",
         match="it is an option of --method pursuit",
     )
+
+
+@pytest.mark.parametrize("metric", ["pair_squared_error", "disagreement"])
+def test_greedy_takes_features_by_their_held_out_measure(metric, files, rankrls):
+    train = load_letor(files / "train.txt")
+    result = rankrls(
+        *("fit", files / "train.txt", "--method", "greedy", "--max-features", "3", "--alphas", "0.1,10", "--cv", "3"),
+        *("--metric", metric, "--rule", "one_se", "-m", files / "m.rankrls", "--json"),
+    )
+    assert result.status == 0, result.err
+    expected = GreedyRankRLS(max_features=3, alphas=(0.1, 10.0), cv=3, rule="one_se", scoring=metric)
+    expected.fit(train.X, train.y, qid=train.qid)
+    assert result.json["selection"]["value"] == pytest.approx(expected.best_score_)
+    assert result.json["chosen"]["n_features"] == expected.n_features_
+    model = load(files / "m.rankrls")
+    np.testing.assert_array_equal(model.selected_, expected.selected_)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    exported = rankrls("export", files / "m.rankrls", files / "m.json", "--format", "json")
+    assert exported.status == 0, exported.err

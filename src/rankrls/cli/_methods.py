@@ -129,6 +129,14 @@ METHODS: dict[str, Method] = {
             widen="--max-basis P",
         ),
         Method(
+            "greedy",
+            "GreedyRankRLS",
+            "few features, taken by exact leave-query-out",
+            f"alphas {_GRAPH} rule max_features",
+            reports=("n_features_", "alpha_"),
+            widen="--max-features K or --alphas lo:hi:n",
+        ),
+        Method(
             "ranksvm",
             "RankSVMCV",
             "pairwise hinge losses, C chosen by refits",

@@ -234,6 +234,8 @@ class Options:
         items in the basis; by default 500, for ranksvm all.
     basis
         random rows (default), centres of k-means (kmeans), or rows by pursuit.
+    max_features
+        features at most, 30 by default; fewer are chosen.
     max_basis
         terms at most, 50 by default; fewer are chosen.
     Cs
@@ -341,6 +343,7 @@ class Options:
     random_state: int | None = option("SEED", _LEARN, kind=int, reads=number(0, 2**32 - 1))
     n_basis: int | None = option("R", _LEARN, kind=int, reads=number(1))
     basis: str | None = option("HOW", _LEARN, reads=word("random", "kmeans", "pursuit"))
+    max_features: int | None = option("K", _LEARN, kind=int, reads=number(1))
     max_basis: int | None = option("P", _LEARN, kind=int, reads=number(1))
     Cs: Any = option("LIST", _LEARN, reads=grid)
     loss: str | None = option("NAME", _LEARN, reads=word("squared_hinge", "hinge"))

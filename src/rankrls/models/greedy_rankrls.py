@@ -212,7 +212,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
 
     @property
     def _by_squares(self) -> bool:
-        return isinstance(self.scoring, str) and self.scoring in ("squared_error", _SQUARED_ERROR)
+        return getattr(self.scoring, "name", self.scoring) in ("squared_error", _SQUARED_ERROR)
 
     def _measure(self, *, of_preferences: bool = False) -> RankingMeasure:
         if not self._by_squares:
