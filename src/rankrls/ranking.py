@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count, check_finite, numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._shown import Shown, some, table_text
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Shown):
     """The rows of each query, best first, with the queries in order of first appearance.
 
     Attributes
@@ -38,6 +42,14 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __str__(self) -> str:
+        columns = [self.positions, self.rows, *([] if self.qid is None else [self.qid])]
+        values = [column[: _SHOWN + 1].tolist() for column in columns]
+        rows = [[*map(str, row), f"{score:.4g}"] for *row, score in zip(*values, self.scores, strict=False)]
+        names = ["position", "row", *([] if self.qid is None else ["query"]), "score"]
+        queries = "" if self.qid is None else f", {len(dict.fromkeys(self.qid.tolist()))} queries"
+        return f"Ranking of {len(self)} items{queries}\n{table_text(names, some(rows) if rows else [])}"
 
     def of(self, query: Any) -> NDArray[np.intp]:
         """The rows of one query, best first."""

@@ -76,3 +76,17 @@ def test_bad_input(models, refused):
     refused("compare", test, a, models / "bad.txt", match="bad.txt:2: a score must be one finite number")
     refused("compare", test, a, b, "--html", models / "no" / "r.html", match="no")
     assert not page.exists()
+
+
+@pytest.mark.parametrize("columns", ["40", "72", "200"])
+def test_every_number_has_a_name_at_any_width(files, rankrls, monkeypatch, columns):
+    for name, alpha in (("one", "1"), ("another", "1000")):
+        assert rankrls("fit", files / "train.txt", "-m", files / f"{name}.rankrls", "-q", "--alphas", alpha).status == 0
+    models = [files / "one.rankrls", files / "another.rankrls"]
+    argv = ("compare", files / "test.txt", *models, "--metrics", "map,ndcg@5")
+    expected = set(rankrls(*argv).out.split())
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = rankrls(*argv).out
+    lines = [line for line in shown.splitlines() if "test.txt" not in line]
+    assert {word for word in expected if not set(word) <= {"─"}} <= set(shown.split())
+    assert max(map(len, lines)) <= max(int(columns), 60)

@@ -264,7 +264,7 @@ def test_objects_with_a_kernel_of_their_own():
 
 def test_its_text_is_what_it_found():
     found = repr(posterior(RankRLS(), X, Y, qid=QID))
-    assert found.startswith("Posterior(alpha=1.0, noise_variance=")
+    assert "alpha 1, noise variance" in found
     assert "_problem" not in found and "array" not in found and " at 0x" not in found  # noqa: PT018
 
 

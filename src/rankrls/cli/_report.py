@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +17,13 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
 
+from rankrls._shown import blocks
+
 __all__ = ["Report", "Result", "Say", "Table", "plain_json", "printable", "tell"]
 
 _WIDTH = 110  # of tables that go into a file or a pipe
+_FOLDED = 16  # signs that are left of a column of text before a table is too wide
+_GAP = 3
 _PAUSE = 0.5  # seconds between lines of progress
 _UNUSUAL = re.compile(r"[^ -~]")
 
@@ -161,19 +166,29 @@ def plain_json(value: Any) -> Any:
 
 
 def _print_table(made: Table) -> None:
+    """A table as wide as it needs, or one block a row if the terminal is too narrow for that."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_header=any(made.columns), show_edge=False)
-    for k, name in enumerate(made.columns):
-        number = k >= made.left
-        table.add_column(printable(name), justify="right" if number else "left", no_wrap=number, overflow="fold")
-    for k, row in enumerate(made.rows):
-        table.add_row(*(printable(str(cell)) for cell in row), style="bold green" if k == made.marked else None)
-    width = None if sys.stdout.isatty() else _WIDTH
+    said = os.environ.get("COLUMNS", "")
+    width = None if sys.stdout.isatty() else int(said) if said.isdigit() and int(said) else _WIDTH
     console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
     console.print(printable(made.title), style="bold", soft_wrap=True)
+    texts = [[printable(str(cell)) for cell in row] for row in (made.columns, *made.rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    needed = sum(min(w, _FOLDED) if k < made.left else w for k, w in enumerate(widths)) + _GAP * (len(widths) - 1)
+    if needed > console.width and made.left < len(widths):
+        for line in blocks(texts[0], texts[1:], made.left):
+            console.print(line, soft_wrap=True)
+        console.print()
+        return
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_header=any(made.columns), show_edge=False)
+    for k, name in enumerate(texts[0]):
+        number = k >= made.left
+        table.add_column(name, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for k, row in enumerate(texts[1:]):
+        table.add_row(*row, style="bold green" if k == made.marked else None)
     console.print(table)
     console.print()
 

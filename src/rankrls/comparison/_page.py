@@ -7,6 +7,7 @@ from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from rankrls._shown import p_text
 from rankrls.comparison._charts import differences_chart, intervals_chart
 from rankrls.comparison.per_query import PairComparison
 
@@ -116,7 +117,7 @@ def _pair_row(r: PairComparison, w: PairComparison, confidence: float) -> str:
         f"{r.low:+.3f} to {r.high:+.3f}",
         f"{r.wins} / {r.ties} / {r.losses}",
     )
-    tests = (_cell(_p(line.p_holm), line.p_holm < 1.0 - confidence) for line in (r, w))
+    tests = (_cell(escape(p_text(line.p_holm)), line.p_holm < 1.0 - confidence) for line in (r, w))
     return "".join((*map(_cell, texts), *tests))
 
 
@@ -144,7 +145,3 @@ def _table(head: Iterable[str], rows: Iterable[str]) -> str:
 
 def _cell(text: str, strong: bool = False) -> str:
     return f"<td{' class=strong' if strong else ''}>{text}</td>"
-
-
-def _p(value: float) -> str:
-    return "&lt; 0.0001" if value < 0.0001 else f"{value:.4f}"

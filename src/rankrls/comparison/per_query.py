@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
+from rankrls._shown import Shown, p_text, table_text
 from rankrls.comparison.significance import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
 from rankrls.metrics._paired import per_query_vector
 
@@ -36,8 +37,8 @@ class PairComparison:
     n_dropped: int
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Every pair of rankings compared. Iterates over its lines; prints as a table.
 
     Attributes
@@ -61,22 +62,21 @@ class Comparison:
         return len(self.pairs)
 
     def __str__(self) -> str:
-        head = ("pair", "difference", f"{self.confidence:.0%} interval", "p", "p (Holm)", "won/tied/lost", "queries")
+        level = f"{self.confidence:.0%} interval"
+        head = ("pair", "difference", level, "p", "p (Holm)", "won/tied/lost", "queries")
         lines = [
             (
                 f"{p.first} - {p.second}",
                 f"{p.difference:+.4f}",
                 f"[{p.low:+.4f}, {p.high:+.4f}]",
-                f"{p.p_value:.4f}",
-                f"{p.p_holm:.4f}",
+                p_text(p.p_value),
+                p_text(p.p_holm),
                 f"{p.wins}/{p.ties}/{p.losses}",
                 str(p.n_queries),
             )
             for p in self.pairs
         ]
-        widths = [max(len(row[i]) for row in (head, *lines)) for i in range(len(head))]
-        spec = f"{{:<{widths[0]}}}" + "".join(f"  {{:>{width}}}" for width in widths[1:])
-        return "\n".join(spec.format(*row) for row in (head, *lines))
+        return table_text(head, lines)
 
 
 def compare_per_query(

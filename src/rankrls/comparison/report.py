@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._shown import Shown, p_text, table_text
 from rankrls.comparison.per_query import Comparison, compare_per_query
 from rankrls.comparison.significance import Interval, bootstrap_interval
 from rankrls.io import atomic_write
@@ -69,8 +70,8 @@ class MeasureReport:
         return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
 
 
-@dataclass(frozen=True)
-class RankingReport:
+@dataclass(frozen=True, repr=False)
+class RankingReport(Shown):
     """The result of :func:`compare_rankings`. Prints as tables.
 
     Attributes
@@ -123,15 +124,16 @@ class RankingReport:
         return measures[asked]
 
     def __str__(self) -> str:
-        width = max(len(m.name) for m in self.measures)
-        columns = [max(len(name), 24) for name in self.names]
-        lines = [" " * width + "  " + "  ".join(n.rjust(w) for n, w in zip(self.names, columns, strict=True))]
+        title, columns, rows = self._means()
+        parts = [title + "\n" + table_text(columns, rows)]
         for m in self.measures:
-            cells = [_interval_text(m.intervals[n]).rjust(w) for n, w in zip(self.names, columns, strict=True)]
-            lines.append(m.name.ljust(width) + "  " + "  ".join(cells))
-        for m in self.measures:
-            lines += ["", f"{m.name} (paired randomisation test over queries)", str(m.randomization)]
-        return "\n".join(lines)
+            parts.append(f"{m.name} (paired randomisation test over queries)\n{m.randomization}")
+        return "\n\n".join(parts)
+
+    def _means(self, of: str = "") -> tuple[str, list[str], list[list[str]]]:
+        rows = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
+        what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
+        return f"{what}, {len(self.qid)} queries, {100 * self.confidence:g} % intervals", ["", *self.names], rows
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
@@ -169,14 +171,13 @@ class RankingReport:
             Most changed queries of each pair.
         """
         level = f"{100 * self.confidence:g} %"
-        rows = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
-        out = [(f"Rankings of {of}, {len(self.qid)} queries, {level} intervals", ["", *self.names], rows)]
+        out = [self._means(of)]
         columns = ["", "difference", f"{level} interval", "won/tied/lost", "p randomisation", "p Wilcoxon"]
         for m in self.measures:
             rows = []
             for r, w in zip(m.randomization, m.wilcoxon, strict=True):
                 row = [f"{r.first} - {r.second}", f"{r.difference:+.4f}", f"{r.low:+.4f} to {r.high:+.4f}"]
-                rows.append([*row, f"{r.wins}/{r.ties}/{r.losses}", f"{r.p_holm:.4f}", f"{w.p_holm:.4f}"])
+                rows.append([*row, f"{r.wins}/{r.ties}/{r.losses}", p_text(r.p_holm), p_text(w.p_holm)])
             out.append((f"{m.name}, p values by Holm", columns, rows))
         main = self.measures[0]
         for line in main.randomization:

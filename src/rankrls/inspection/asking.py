@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
+from rankrls._shown import Shown, some, table_text
 from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
 from rankrls.models._validation import check_choice, check_count, check_features, check_no_extra_qid
 from rankrls.problems.questions import CRITERIA, among, inside_queries
@@ -18,8 +19,8 @@ from rankrls.problems.questions import CRITERIA, among, inside_queries
 __all__ = ["Questions", "pairs_to_ask"]
 
 
-@dataclass(frozen=True, eq=False)
-class Questions:
+@dataclass(frozen=True, eq=False, repr=False)
+class Questions(Shown):
     """Pairs of rows to ask about, the one to ask first first.
 
     Attributes
@@ -39,6 +40,11 @@ class Questions:
 
     def __len__(self) -> int:
         return len(self.a)
+
+    def __str__(self) -> str:
+        columns = (self.a, self.b, self.value, self.probability)
+        rows = [[f"{a} or {b}", f"{v:.4g}", f"{p:.2f}"] for a, b, v, p in zip(*columns, strict=True)]
+        return f"{len(self)} questions\n{table_text(['rows', 'value', 'P(first above)'], some(rows) if rows else [])}"
 
 
 def pairs_to_ask(

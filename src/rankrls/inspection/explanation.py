@@ -15,6 +15,7 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features, pipeline_steps
 from rankrls.models._validation import check_choice, check_features, check_no_extra_qid
@@ -103,8 +104,8 @@ def explain(
     return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, baseline, units)
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Shown):
     """Scores of items as sums over features; made by :func:`explain`.
 
     Attributes
@@ -222,6 +223,16 @@ class Explanation:
         frame.insert(0, "offset", self.offset, allow_duplicates=True)
         return frame
 
+    def __str__(self) -> str:
+        items, features = self.layout.n_rows, len(self.feature_names)
+        parts = abs(self.contributions)
+        means = np.asarray(parts.mean(axis=0)).ravel()
+        order = np.argsort(-means, kind="stable")
+        rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
+        where = "the mean of the query" if self.baseline == "query" else "zero"
+        title = f"Contributions of {features} features ({self.units}) to the scores of {items} items, from {where}"
+        return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
+
     def _row(self, row: int) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.layout.n_rows:
             raise InputError("A row must be a number from 0 to {0}; got {1!r}.", self.layout.n_rows - 1, row)
@@ -232,8 +243,8 @@ class Explanation:
         return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class PairExplanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairExplanation(Shown):
     """The difference of two items' scores as a sum over features, the largest part first.
 
     Attributes

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import ndtr
 
 from rankrls._errors import InputError
+from rankrls._shown import Shown
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
@@ -156,8 +157,8 @@ def pair_posterior(
     return _assembled(model, problem, candidate.kernel, data.X, start, noise, 1.0, moved=True, by_query=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior(Shown):
     """A Gaussian posterior of scores; made by :func:`posterior` or :func:`pair_posterior`.
 
     Attributes
@@ -186,6 +187,12 @@ class Posterior:
     _train: Any = field(repr=False)
     _offset: Any = field(repr=False)
     _by_query: bool = field(repr=False)
+
+    def __str__(self) -> str:
+        return (
+            f"Posterior of scores, {self.n_observations} observations, {self.degrees_of_freedom:.4g} of them used up\n"
+            f"alpha {self.alpha:.4g}, noise variance {self.noise_variance:.4g}"
+        )
 
     def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
         """Score differences between rows of two tables: their posterior means and standard deviations.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._shown import Shown, table_text
 from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
 from rankrls.model_selection._estimators import checked_model, labelled_data
@@ -21,8 +22,8 @@ from rankrls.selection.plans import check_something_is_left, pair_problems, why_
 __all__ = ["PairHoldout", "leave_pair_out"]
 
 
-@dataclass(frozen=True, eq=False)
-class PairHoldout:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairHoldout(Shown):
     """What :func:`leave_pair_out` found: one number for each alpha, a plain float without ``alphas``.
 
     Attributes
@@ -52,6 +53,13 @@ class PairHoldout:
     n_pairs: int
     confidence: float
     interval_method: str = METHOD
+
+    def __str__(self) -> str:
+        columns = (self.alpha, self.score, self.standard_error, *self.interval)
+        values = np.stack([np.atleast_1d(column) for column in columns], axis=1).tolist()
+        rows = [[f"{a:.4g}", f"{s:.4f}", f"{e:.4f}", f"{low:.4f} to {high:.4f}"] for a, s, e, low, high in values]
+        names = ["alpha", "C-index", "std. error", f"{100 * self.confidence:g} % interval"]
+        return f"Leave-pair-out over {self.n_pairs} pairs\n{table_text(names, rows)}"
 
 
 def leave_pair_out(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import auc, roc_curve
 
 from rankrls._errors import InputError
+from rankrls._shown import Shown
 from rankrls.holdout.pair_holdout import tournament_wins
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
@@ -19,8 +20,8 @@ from rankrls.selection.plans import pair_problems
 __all__ = ["Tournament", "tournament_leave_pair_out"]
 
 
-@dataclass(frozen=True, eq=False)
-class Tournament:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tournament(Shown):
     """What :func:`tournament_leave_pair_out` found.
 
     Attributes
@@ -39,6 +40,11 @@ class Tournament:
     tpr: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     auc: float
+
+    def __str__(self) -> str:
+        return (
+            f"Tournament of {np.count_nonzero(~np.isnan(self.scores))} items, every pair held out: AUC {self.auc:.4f}"
+        )
 
 
 def tournament_leave_pair_out(

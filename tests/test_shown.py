@@ -1,0 +1,61 @@
+"""Results as they are printed, and the same by ``repr`` and in a notebook."""
+
+import html
+
+import numpy as np
+import pytest
+
+from rankrls import RankRLS
+from rankrls._shown import p_text, table_text
+from rankrls.comparison import compare_rankings
+from rankrls.inspection import explain, pairs_to_ask, posterior, rank_items
+from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 4))
+Y, QID = (X[:, 0] > 0).astype(float), np.repeat(np.arange(4), 10)
+MODEL = RankRLS().fit(X, Y, qid=QID)
+KNOWN = posterior(RankRLS(), X, Y, qid=QID)
+SCORES = {"new": MODEL.predict(X), "old": X[:, 1]}
+REPORT = compare_rankings(Y, SCORES, qid=QID, measures=["map", "ndcg@5"])
+RESULTS = {
+    "rank_items": (rank_items(MODEL, X, qid=QID), ["position", "query", str(np.argmax(SCORES["new"] * (QID == 0)))]),
+    "explain": (explain(MODEL, X, qid=QID), ["x0", f"{MODEL.coef_[0]:.4g}"]),
+    "pair": (explain(MODEL, X, qid=QID).pair(0, 1), ["row 0", "row 1", "x0"]),
+    "posterior": (KNOWN, [f"{KNOWN.noise_variance:.4g}", "36"]),
+    "pairs_to_ask": (pairs_to_ask(KNOWN, X, qid=QID, k=2), ["2 questions"]),
+    "leave_pair_out": (leave_pair_out(RankRLS(), X, Y, alphas=[1.0, 10.0]), ["alpha", "10"]),
+    "tournament": (tournament_leave_pair_out(RankRLS(), X, Y), ["AUC"]),
+    "compare_rankings": (REPORT, ["new", "old", "ndcg@5"]),
+    "comparison": (REPORT.measures[0].randomization, ["new - old"]),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_way_shows_what_print_shows(name):
+    result, words = RESULTS[name]
+    shown = str(result)
+    assert repr(result) == shown
+    assert html.escape(shown) in result._repr_html_()
+    assert [word for word in words if word not in shown] == []
+    assert max(map(len, shown.splitlines())) <= 110
+
+
+def test_nothing_is_lost_in_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = str(REPORT)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = str(REPORT)
+    assert max(map(len, narrow.splitlines())) < 60 < max(map(len, wide.splitlines()))
+    assert set(wide.split()) <= set(narrow.split())
+
+
+def test_a_table_that_is_too_wide_is_one_block_a_row():
+    columns, rows = ("pair", "gap", "p"), [("a - b", "+0.1", "0.5"), ("a - c", "+0.2", "< 0.0001")]
+    assert table_text(columns, rows, 30).splitlines()[0] == "pair    gap         p"
+    expected = ["pair a - b", "  gap  +0.1", "  p    0.5", "pair a - c", "  gap  +0.2", "  p    < 0.0001"]
+    assert table_text(columns, rows, 10).splitlines() == expected
+
+
+def test_small_p_values_are_not_zero():
+    assert (p_text(0.0), p_text(0.00012), p_text(1.0)) == ("< 0.0001", "0.0001", "1.0000")
