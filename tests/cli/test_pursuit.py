@@ -63,5 +63,5 @@ def test_greedy_takes_features_by_their_held_out_measure(metric, files, rankrls)
     model = load(files / "m.rankrls")
     np.testing.assert_array_equal(model.selected_, expected.selected_)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
-    exported = rankrls("export", files / "m.rankrls", files / "m.json", "--format", "json")
+    exported = rankrls("export", files / "m.rankrls", "-", "--format", "json", "--names", files / "names.txt")
     assert exported.status == 0, exported.err
