@@ -14,7 +14,8 @@ LEARNING = (
     "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
     "--regression-weight --scale --metric --metrics --convention --rule --cv --global --positive --selection "
     "--max-iter --tol --patience --random-state --n-basis --basis --max-features --max-basis --Cs --loss "
-    "--n-estimators --learning-rate --max-bins"
+    "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text --query-text --text-features "
+    "--impute --date-format --min-frequency"
 )
 HAS = {
     "fit": f"-m --model --test --test-pairs {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
@@ -29,7 +30,7 @@ HAS = {
     "compare": (
         f"--metrics --convention --baseline --html --title --top {COLUMNS} --json --threads -v --verbose -q --quiet"
     ),
-    "export": "--format --name --names --store --phase --fold --offset --target -q --quiet",
+    "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",
     "convert": f"--names {COLUMNS} -v --verbose -q --quiet",
     "split": f"--parts --folds --seed {COLUMNS.removesuffix(' --group')} --json -v --verbose -q --quiet",
     "info": "--json",
@@ -81,6 +82,8 @@ def test_defaults_are_what_they_were():
 
 def test_every_option_of_learning_is_of_a_method():
     of_all = {"method", "vali", "pairs", "vali_pairs", "ids", "scale", "metric", "metrics", "convention", "everything"}
+    of_all |= {"columns", "categorical", "dates", "text", "query_text", "text_features", "impute", "date_format"}
+    of_all |= {"min_frequency"}
     taken = {name for method in METHODS.values() for name in method.takes.split()}
     for name in names_of_options():
         about = Options.__dataclass_fields__[name].metadata["option"]

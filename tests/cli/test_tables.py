@@ -263,7 +263,7 @@ def test_standard_input(frames, rankrls, monkeypatch):
         ),
         (["train.csv"], "which one holds the labels"),
         (["train.csv", "--label", "grade"], "train.csv:2: the value 'q 100' of column 'query' is not a number"),
-        (["train.csv", "--label", "grade", "--qid", "query"], "or name the features"),
+        (["train.csv", "--label", "grade", "--qid", "query"], "Give --ignore url; or let --columns auto decide"),
         (
             ["train.csv", "--label", "grade", "--ignore", "url,query"],
             "there is no column 'qid'. Name it by --qid, or pass",

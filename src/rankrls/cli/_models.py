@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls.cli._encoding import encoded
 from rankrls.cli._files import read
 from rankrls.cli._report import Report
 from rankrls.io.data import Reading, Rows, few
 from rankrls.io.scores import read_scores
 from rankrls.metrics._scorer import predict_by_query
+from rankrls.models._pipelines import table_encoder
 from rankrls.persistence import load, read_info
 
 __all__ = ["StoredModel", "load_model", "scores_of"]
@@ -30,7 +32,9 @@ class StoredModel:
     ----------
     path : Path
     model : Any
-        The estimator, or a pipeline that ends in one.
+        The estimator, or a pipeline that ends in one; without an encoder of tables that it begins with.
+    whole : Any
+        The same with it.
     n_features : int
         Features that it takes.
     zero_based : bool or "auto"
@@ -50,6 +54,8 @@ class StoredModel:
     names: tuple[str, ...] | None = None
     usual: dict[str, str] = field(default_factory=dict)
     ids: str | None = None
+    whole: Any = None
+    encoder: Any = None
 
     @property
     def by_query(self) -> bool:
@@ -81,6 +87,9 @@ class StoredModel:
             raise InputError(problem, file=str(self.path))
         if self.names is not None and reading.features is not None:
             raise InputError("{features} means nothing here: the model names its features itself.")
+        if self.encoder is not None:
+            raw = replace(reading.called(self.usual), raw=True, names=tuple(self.encoder.columns_needed_))
+            return encoded(self.encoder, read(path, raw, report), report)
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
         fixed = f"(The model has {self.n_features} features.)"
         table = read(path, replace(reading.called(self.usual), fixed=fixed, **known), report)
@@ -110,6 +119,9 @@ def load_model(path: Path, report: Report) -> StoredModel:
     """Load a model file."""
     with report.working("loading", f"loading {path}"):
         given, model = read_info(path)["given"], load(path)
+    whole, encoder = model, table_encoder(model)
+    if encoder is not None:
+        model = model[1:] if len(model.steps) > 2 else model.steps[-1][1]
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
     names = getattr(steps[0], "feature_names_in_", None)
@@ -117,7 +129,8 @@ def load_model(path: Path, report: Report) -> StoredModel:
     usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
     names = None if names is None else tuple(str(name) for name in names)
     ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
-    return StoredModel(path, model, int(n_features), given.get("zero_based", "auto"), names, usual, ids)
+    zero_based = given.get("zero_based", "auto")
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder)
 
 
 def scores_of(
@@ -135,7 +148,7 @@ def scores_of(
     table, shape = None, None
     scores = {}
     for stored in models:
-        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual)
+        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual, stored.encoder)
         if table is None or shape != read_like:  # models of the same training data share one reading
             table, shape = stored.read(data, reading, report), read_like
         values = stored.scores(table, report)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
-from rankrls.cli._values import grid, number, numbers, shares, signs, word, words
+from rankrls.cli._values import fills, grid, number, numbers, shares, signs, word, words
 from rankrls.cli._values import names as separated
 from rankrls.export import ENGINES
 
@@ -208,6 +208,28 @@ class Options:
     sides
         What one column on either side holds: names, each with a rating of its own, or texts, whose words are features.
         By default names if there are few of them for the votes.
+    columns
+        Of tables with more than numbers. auto: what each column is used as is decided by its cells, and printed; named:
+        what no option names has to be numbers.
+    categorical
+        Columns of categories; rare, missing and unseen ones have a place of their own.
+    dates
+        Columns of dates: ages in days, and the time of year and of week.
+    text
+        Columns of texts: words of the query, and TF-IDF.
+    query_text
+        The column with the query's text; by default that of --qid, if it holds texts.
+    text_features
+        Of texts: matches (how many words of the query they have), similarity (TF-IDF cosine with it), word, tfidf.
+    impute
+        What missing numbers count as: median, mean, most_frequent or a number, or by column as in price=0,age=median.
+    date_format
+        Of dates such as 3/1/2024, as %m/%d/%Y; ISO dates and 1.3.2024 need none.
+    min_frequency
+        Rows that a category needs to be one of its own.
+    definitions
+        Where the definitions of the features go that Solr, Elasticsearch or OpenSearch need of a model of a table; by
+        default features.json beside FILE.
     input_format
         letor, csv (or TSV), parquet or arrow (Feather); by default what the file's name ends in.
     as_json
@@ -330,6 +352,16 @@ class Options:
     preferred: str | None = option("COLUMN", _LEARN)
     strength_column: str | None = option("COLUMN", _LEARN, flags=("--strength",))
     sides: str | None = option("WORD", _LEARN, reads=word("names", "texts"))
+    columns: str | None = option("WORD", _LEARN, reads=word("auto", "named"))
+    categorical: tuple[str, ...] | None = option("NAME,...", _LEARN, reads=separated)
+    dates: tuple[str, ...] | None = option("NAME,...", _LEARN, reads=separated)
+    text: tuple[str, ...] | None = option("NAME,...", _LEARN, reads=separated)
+    query_text: str | None = option("COLUMN", _LEARN)
+    text_features: Any = option("WORD,...", _LEARN, reads=separated)
+    impute: Any = option("HOW", _LEARN, reads=fills)
+    date_format: str | None = option("FORMAT", _LEARN)
+    min_frequency: int | None = option("N", _LEARN, kind=int, reads=number(1))
+    definitions: Path | None = option("FILE", "export", kind=Path)
     input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
     as_json: bool = switch(f"{_SHOWN} info", "--json")
     threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from ast import literal_eval
 from functools import cache
 
 from rankrls._errors import Parameter, Stated
 from rankrls.cli._methods import METHODS
 from rankrls.cli._options import flag_of, names_of_options
+from rankrls.io.tables.writing import cell
 
 __all__ = ["said"]
 
+_PLAIN = re.compile(r"[\w.,:@%+=/-]+")
 _SPELLED = {
     "C": "--Cs",
     "scoring": "--metric",
@@ -41,7 +45,14 @@ def _spell(parameter: Parameter) -> str:
     if parameter.name not in known:
         return str(parameter)
     value = parameter.value.strip("'")
+    if value.startswith("["):
+        value = _quoted(",".join(cell(name) for name in literal_eval(value)))
     return f"{known[parameter.name]} {value}"
+
+
+def _quoted(text: str) -> str:
+    """A word of a shell's line."""
+    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 @cache

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
 from rankrls.cli._files import read
 from rankrls.cli._findings import check_measures, measures_for
 from rankrls.cli._methods import METHODS, Method, build
@@ -22,7 +23,7 @@ from rankrls.cli._supervisor import keeping_its_best
 from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
 from rankrls.io import PairTable
-from rankrls.io.data import Rows, feature_columns
+from rankrls.io.data import Reading, Rows, feature_columns
 from rankrls.io.items import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.selection.search import choices_at_edges
@@ -44,6 +45,7 @@ class Plan:
     metric: str
     estimator: Any
     scaler: Any
+    encoder: Any = None
 
     @property
     def method(self) -> Method:
@@ -97,7 +99,7 @@ def plan(options: Options) -> Plan:
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
     own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
     estimator = build(own, scoring=resolve_measure(metric, options.convention), **how)
-    out = Plan(options, metric, estimator, _scaler(options.scale))
+    out = Plan(options, metric, estimator, _scaler(options.scale), encoder_for(options))
     _check_pairs(out)
     return out
 
@@ -148,7 +150,7 @@ def _check_alone(options: Options) -> None:
     """Votes, and comparable pairs of times, are all that is compared, and votes have no columns of rows."""
     others: tuple[str, ...] = ("vali_pairs", "test_pairs", "metrics")
     if options.votes:
-        others += ("event", "label", "qid", "id", "ids", "features", "ignore", "input_format")
+        others += ("event", "label", "qid", "id", "ids", "features", "ignore", "input_format", *TOLD)
     elif options.group is not None and options.everything:
         others += ("group",)
     of = _compared_by(options)
@@ -162,9 +164,9 @@ def read_data(plan: Plan, report: Report) -> Data:
     options, files = plan.options, plan.files
     tables: dict[str, Rows] = {}
     pairs: dict[str, PairTable] = {}
-    encoder = None
+    encoder, dense = plan.encoder, "auto" if plan.scaler is None else True  # scaling fills zeros
     queries = "ignored" if options.everything else "optional" if options.by_pairs else "required"
-    reading = options.reading(queries=queries, dense="auto" if plan.scaler is None else True)  # scaling fills zeros
+    reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
     for role, path in files.items():
         if path is None:
             continue
@@ -174,7 +176,9 @@ def read_data(plan: Plan, report: Report) -> Data:
             with report.working("reading", f"reading {path}"):
                 table, pairs[role], encoder = read_votes(path, options, encoder, report)
         else:
-            table = read(path, replace(reading, labels=labels), report)
+            table = _rows(path, replace(reading, labels=labels), report, first=not tables)
+        if plan.encoder is not None:
+            table = (encoded if tables else fitted)(plan.encoder, table, report)
         if options.event is not None:
             pairs[role] = comparable_pairs(table)
         if plan.scaler is not None:
@@ -183,6 +187,8 @@ def read_data(plan: Plan, report: Report) -> Data:
                 table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
         if not tables:
             reading = reading.like(table)
+            if plan.encoder is not None:
+                reading = replace(reading, names=tuple(plan.encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
         tables[role] = table
@@ -193,6 +199,15 @@ def read_data(plan: Plan, report: Report) -> Data:
                 data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
     known = ids if options.pairs is not None and (ids != "row" or options.item_ids is not None) else None
     return replace(data, ids=known)
+
+
+def _rows(path: Path, reading: Reading, report: Report, *, first: bool) -> Rows:
+    """A file's rows; of the first table that holds more than numbers one error says all that has to be said."""
+    try:
+        return read(path, reading, report)
+    except InputError as error:
+        table = first and error.column is not None and reading.format_of(path) != "letor" and str(path) != "-"
+        raise in_one_error(error, reading, path) if table and not reading.raw else error from error
 
 
 def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 
-__all__ = ["Reader", "grid", "names", "number", "numbers", "shares", "signs", "word", "words"]
+__all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "shares", "signs", "word", "words"]
 
 Reader = Callable[[str, Any], Any]
 
@@ -44,6 +44,24 @@ def names(flag: str, text: str) -> tuple[str, ...]:
     if not found or not all(found):
         raise InputError(flag + " needs a word between commas; got {0!r}.", text)
     return tuple(dict.fromkeys(found))
+
+
+def fills(flag: str, text: str) -> Any:
+    """What missing numbers count as: a word or a number, or one for each of some columns, ``price=0,age=median``."""
+    pairs = [each.rpartition("=") for each in names(flag, text)]
+    if not all(sign for _, sign, _ in pairs):
+        return _fill(flag, text.strip())
+    return {column: _fill(flag, how) for column, _, how in pairs}
+
+
+def _fill(flag: str, text: str) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return word("median", "mean", "most_frequent", "or a number")(flag, text)
+    if not _finite(value):
+        raise InputError(flag + " needs a finite number; got {0!r}.", text)
+    return value
 
 
 def signs(flag: str, text: str) -> bool | tuple[str, ...]:

@@ -13,8 +13,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, pipeline_steps
-from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from rankrls.models._pipelines import (
+    fitted_names,
+    fitted_ranker,
+    linear_weights,
+    pipeline_steps,
+    table_encoder,
+)
+from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
     "OFFSET_FEATURE",
@@ -24,7 +30,6 @@ __all__ = [
     "check_offset",
     "linear_scorer",
     "positive_offset",
-    "table_encoder",
 ]
 
 OFFSET_FEATURE = "rankrls_offset"
@@ -157,12 +162,6 @@ def linear_scorer(
     scorer = scorer.folded() if scaler == "fold" else scorer
     scorer.in_single_precision()
     return scorer
-
-
-def table_encoder(model: Any) -> Any:
-    """The TableEncoder that a model's pipeline begins with; None if there is none."""
-    steps = pipeline_steps(model)
-    return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
 
 
 def _without_others(

@@ -12,9 +12,9 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls.export._exported import Exported
-from rankrls.export._linear import affine_steps, check_offset, table_encoder
+from rankrls.export._linear import affine_steps, check_offset
 from rankrls.export._onnx_table import encoded_inputs
-from rankrls.models._pipelines import fitted_ranker
+from rankrls.models._pipelines import fitted_ranker, table_encoder
 
 __all__ = ["to_onnx"]
 

@@ -16,9 +16,9 @@ from rankrls.io._reader import load_letor
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.sizes import read_sizes
-from rankrls.io.tables.columns import ColumnTable, Wanted, matching
+from rankrls.io.tables.columns import ColumnTable, RawTable, Wanted, matching
 from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.reading import read_table
+from rankrls.io.tables.reading import read_raw, read_table
 from rankrls.io.tables.writing import save_table
 
 __all__ = ["Reading", "Rows", "check_file", "feature_columns", "few", "how_read", "read_names", "write_rows"]
@@ -45,6 +45,8 @@ class Reading(Wanted):
         Features that are known by name. Of a table these columns are taken, and no others.
     n_features, zero_based, dense
         As for :func:`load_letor`.
+    raw : bool
+        Whether columns of tables stay as they are, for an encoder; ``names`` are then those that it looks at.
     fixed : str
         Who has fixed the number of features, as a template that follows the error of a file with more.
     sizes : path, optional
@@ -58,6 +60,7 @@ class Reading(Wanted):
     n_features: int | None = None
     zero_based: bool | Literal["auto"] = "auto"
     dense: bool | Literal["auto"] = "auto"
+    raw: bool = False
     fixed: str = ""
     sizes: Path | None = None
 
@@ -100,7 +103,13 @@ class Reading(Wanted):
             If the file cannot be read.
         """
         check_file(path)
-        read = self._letor if self.format_of(path) == "letor" else self._table
+        letor = self.format_of(path) == "letor"
+        if letor and self.raw:
+            problem = (
+                f"columns of other things than numbers are those of a table, and this is read as LETOR text ({_BY_NAME}"
+            )
+            raise InputError(problem, file=str(path), parameter="format")
+        read = self._letor if letor else self._raw if self.raw else self._table
         table: Rows = read(path, path if source is None else source, note)
         if self.queries == "ignored":
             return replace(table, qid=None)
@@ -157,6 +166,9 @@ class Reading(Wanted):
         if int(text) < 1:
             raise InputError("{features} must be at least 1; got {0}.", int(text), parameter="features")
         return int(text)
+
+    def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> RawTable:
+        return read_raw(source, self, self.format_of(path), self.names)
 
     def _table(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
         wanted = self if self.names is None else replace(self, features=self.names, ignore=())

@@ -19,6 +19,7 @@ from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._base import Ranker
 from rankrls.models._validation import check_no_extra_qid
+from rankrls.preprocessing import TableEncoder
 
 __all__ = [
     "check_target",
@@ -30,6 +31,7 @@ __all__ = [
     "linear_weights",
     "names_of_features",
     "pipeline_steps",
+    "table_encoder",
 ]
 
 
@@ -88,6 +90,12 @@ def pipeline_steps(model: Any) -> list[Any]:
         return []
     before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
     return before + pipeline_steps(model.steps[-1][1])
+
+
+def table_encoder(model: Any) -> Any:
+    """The TableEncoder that a model's pipeline begins with; None if there is none."""
+    steps = pipeline_steps(model)
+    return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
 
 
 def label_users(model: Any) -> list[str]:

@@ -326,7 +326,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         seen = dict(zip(self._named("category"), categories, strict=True))
         out: dict[str, dict[str, int]] = {}
         for use in self.columns_:
-            if use.kind == "unused":
+            if use.kind in ("unused", "query text"):
                 continue
             column = columns[use.name]
             found = {"missing": int(column.missing.sum())}
@@ -361,7 +361,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def columns_needed_(self) -> list[str]:
         """The columns that ``transform`` looks at."""
-        return [use.name for use in self.columns_ if use.kind != "unused"]
+        texts = self._named("text")
+        return [use.name for use in self.columns_ if use.kind != "unused" and (use.kind != "query text" or texts)]
 
     def _named(self, *kinds: str) -> list[str]:
         """The columns of some kinds."""

@@ -10,6 +10,7 @@ import numpy as np
 from rankrls import RankRLS
 from rankrls._errors import InputError
 from rankrls.cli import _learned, _training
+from rankrls.cli._encoding import columns_table, described_columns
 from rankrls.cli._findings import file_tables, measure_tables, show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -47,7 +48,17 @@ def run(options: Options, report: Report) -> Result:
         text = f"Interval: {METHOD}.\n"
     metric = "C-index" if options.leave_pair_out else plan.metric
     table = _curve_table(metric, value, estimator.selection_, curve, best)
-    return Result(found, [*file_tables(found), table, *measure_tables(judged)], text)
+    found |= described_columns(plan.encoder)
+    return Result(
+        found,
+        [
+            *file_tables(found),
+            *columns_table(described_columns(plan.encoder).get("columns_used", [])),
+            table,
+            *measure_tables(judged),
+        ],
+        text,
+    )
 
 
 def _of_times(options: Options, data: _training.Data, report: Report) -> Result:

@@ -36,11 +36,23 @@ def run(options: Options, report: Report) -> Result:
             arguments["feature_names"] = read_names(options.names)
         if options.fold:
             arguments["scaler"] = "fold"
-        exported = function(stored.model, options.name, offset=offset, **arguments)
+        exported = function(stored.whole, options.name, offset=offset, **arguments)
     except InputError as error:
         if error.parameter != "model" or not stored.scales_by_query:
             raise
         raise error.followed("(Here: rankrls fit {scale=standard-all} or minmax-all.)") from error
+    definitions = options.definitions or (None if options.file == "-" else Path(options.file).parent / "features.json")
+    if exported.definitions is not None and definitions is not None:
+        check_target(definitions, options.model, options.names, options.offset)
+        if definitions.resolve() == Path(options.file).resolve():
+            problem = "{0} would hold both the model and the definitions of its features."
+            raise InputError(
+                problem, definitions, remedy="Name another file by {definitions}.", parameter="definitions"
+            )
+        exported.save_definitions(definitions)
+        report.note(f"the features are defined in {definitions}: upload that first.")
+    elif options.definitions is not None:
+        raise InputError("{definitions} means nothing here: no features are to be defined.", parameter="definitions")
     if options.file != "-":
         exported.save(options.file)
     for note in exported.notes:

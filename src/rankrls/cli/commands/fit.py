@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankrls.cli import _findings, _learned, _training
+from rankrls.cli._encoding import columns_table, described_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
 from rankrls.cli._votes import rating_table, ratings
@@ -28,6 +29,7 @@ def run(options: Options, report: Report) -> Result:
         **({} if data.ids is None else {"ids": data.ids}),
         "method": options.method,
         "scale": options.scale,
+        **described_columns(plan.encoder),
         "measures": _learned.measured(judged),
         **({"interrupted": True} if trained.interrupted else {}),
     }
@@ -40,9 +42,10 @@ def run(options: Options, report: Report) -> Result:
         found |= {"ratings": rated} if rated else {}
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     return Result(
-        found,
+        found | described_columns(plan.encoder),
         [
             *_findings.file_tables(_learned.described(data)),
+            *columns_table(described_columns(plan.encoder).get("columns_used", [])),
             _learned.choice_table(plan, trained),
             *rating_table(rated),
             *_findings.measure_tables(judged),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rankrls.cli._encoding import columns_table
 from rankrls.cli._findings import file_rows
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -19,10 +20,12 @@ def run(options: Options, report: Report) -> Result:
     info = dict(found)
     given = dict(info.pop("given", {}))
     selection = info.pop("selection", None)
+    used = given.pop("columns_used", [])
     data, pairs, measures = given.pop("data", {}), given.pop("pairs", {}), given.pop("measures", {})
     tables = [Table(str(options.model), ["", ""], _rows(info) + _rows(given), left=2)]
     if selection:
         tables.append(Table("Selection", ["", ""], _rows(selection), left=2))
+    tables += columns_table(used) if all(isinstance(use, dict) for use in used) else []
     tables += _files("Data", data, ["rows", "queries", "features"])
     tables += _files("Preferences", pairs, ["preferences", "items", "groups"])
     if isinstance(measures, dict):

@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls.io._rows import objects
 from rankrls.io._table import FileTable
 
-__all__ = ["ColumnTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
+__all__ = ["ColumnTable", "RawTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
@@ -85,6 +85,19 @@ class ColumnTable(FileTable):
     def docids(self) -> NDArray[Any] | None:
         """The items' ids, as text."""
         return None if self.ids is None else objects(map(str, self.ids.tolist()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RawTable(ColumnTable):
+    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
+
+    Attributes
+    ----------
+    lines : ndarray of int64, shape (m,), or None
+        The line of each row, of text.
+    """
+
+    lines: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ class _Reading:
     def __init__(self, table: Delimited, request: Request) -> None:
         self.table, self.request = table, request
         self.numbers = [*request.numbers, *([] if request.label is None else [request.label])]
-        self.columns = [*self.numbers, *request.texts.values()]
+        self.columns = [*dict.fromkeys([*self.numbers, *request.texts.values()])]
 
     def __call__(self, block: tuple[bytearray, int]) -> Part | InputError:
         """A block as arrays, or what is wrong with it."""

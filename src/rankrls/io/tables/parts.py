@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from rankrls.io._rows import Growing, Ids
 from rankrls.io.tables.columns import Refuse
 
-__all__ = ["LARGEST_SINGLE", "Columns", "Opened", "Part", "Request", "gather", "may_be_empty", "needed"]
+__all__ = ["AS_IT_IS", "LARGEST_SINGLE", "Columns", "Opened", "Part", "Request", "gather", "may_be_empty", "needed"]
+
+AS_IT_IS = "cell "
+"""What the role of a column begins with whose cells stay texts, also if they are numbers."""
 
 LARGEST_SINGLE = float(2**128 - 2**103)
 """From here on a float32 is infinite."""
@@ -127,7 +130,9 @@ def gather(table: Opened, request: Request) -> Columns:
     return Columns(
         X=X.finish(),
         y=None if request.label is None else y.finish(),
-        texts={role: column.finish(numbers=table.textual) for role, column in ids.items()},
+        texts={
+            role: column.finish(numbers=table.textual and not role.startswith(AS_IT_IS)) for role, column in ids.items()
+        },
         lines=lines.finish() if request.lines and table.textual else None,
     )
 
@@ -138,5 +143,5 @@ def needed(role: str) -> str:
 
 
 def may_be_empty(role: str) -> bool:
-    """Whether a cell of words may be empty: a group, and what stands on a side of a vote."""
-    return role == "group" or role.startswith("side ")
+    """Whether a cell of words may be empty: of a group, of a side of a vote, and if cells are read as they are."""
+    return role == "group" or role.startswith(("side ", AS_IT_IS))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
-from rankrls.io.tables.columns import ColumnTable, TableError, Wanted, assign, expanded
+from rankrls.io.tables.columns import ColumnTable, RawTable, TableError, Wanted, assign, expanded
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import FORMATS, Source, open_table
-from rankrls.io.tables.parts import Request, gather
+from rankrls.io.tables.parts import AS_IT_IS, Request, gather
 
-__all__ = ["load_table", "read_table"]
+__all__ = ["load_table", "read_raw", "read_table"]
 
 
 def load_table(
@@ -108,6 +109,50 @@ def load_table(
     """
     wanted = Wanted.checked(label, qid, id, features, ignore, labels)
     return read_table(path, wanted, format, delimiter, dtype)
+
+
+def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] | None) -> RawTable:
+    """A table whose columns stay as they are; the column of query ids is one of them.
+
+    Parameters
+    ----------
+    source, wanted, format : as for :func:`read_table`
+    names : sequence of str or None
+        The columns that are wanted of those that are there; None for all that ``wanted`` makes features.
+    """
+    import pyarrow as pa
+
+    with open_table(source, format, TableError) as table:
+        columns = [*table.columns]
+        roles = assign(table.refuse, columns, wanted if names is None else replace(wanted, features=(), ignore=()))
+        chosen = [columns[k] for k in roles.features] if names is None else [n for n in names if n in columns]
+        held = [*dict.fromkeys([*chosen, *(() if roles.qid is None else (columns[roles.qid],))])]
+        texts = {role: k for role, k in (("qid", roles.qid), ("id", roles.id)) if k is not None}
+        cells = {AS_IT_IS + name: columns.index(name) for name in held} if table.textual else {}
+        events = () if roles.event is None else (roles.event,)
+        may_miss = wanted.labels == "optional"
+        request = Request(events, np.dtype(np.float64), texts | cells, roles.label, may_miss, lines=True)
+        found = gather(table, request)
+        whole = getattr(table, "whole", None)
+        if whole is None:
+            X = pa.table({name: pa.array(found.texts[AS_IT_IS + name], pa.large_string()) for name in held})
+        else:
+            X = whole().select(held)
+        called = lambda place: None if place is None else columns[place]
+        return RawTable(
+            X=X,
+            y=found.y,
+            qid=found.texts.get("qid"),
+            ids=found.texts.get("id"),
+            feature_names=tuple(chosen),
+            label=called(roles.label),
+            qid_name=called(roles.qid),
+            id_name=called(roles.id),
+            path=table.name,
+            sha256=table.sha256(),
+            event=None if roles.event is None else found.X[:, -1],
+            lines=found.lines,
+        )
 
 
 def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
