@@ -63,5 +63,6 @@ def test_greedy_takes_features_by_their_held_out_measure(metric, files, rankrls)
     model = load(files / "m.rankrls")
     np.testing.assert_array_equal(model.selected_, expected.selected_)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    (files / "names.txt").write_text("".join(f"f{k}\n" for k in range(train.X.shape[1])))
     exported = rankrls("export", files / "m.rankrls", "-", "--format", "json", "--names", files / "names.txt")
     assert exported.status == 0, exported.err
