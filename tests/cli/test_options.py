@@ -13,9 +13,9 @@ VOTES = "--event --winner --loser --left --right --preferred --strength --sides"
 LEARNING = (
     "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
     "--regression-weight --scale --metric --metrics --convention --rule --cv --global --positive --selection "
-    "--max-iter --tol --patience --random-state --n-basis --basis --max-features --max-basis --Cs --loss "
-    "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text --query-text --text-features "
-    "--impute --date-format --min-frequency"
+    "--max-iter --tol --patience --random-state --within-query --time-limit --nested --n-basis --basis --max-features "
+    "--max-basis --Cs --loss --n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
+    "--query-text --text-features --impute --date-format --min-frequency"
 )
 HAS = {
     "fit": f"-m --model --test --test-pairs {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
@@ -74,7 +74,7 @@ def test_defaults_are_what_they_were():
     usual = Options.read({})
     assert (usual.kernel, usual.gamma, usual.degree, usual.coef0, usual.alphas) == ("linear", None, 3, 1.0, "auto")
     assert (usual.ties, usual.balance, usual.regression_weight, usual.scale) == ("include", "examples", 0.0, "none")
-    assert (usual.method, usual.convention, usual.rule, usual.cv) == ("rankrls", "letor", "best", None)
+    assert (usual.method, usual.convention, usual.rule, usual.cv) == ("rankrls", "letor", None, None)
     assert (usual.top_features, usual.top_queries, usual.top_items, usual.seed) == (10, 5, None, 0)
     assert (usual.parts, usual.output, usual.run, usual.phase) == ([60.0, 20.0, 20.0], "-", "rankrls", "second-phase")
     assert usual.changed() == []

@@ -10,7 +10,7 @@ from rankrls.cli._training import Data, Plan, Trained
 from rankrls.comparison.judgement import Judgement
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["as_dict", "choice_table", "described", "measured"]
+__all__ = ["as_dict", "choice_table", "described", "measured", "model_tables"]
 
 _SELECTION = {"how": "selection_", "rule": "rule", "value": "best_score_", "standard_error": "best_score_error_"}
 Judged = dict[str, dict[str, Judgement]]
@@ -57,7 +57,28 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
         "seconds": report.seconds,
         "notes": report.notes,
     }
+    if hasattr(estimator, "results_"):
+        out["models"] = [dict(zip(estimator.results_, row, strict=True)) for row in _rows(estimator.results_)]
+        out["skipped"] = estimator.skipped_
     return out | {"interrupted": True} if trained.interrupted else out
+
+
+def model_tables(plan: Plan, trained: Trained) -> list[Table]:
+    """What each model reached that an estimator chose among, if it did."""
+    found = getattr(trained.estimator, "results_", None)
+    if found is None:
+        return []
+    names = ["", "model", "scale", plan.metric, "behind", "seconds", "export"]
+    rows = [
+        ["chosen" if chosen else "", model, scale, show(mean, error), show(behind, apart), f"{seconds:.1f}", export]
+        for model, scale, _, _, mean, error, behind, apart, seconds, export, chosen in _rows(found)
+    ]
+    title = "Models, with what each reached on held-out queries and by how much it is behind the best"
+    return [Table(title, names, rows, left=3, marked=[row[0] for row in rows].index("chosen"))]
+
+
+def _rows(columns: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 def choice_table(plan: Plan, trained: Trained) -> Table:

@@ -41,6 +41,8 @@ class Method:
         Whether an interrupted fit leaves the best model so far.
     leaves_pairs_out : bool
         Whether pairs can be held out of it without refitting.
+    labels_only : bool
+        Whether it learns from the labels of TRAIN and nothing else: neither preferences nor validation data.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Method:
     needs_vali: bool = False
     keeps_best: bool = False
     leaves_pairs_out: bool = False
+    labels_only: bool = False
 
 
 def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
@@ -100,6 +103,14 @@ METHODS: dict[str, Method] = {
             f"alphas {_GRAPH} {_KERNEL} rule positive",
             adapt=_rankrls,
             leaves_pairs_out=True,
+        ),
+        Method(
+            "auto",
+            "AutoRankRLS",
+            "chooses among linear, degree-2 and Gaussian models on raw and standardised features",
+            "cv rule n_basis random_state within_query time_limit nested",
+            reports=("optimism_", "nested_score_", "nested_score_error_"),
+            labels_only=True,
         ),
         Method(
             "cg",
@@ -182,6 +193,13 @@ def method_of(options: Options) -> Method:
             *(" and ".join(name for name, known in METHODS.items() if known.leaves_pairs_out), options.method),
         )
     for name in options.changed():
+        if method.labels_only and name in ("pairs", "vali", "vali_pairs"):
+            raise InputError(
+                flag_of(name) + " means nothing to --method {0}, which learns from the labels of TRAIN, and chooses by "
+                "leaving out its queries.",
+                method.name,
+                remedy="Judge it with {test}." if name == "vali" else "",
+            )
         able = takers(name)
         if able and method.name not in able:
             raise InputError(

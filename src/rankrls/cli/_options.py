@@ -118,7 +118,7 @@ class Options:
     convention
         Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib.
     rule
-        Choose the best, or by one_se the simplest within one standard error of it.
+        choose the best, or by one_se the simplest within one standard error of it (the default of auto alone).
     cv
         K folds of whole queries instead of leave-query-out.
     leave_pair_out
@@ -252,6 +252,12 @@ class Options:
         stop when nothing better was found for so many steps.
     random_state
         seed of random draws; 0 by default.
+    within_query
+        try features that are standardised inside each query too; the model then needs whole queries.
+    time_limit
+        seconds for the choice; models that do not fit into them are skipped.
+    nested
+        also judge the whole choice by K outer folds of queries, at K times the price.
     n_basis
         items in the basis; by default 500, for ranksvm all.
     basis
@@ -304,7 +310,7 @@ class Options:
     metric: str | None = option("NAME", _LEARN)
     metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=separated)
     convention: str = option("TOOL", "fit cv evaluate compare", "letor")
-    rule: str = option("WORD", _LEARN, "best", reads=word("best", "one_se"))
+    rule: str | None = option("WORD", _LEARN, reads=word("best", "one_se"))
     cv: int | None = option("K", _LEARN, kind=int, reads=number(2))
     leave_pair_out: bool = switch("cv")
     per_query: bool = switch("evaluate")
@@ -373,6 +379,9 @@ class Options:
     tol: float | None = option("T", _LEARN, kind=float, reads=number(0))
     patience: int | None = option("N", _LEARN, kind=int, reads=number(1))
     random_state: int | None = option("SEED", _LEARN, kind=int, reads=number(0, 2**32 - 1))
+    within_query: bool = switch(_LEARN)
+    time_limit: float | None = option("SECONDS", _LEARN, kind=float, reads=number(0))
+    nested: int | None = option("K", _LEARN, kind=int, reads=number(2))
     n_basis: int | None = option("R", _LEARN, kind=int, reads=number(1))
     basis: str | None = option("HOW", _LEARN, reads=word("random", "kmeans", "pursuit"))
     max_features: int | None = option("K", _LEARN, kind=int, reads=number(1))

@@ -212,6 +212,7 @@ def _spinner(what: str) -> Iterator[Say]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
     from rich.progress_bar import ProgressBar
+    from rich.table import Column
     from rich.text import Text
 
     class Bar(BarColumn):
@@ -230,7 +231,8 @@ def _spinner(what: str) -> Iterator[Say]:
             return Text(_left(task.fields["end"] - perf_counter()).removeprefix(", "))
 
     what, start = printable(what), perf_counter()
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), Bar(20), TimeElapsedColumn(), Left())
+    words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (SpinnerColumn(), words, Bar(20), TimeElapsedColumn(), Left(Column(no_wrap=True)))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None, end=math.nan)
 

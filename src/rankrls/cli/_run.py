@@ -132,13 +132,12 @@ def run(argv: list[str]) -> int:
     debug = "--debug" in argv or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
     argv = [word for word in argv if word != "--debug"]  # it may stand behind the command too
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings():
             warnings.simplefilter("default")
+            warnings.showwarning = _noting()
             # arrays without names go into models that know theirs: columns are matched where files are read
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             status = build()(args=argv, prog_name="rankrls", standalone_mode=False)
-        for text in dict.fromkeys(said(w.message) for w in caught if _concerns_the_user(w.category)):
-            tell(f"note: {text}")
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -153,6 +152,19 @@ def run(argv: list[str]) -> int:
     if status == INTERRUPTED:  # typer turns a KeyboardInterrupt into this status
         return interrupted()
     return status if isinstance(status, int) else 0
+
+
+def _noting() -> Callable[..., None]:
+    """Tells a warning at once, since it may be about how long what follows will take; each text once."""
+    told: set[str] = set()
+
+    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = said(message)
+        if text not in told and _concerns_the_user(category):
+            told.add(text)
+            tell(f"note: {text}")
+
+    return note
 
 
 def _concerns_the_user(category: type[Warning]) -> bool:

@@ -26,6 +26,7 @@ from rankrls.io import PairTable
 from rankrls.io.data import Reading, Rows, feature_columns
 from rankrls.io.items import read_pairs
 from rankrls.metrics import resolve_measure
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.selection.search import choices_at_edges
 
 __all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
@@ -123,7 +124,7 @@ def _check_pairs(plan: Plan) -> None:
     if not options.by_pairs:
         if options.vali_pairs is not None:
             raise InputError("{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}.")
-        if method.needs_vali and options.rule != "best" and options.vali is None:
+        if method.needs_vali and options.rule == "one_se" and options.vali is None:
             raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
     whose, pairs = f"--method {method.name}", f"{{{_compared_by(options)}}}"
@@ -336,7 +337,7 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
     elif role not in data.pairs and role not in data.tables:
         return None
     else:
-        scores = estimator.predict(table.X)
+        scores = predict_by_query(estimator, table.X, table.qid)
     if role in data.pairs:
         qid = table.qid if "train" not in data.pairs else None
         return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}

@@ -46,6 +46,7 @@ def run(options: Options, report: Report) -> Result:
         [
             *_findings.file_tables(_learned.described(data)),
             *columns_table(described_columns(plan.encoder).get("columns_used", [])),
+            *_learned.model_tables(plan, trained),
             _learned.choice_table(plan, trained),
             *rating_table(rated),
             *_findings.measure_tables(judged),
