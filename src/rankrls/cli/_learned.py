@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rankrls.cli._findings import show
 from rankrls.cli._report import Report, Table
 from rankrls.cli._training import Data, Plan, Trained

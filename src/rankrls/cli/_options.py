@@ -118,7 +118,7 @@ class Options:
     convention
         Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib.
     rule
-        choose the best, or by one_se the simplest within one standard error of it (the default of auto alone).
+        Choose the best, or by one_se the simplest within one standard error of it; best, but for auto one_se, by default.
     cv
         K folds of whole queries instead of leave-query-out.
     leave_pair_out
@@ -253,7 +253,7 @@ class Options:
     random_state
         seed of random draws; 0 by default.
     within_query
-        try features that are standardised inside each query too; the model then needs whole queries.
+        auto: try features that are standardised inside each query too; the model then needs whole queries.
     time_limit
         seconds for the choice; models that do not fit into them are skipped.
     nested

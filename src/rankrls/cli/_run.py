@@ -74,7 +74,9 @@ def build() -> typer.Typer:
         "kernels": ", ".join(KERNELS),
         "engines": ", ".join(ENGINES),
     }
-    own = [name for name, default in names_of_options().items() if default is None and takers(name)]
+    own = [
+        name for name, default in names_of_options().items() if default is None and 0 < len(takers(name)) < len(METHODS)
+    ]
     notes = {name: f"{', '.join(takers(name))}: " for name in own}
     for name, text in COMMANDS.items():
         text, _, example = text.rpartition("\n\n")

@@ -127,7 +127,7 @@ class AutoRankRLS(Ranker):
     best_index_ : int
         Row of ``cv_results_``.
     selection_ : str
-        How it was chosen, in words.
+        How it was chosen, in words, with the number of models that there were.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
@@ -317,8 +317,7 @@ class AutoRankRLS(Ranker):
         self.optimism_ = entries.optimism()
         self.best_score_ = results.best_score - sign * (0.0 if np.isnan(self.optimism_) else self.optimism_)
         self.best_score_error_ = results.best_error
-        known = "" if np.isnan(self.optimism_) else ", less the optimism of the choice"
-        self.selection_ = f"{plan.description}, the best of {len(tried)} models{known}"
+        self.selection_ = f"{plan.description}, the choice of {len(tried)} models"
         behind, behind_error = entries.behind()
         columns: dict[str, list[Any]] = {"model": [], "scale": [], "gamma": [], "alpha": []}
         for m, r in zip(tried, found, strict=True):
