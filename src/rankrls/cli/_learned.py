@@ -96,11 +96,9 @@ def choice_table(plan: Plan, trained: Trained) -> Table:
     value = getattr(estimator, "best_score_", None)
     if value is None:
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append(
-        [
-            plan.options.pair_measure if plan.options.by_pairs else plan.metric,
-            show(value, getattr(estimator, "best_score_error_", None)),
-        ]
-    )
+    measure = plan.options.pair_measure if plan.options.by_pairs else plan.metric
+    if np.isfinite(getattr(estimator, "optimism_", np.nan)):
+        measure += ", less optimism"
+    rows.append([measure, show(value, getattr(estimator, "best_score_error_", None))])
     grid = len(estimator.cv_results_["mean_score"])
     return Table(f"Chosen by {estimator.selection_}, from {grid} candidates", ["", ""], rows, left=2)

@@ -118,7 +118,7 @@ class Options:
     convention
         Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib.
     rule
-        Choose the best, or by one_se the simplest within one standard error of it; best, but for auto one_se, by default.
+        Choose the best, or by one_se the simplest within one standard error of it; auto does the latter by default.
     cv
         K folds of whole queries instead of leave-query-out.
     leave_pair_out
