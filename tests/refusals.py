@@ -42,7 +42,8 @@ class Refusal:
         return self._caught.value
 
     def check(self, error: BaseException | None, text: str) -> None:
-        """The facts of an error, and the words of its text as somebody is shown it."""
+        """The kind and the facts of an error, and the words of its text as somebody is shown it."""
+        assert isinstance(error, self.kind), repr(error)
         for name, expected in self.facts.items():
             found = getattr(error, name)
             if name == "file":

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankrls.cli import main
+from rankrls.cli import _run, main
 
 
 def write_letor(path: Path, X, y, qid=None, *, docid=False) -> Path:
@@ -69,16 +69,20 @@ def rankrls(capsys):
 
 
 @pytest.fixture
-def refused(rankrls):
-    """Run a command that must end with status 2 and one clear line, and leave no new file."""
+def refused(rankrls, monkeypatch):
+    """``refused("fit", ..., Refusal(...))``: the command must end with status 2, and one line that tells this."""
+    errors = []
+    ended = _run._failed
+    monkeypatch.setattr(_run, "_failed", lambda error, *rest: errors.append(error) or ended(error, *rest))
 
-    def run(*argv, match):
-        result = rankrls(*argv)
+    def run(*argv):
+        *words, refusal = argv
+        result = rankrls(*words)
         assert result.status == 2, result.err
         lines = result.err.splitlines()
         assert len(lines) == 1, result.err
         assert lines[0].startswith("rankrls: error: ")
-        assert match in lines[0], lines[0]
+        refusal.check(errors[-1], lines[0])
         assert result.out == ""
         return lines[0]
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls.cli import _training, main
 
@@ -18,94 +19,99 @@ def model(files, rankrls):
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "refusal"),
     [
-        (["--kernel", "gaussian"], "--kernel must be one of linear, rbf"),
-        (["--kernel", "precomputed"], "--kernel must be one of"),
-        (["--kernel", ","], "--kernel needs a word"),
-        (["--gamma", "x"], "--gamma needs a finite number; got 'x'"),
-        (["--gamma", "0", "--kernel", "rbf"], "--gamma must be positive"),
-        (["--gamma", "nan"], "--gamma needs a finite number"),
-        (["--degree", "2.5"], "--degree needs a whole number"),
-        (["--degree", "0"], "--degree must be at least 1"),
-        (["--coef0", "inf"], "--coef0 needs a finite number"),
-        (["--alphas", "-1"], "--alphas must not be negative; got -1"),
-        (["--alphas", "1,nan"], "--alphas needs a finite number; got 'nan'"),
-        (["--alphas", "1:2"], "lo:hi:n"),
-        (["--ties", "maybe"], "--ties must be one of include, exclude"),
-        (["--balance", "rows"], "--balance must be one of pairs, examples, queries"),
-        (["--regression-weight", "1.5"], "--regression-weight must be a number from 0 to 1"),
-        (["--regression-weight", "nan"], "--regression-weight must be a number from 0 to 1"),
-        (["--regression-weight", "x"], "--regression-weight"),
-        (["--scale", "robust"], "--scale must be one of none, minmax, standard"),
-        (["--metric", "ngcd@10"], "unknown measure 'ngcd@10'"),
-        (["--metrics", "map,foo"], "unknown measure 'foo'"),
-        (["--metric", "p"], "needs a depth"),
-        (["--convention", "trek"], "convention must be one of 'letor'"),
-        (["--rule", "worst"], "--rule must be one of best, one_se"),
-        (["--cv", "1"], "--cv must be at least 2"),
-        (["--cv", "x"], "--cv"),
-        (["--cv", "99"], "99"),
-        (["--cv", "3", "--vali", "vali.txt"], "--vali and --cv exclude each other"),
-        (["--threads", "0"], "--threads must be at least 1"),
-        (["--features", "0"], "--features must be at least 1"),
-        (["--features", "2"], "train.txt:1: "),
-        (["--verbose", "--quiet"], "--verbose and --quiet exclude each other"),
-        (["--no-such-option"], "No such option"),
-        (["--vali", "none.txt"], "none.txt: No such file or directory"),
-        (["--test", "none.txt"], "none.txt: No such file or directory"),
-        (["--test", "."], "Is a directory"),
+        (["--kernel", "gaussian"], Refusal("--kernel", "linear, rbf", parameter="kernel")),
+        (["--kernel", "precomputed"], Refusal("--kernel", "one of", parameter="kernel")),
+        (["--kernel", ","], Refusal("--kernel", "a word", parameter="kernel")),
+        (["--gamma", "x"], Refusal("--gamma", "finite number", "'x'", parameter="gamma")),
+        (["--gamma", "0", "--kernel", "rbf"], Refusal("--gamma", "positive", parameter="gamma")),
+        (["--gamma", "nan"], Refusal("--gamma", "a finite number", parameter="gamma")),
+        (["--degree", "2.5"], Refusal("--degree", "a whole number", parameter="degree")),
+        (["--degree", "0"], Refusal("--degree", "at least 1", parameter="degree")),
+        (["--coef0", "inf"], Refusal("--coef0", "a finite number", parameter="coef0")),
+        (["--alphas", "-1"], Refusal("--alphas", "negative", parameter="alphas")),
+        (["--alphas", "1,nan"], Refusal("--alphas", "finite number", "'nan'", parameter="alphas")),
+        (["--alphas", "1:2"], Refusal("lo:hi:n")),
+        (["--ties", "maybe"], Refusal("--ties", "include, exclude", parameter="ties")),
+        (["--balance", "rows"], Refusal("--balance", "pairs, examples, queries", parameter="balance")),
+        (["--regression-weight", "1.5"], Refusal("--regression-weight", "from 0 to 1", parameter="regression_weight")),
+        (["--regression-weight", "nan"], Refusal("--regression-weight", "from 0 to 1", parameter="regression_weight")),
+        (["--regression-weight", "x"], Refusal("--regression-weight", kind=Exception)),
+        (["--scale", "robust"], Refusal("--scale", "none, minmax, standard", parameter="scale")),
+        (["--metric", "ngcd@10"], Refusal("unknown measure 'ngcd@10'", parameter="measure")),
+        (["--metrics", "map,foo"], Refusal("unknown measure 'foo'", parameter="measure")),
+        (["--metric", "p"], Refusal("a depth", parameter="k")),
+        (["--convention", "trek"], Refusal("convention", "'letor'", parameter="convention")),
+        (["--rule", "worst"], Refusal("--rule", "best, one_se", parameter="rule")),
+        (["--cv", "1"], Refusal("--cv", "at least 2", parameter="cv")),
+        (["--cv", "x"], Refusal("--cv", kind=Exception)),
+        (["--cv", "99"], Refusal("99", parameter="cv")),
+        (["--cv", "3", "--vali", "vali.txt"], Refusal("--vali", "--cv", "exclude", parameter="vali")),
+        (["--threads", "0"], Refusal("--threads", "at least 1", parameter="threads")),
+        (["--features", "0"], Refusal("--features", "at least 1", parameter="features")),
+        (["--features", "2"], Refusal(parameter="n_features", file="train.txt", line=1)),
+        (["--verbose", "--quiet"], Refusal("--verbose", "--quiet", "exclude", parameter="verbose")),
+        (["--no-such-option"], Refusal("No such option", kind=Exception)),
+        (["--vali", "none.txt"], Refusal("none.txt: No such file", kind=OSError)),
+        (["--test", "none.txt"], Refusal("none.txt: No such file", kind=OSError)),
+        (["--test", "."], Refusal("Is a directory", kind=OSError)),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_options(options, match, files, refused, monkeypatch):
+def test_options(options, refusal, files, refused, monkeypatch):
     monkeypatch.chdir(files)
-    refused("fit", "train.txt", "-m", "m.rankrls", *options, match=match)
+    refused("fit", "train.txt", "-m", "m.rankrls", *options, refusal)
     assert sorted(p.name for p in files.iterdir()) == ["test.txt", "train.txt", "vali.txt"]
 
 
 @pytest.mark.parametrize(
-    ("content", "match"),
+    ("content", "refusal"),
     [
-        (b"", ": the file is empty"),
-        (b"\n\n# only a comment\n", "bad.txt"),
-        (b"1 qid:1 1:1\n0 qid:1 1:x\n", "bad.txt:2: "),
-        (b"1 qid:1 1:1\n0 qid:1 1:nan\n", "bad.txt:2: "),
-        (b"1 qid:1 1:1\ninf qid:1 1:1\n", "bad.txt:2: "),
-        (b"1 qid:1 1:1\n0 1:2\n", "bad.txt:2: "),
-        (b"1 1:1\n0 1:2\n", "no line has a qid. Pass --global"),
-        (b"1 qid:1 1:1 1:2\n", "bad.txt:1: "),
-        (b"hello world\n", "bad.txt:1: "),
-        (b"\x1f\x8b\x08garbage", "bad.txt"),
-        (b"\x00\x01\x02\xff", "bad.txt:1: "),
-        (b"1 qid:1 1:1\n1 qid:1 1:2\n", "Nothing to compare"),
-        (b"1 qid:1 1:1\n0 qid:2 1:2\n", "Nothing to compare"),
+        (b"", Refusal("empty")),
+        (b"\n\n# only a comment\n", Refusal(file="bad.txt")),
+        (b"1 qid:1 1:1\n0 qid:1 1:x\n", Refusal(file="bad.txt", line=2)),
+        (b"1 qid:1 1:1\n0 qid:1 1:nan\n", Refusal(file="bad.txt", line=2)),
+        (b"1 qid:1 1:1\ninf qid:1 1:1\n", Refusal(file="bad.txt", line=2)),
+        (b"1 qid:1 1:1\n0 1:2\n", Refusal(file="bad.txt", line=2)),
+        (b"1 1:1\n0 1:2\n", Refusal("no line has a qid", "--global")),
+        (b"1 qid:1 1:1 1:2\n", Refusal(file="bad.txt", line=1)),
+        (b"hello world\n", Refusal(file="bad.txt", line=1)),
+        (b"\x1f\x8b\x08garbage", Refusal(file="bad.txt")),
+        (b"\x00\x01\x02\xff", Refusal(file="bad.txt", line=1)),
+        (b"1 qid:1 1:1\n1 qid:1 1:2\n", Refusal("Nothing to compare", parameter="y")),
+        (b"1 qid:1 1:1\n0 qid:2 1:2\n", Refusal("Nothing to compare", parameter="y")),
     ],
-    ids=repr,
+    ids=str,
 )
-def test_training_files(content, match, tmp_path, refused):
+def test_training_files(content, refusal, tmp_path, refused):
     (tmp_path / "bad.txt").write_bytes(content)
-    refused("fit", tmp_path / "bad.txt", "-m", tmp_path / "m.rankrls", match=match)
-    refused("cv", tmp_path / "bad.txt", match=match)
+    refused("fit", tmp_path / "bad.txt", "-m", tmp_path / "m.rankrls", refusal)
+    refused("cv", tmp_path / "bad.txt", refusal)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.txt"]
 
 
 def test_files_that_cannot_be_read(files, model, refused):
     for command in (("fit", "-m", files / "new.rankrls"), ("cv",), ("predict", model), ("evaluate", model)):
-        refused(command[0], *command[1:], files / "none.txt", match=f"{files / 'none.txt'}: No such file or directory")
-        refused(command[0], *command[1:], files, match=f"{files}: Is a directory")
+        refused(
+            command[0],
+            *command[1:],
+            files / "none.txt",
+            Refusal(f"{files / 'none.txt'}: No such file or directory", kind=OSError),
+        )
+        refused(command[0], *command[1:], files, Refusal(f"{files}: Is a directory", kind=OSError))
     for command in (("predict", files / "no.rankrls", files / "test.txt"), ("info", files / "no.rankrls")):
-        refused(*command, match="no.rankrls: No such file or directory")
-    refused("info", files, match="Is a directory")
+        refused(*command, Refusal("no.rankrls: No such file", kind=OSError))
+    refused("info", files, Refusal("Is a directory", kind=OSError))
 
 
 def test_models_that_are_none(files, refused):
     bad = files / "bad.rankrls"
     for content in (b"", b"text", pickle.dumps([1]), b"PK\x03\x04 and more"):
         bad.write_bytes(content)
-        refused("predict", bad, files / "test.txt", match="bad.rankrls: ")
-        refused("evaluate", bad, files / "test.txt", match="bad.rankrls: ")
-        refused("info", bad, match="bad.rankrls: ")
+        refused("predict", bad, files / "test.txt", Refusal(file="bad.rankrls"))
+        refused("evaluate", bad, files / "test.txt", Refusal(file="bad.rankrls"))
+        refused("info", bad, Refusal(file="bad.rankrls"))
 
 
 def test_targets_that_cannot_be_written_are_refused_before_any_work(files, model, refused, monkeypatch):
@@ -113,11 +119,13 @@ def test_targets_that_cannot_be_written_are_refused_before_any_work(files, model
         raise AssertionError("work was done")
 
     monkeypatch.setattr("rankrls.cli._training.read_data", never)
-    refused("fit", files / "train.txt", "-m", files, match="Is a directory")
-    refused("fit", files / "train.txt", "-m", files / "no" / "m.rankrls", match="There is no folder")
+    refused("fit", files / "train.txt", "-m", files, Refusal("Is a directory", kind=OSError))
+    refused("fit", files / "train.txt", "-m", files / "no" / "m.rankrls", Refusal("There is no folder", kind=OSError))
     monkeypatch.setattr("rankrls.persistence._files.load", never)
-    refused("predict", model, files / "test.txt", "-o", files / "no" / "s.txt", match="There is no folder")
-    refused("predict", model, files / "test.txt", "-o", files, match="Is a directory")
+    refused(
+        "predict", model, files / "test.txt", "-o", files / "no" / "s.txt", Refusal("There is no folder", kind=OSError)
+    )
+    refused("predict", model, files / "test.txt", "-o", files, Refusal("Is a directory", kind=OSError))
 
 
 @pytest.mark.parametrize("what", ["model", "scores"])
@@ -133,7 +141,7 @@ def test_a_full_disk_leaves_the_old_file(what, files, model, refused):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (700, hard))
     try:
-        refused(*command, match=f"{target}: File too large")
+        refused(*command, Refusal(f"{target}: File too large", kind=OSError))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert target.read_text() == "old"
@@ -141,44 +149,46 @@ def test_a_full_disk_leaves_the_old_file(what, files, model, refused):
 
 
 @pytest.mark.parametrize(
-    ("content", "match"),
+    ("content", "refusal"),
     [
-        ("1\n2\n", "has 2 scores, but "),
-        ("", "the file holds no scores"),
-        ("1\n" * 95 + "x\n", "s.txt:96: a score must be one finite number; got 'x'"),
-        ("1\n" * 7 + "nan\n" + "1\n" * 88, "s.txt:8: a score must be one finite number"),
-        ("1\n" * 3 + "\n" + "1\n" * 92, "s.txt:4: a score must be one finite number; got ''"),
-        ("1 2\n" * 96, "s.txt:1: a score must be one finite number; got '1 2'"),
-        ("1\n1_000\n" + "1\n" * 94, "s.txt:2: a score must be one finite number; got '1_000'"),
-        ("1\n\u0661\n" + "1\n" * 94, "s.txt:2: a score must be one finite number"),
-        ("1\n1\f2\n" + "1\n" * 93, "s.txt:2: a score must be one finite number"),
-        ("1\n1\u20282\n" + "1\n" * 93, "s.txt:2: a score must be one finite number"),
+        ("1\n2\n", Refusal("has 2 scores")),
+        ("", Refusal("no scores")),
+        ("1\n" * 95 + "x\n", Refusal("one finite number", "'x'", file="s.txt", line=96)),
+        ("1\n" * 7 + "nan\n" + "1\n" * 88, Refusal("finite number", file="s.txt", line=8)),
+        ("1\n" * 3 + "\n" + "1\n" * 92, Refusal("one finite number", "''", file="s.txt", line=4)),
+        ("1 2\n" * 96, Refusal("'1 2'", file="s.txt", line=1)),
+        ("1\n1_000\n" + "1\n" * 94, Refusal("'1_000'", file="s.txt", line=2)),
+        ("1\n\u0661\n" + "1\n" * 94, Refusal("finite number", file="s.txt", line=2)),
+        ("1\n1\f2\n" + "1\n" * 93, Refusal("finite number", file="s.txt", line=2)),
+        ("1\n1\u20282\n" + "1\n" * 93, Refusal("finite number", file="s.txt", line=2)),
     ],
     ids=["too few", "empty", "word", "nan", "blank", "columns", "underscore", "digits", "form feed", "separator"],
 )
-def test_scores(content, match, files, refused):
+def test_scores(content, refusal, files, refused):
     (files / "s.txt").write_text(content)
-    refused("evaluate", "--scores", files / "s.txt", files / "test.txt", match=match)
+    refused("evaluate", "--scores", files / "s.txt", files / "test.txt", refusal)
 
 
 def test_evaluate_needs_the_right_files(files, model, refused):
-    refused("evaluate", files / "test.txt", match="evaluate needs MODEL and DATA")
-    refused("evaluate", match="Missing argument")
-    refused("evaluate", "--scores", files / "s.txt", model, files / "test.txt", match="needs DATA only")
-    refused("evaluate", model, files / "test.txt", "--metrics", "ndcg@x", match="unknown measure")
-    refused("evaluate", model, files / "test.txt", "--convention", "x", match="convention must be one of")
+    refused("evaluate", files / "test.txt", Refusal("MODEL and DATA"))
+    refused("evaluate", Refusal("Missing argument", kind=Exception))
+    refused("evaluate", "--scores", files / "s.txt", model, files / "test.txt", Refusal("DATA only"))
+    refused(
+        "evaluate", model, files / "test.txt", "--metrics", "ndcg@x", Refusal("unknown measure", parameter="measure")
+    )
+    refused("evaluate", model, files / "test.txt", "--convention", "x", Refusal("convention", parameter="convention"))
 
 
 def test_labels_that_a_measure_cannot_judge(files, rows, letor, refused):
     X, y, qid = rows(1)
     letor(files / "negative.txt", X, y - 5, qid)
-    refused("cv", files / "negative.txt", "--metric", "ndcg@3", match="no gain for the negative label")
+    refused("cv", files / "negative.txt", "--metric", "ndcg@3", Refusal("negative label", parameter="gain", row=0))
 
 
 def test_commands_that_are_none(refused):
-    line = refused("train", "x", match="No such command 'train'")
+    line = refused("train", "x", Refusal("No such command", "'train'", kind=Exception))
     assert "rankrls --help" in line
-    assert "rankrls fit --help" in refused("fit", "x", match="Missing option")
+    assert "rankrls fit --help" in refused("fit", "x", Refusal("Missing option", kind=Exception))
 
 
 def failing(error):

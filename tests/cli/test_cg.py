@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import CGRankRLS, load
 from rankrls.io import load_letor
@@ -118,29 +119,38 @@ def test_preferences(files, rows, letor, rankrls):
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "refusal"),
     [
-        (["--method", "cg", "--kernel", "rbf"], "--kernel means nothing to --method cg"),
-        (["--method", "cg", "--ties", "both"], "--ties of --method cg is one value"),
-        (["--method", "cg", "--balance", "all"], "--balance of --method cg is one value"),
-        (["--method", "cg", "--max-iter", "0"], "--max-iter must be at least 1; got 0"),
-        (["--method", "cg", "--patience", "0"], "--patience must be at least 1"),
-        (["--method", "cg", "--tol", "-1"], "--tol must be at least 0"),
-        (["--method", "cg", "--tol", "nan"], "--tol needs a finite number"),
-        (["--method", "cg", "--selection", "grid"], "--selection must be one of tikhonov, early_stopping, hybrid"),
-        (["--max-iter", "5"], "an option of --method cg and ranksvm, not of rankrls"),
-        (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "p.csv", "--cv", "3"], "--vali-pairs and --cv exclude"),
-        (["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "far.csv"], "far.csv:1: the loser '400' is no row"),
-        (["--method", "cg", "--vali", "flat.txt"], "flat.txt: no line has a qid"),
+        (["--method", "cg", "--kernel", "rbf"], Refusal("--kernel", "--method cg", parameter="kernel")),
+        (["--method", "cg", "--ties", "both"], Refusal("--ties", "--method cg", parameter="ties")),
+        (["--method", "cg", "--balance", "all"], Refusal("--balance", "--method cg", parameter="balance")),
+        (["--method", "cg", "--max-iter", "0"], Refusal("--max-iter", "at least 1", "got 0", parameter="max_iter")),
+        (["--method", "cg", "--patience", "0"], Refusal("--patience", "at least 1", parameter="patience")),
+        (["--method", "cg", "--tol", "-1"], Refusal("--tol", "at least 0", parameter="tol")),
+        (["--method", "cg", "--tol", "nan"], Refusal("--tol", "a finite number", parameter="tol")),
+        (
+            ["--method", "cg", "--selection", "grid"],
+            Refusal("--selection", "tikhonov, early_stopping, hybrid", parameter="selection"),
+        ),
+        (["--max-iter", "5"], Refusal("--method cg and ranksvm", "not of rankrls")),
+        (
+            ["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "p.csv", "--cv", "3"],
+            Refusal("--vali-pairs", "--cv", "exclude", parameter="vali_pairs"),
+        ),
+        (
+            ["--method", "cg", "--pairs", "p.csv", "--vali-pairs", "far.csv"],
+            Refusal("'400'", "is no row", row=0, column="loser", file="far.csv", line=1),
+        ),
+        (["--method", "cg", "--vali", "flat.txt"], Refusal("no line has a qid", file="flat.txt")),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_bad_input(options, match, files, refused, monkeypatch):
+def test_bad_input(options, refusal, files, refused, monkeypatch):
     monkeypatch.chdir(files)
     (files / "p.csv").write_text("0,1\n2,1\n")
     (files / "far.csv").write_text("0,400\n")
     (files / "flat.txt").write_text("1 1:1\n0 1:2\n")
-    refused("fit", "train.txt", "-m", "m.rankrls", *options, match=match)
+    refused("fit", "train.txt", "-m", "m.rankrls", *options, refusal)
     assert not (files / "m.rankrls").exists()
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls.comparison import compare_rankings
 from rankrls.io import load_letor
@@ -65,16 +66,16 @@ def test_baseline(models, rankrls):
 def test_bad_input(models, refused):
     test, a, b = models / "test.txt", models / "a.rankrls", models / "b.rankrls"
     page = models / "r.html"
-    refused("compare", test, a, "--html", page, match="two rankings at least")
-    refused("compare", test, a, a, "--html", page, match="is named twice")
-    refused("compare", test, a, b, "--top", "0", match="--top must be at least 1")
-    refused("compare", test, a, b, "--metrics", "nonsense", match="nonsense")
-    refused("compare", test, a, models / "none.rankrls", match="none.rankrls")
+    refused("compare", test, a, "--html", page, Refusal("two rankings at least"))
+    refused("compare", test, a, a, "--html", page, Refusal("named twice"))
+    refused("compare", test, a, b, "--top", "0", Refusal("--top", "at least 1", parameter="top_items"))
+    refused("compare", test, a, b, "--metrics", "nonsense", Refusal("nonsense", parameter="measure"))
+    refused("compare", test, a, models / "none.rankrls", Refusal("none.rankrls", kind=OSError))
     (models / "short.txt").write_text("1\n2\n")
-    refused("compare", test, a, models / "short.txt", "--html", page, match="short.txt has 2 scores")
+    refused("compare", test, a, models / "short.txt", "--html", page, Refusal("short.txt has 2 scores"))
     (models / "bad.txt").write_text("1\nx\n")
-    refused("compare", test, a, models / "bad.txt", match="bad.txt:2: a score must be one finite number")
-    refused("compare", test, a, b, "--html", models / "no" / "r.html", match="no")
+    refused("compare", test, a, models / "bad.txt", Refusal("finite number", file="bad.txt", line=2))
+    refused("compare", test, a, b, "--html", models / "no" / "r.html", Refusal("no", kind=OSError))
     assert not page.exists()
 
 

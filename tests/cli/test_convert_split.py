@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, save_letor
 
@@ -51,19 +52,28 @@ def test_names_of_columns(letor, rankrls, refused):
     assert rankrls("convert", letor.with_name("named.csv"), letor.with_name("u.parquet"), *given).status == 0
     found = pd.read_parquet(letor.with_name("u.parquet"))
     pd.testing.assert_frame_equal(found, frame.astype({"grade": float}), check_exact=True)
-    refused("convert", letor, letor.with_name("b.txt"), *names, match="--names means nothing to ")
+    refused("convert", letor, letor.with_name("b.txt"), *names, Refusal("--names", "means nothing", parameter="names"))
     (letor.parent / "names.txt").write_text("bm25\n")
-    refused("convert", letor, letor.with_name("b.csv"), *names, match="--names has 1 names, but X has 4")
+    refused(
+        "convert",
+        letor,
+        letor.with_name("b.csv"),
+        *names,
+        Refusal("--names", "1 names", "4", parameter="feature_names"),
+    )
     (letor.parent / "names.txt").write_text("a\nb\nc\nqid\n")
-    refused("convert", letor, letor.with_name("b.csv"), *names, match="two columns are called 'qid'")
-    refused("convert", letor, letor, match="is read by this command")
+    refused("convert", letor, letor.with_name("b.csv"), *names, Refusal("two columns", column="qid"))
+    refused("convert", letor, letor, Refusal("read by this command"))
     assert not letor.with_name("b.csv").exists()
 
 
 def test_what_a_format_cannot_hold(letor, rankrls, refused):
     pd.DataFrame({"qid": ["red shoes"], "label": [1], "a": [2.0]}).to_csv(letor.with_name("q.csv"), index=False)
     refused(
-        "convert", letor.with_name("q.csv"), letor.with_name("q.txt"), match="LETOR text has no empty ids and none with"
+        "convert",
+        letor.with_name("q.csv"),
+        letor.with_name("q.txt"),
+        Refusal("LETOR text", "empty ids", parameter="qid", row=0),
     )
     pd.DataFrame({"qid": [1, 1], "label": [1, None], "a": [2.0, 3]}).to_csv(letor.with_name("l.csv"), index=False)
     assert rankrls("convert", letor.with_name("l.csv"), letor.with_name("l.parquet")).status == 0
@@ -72,7 +82,7 @@ def test_what_a_format_cannot_hold(letor, rankrls, refused):
         "convert",
         letor.with_name("l.csv"),
         letor.with_name("l.txt"),
-        match="l.csv:3: the cell of column 'label' is empty",
+        Refusal("is empty", column="label", file="l.csv", line=3),
     )
     letor.write_text("1 qid:1 1:2 # some words\n0 qid:1 1:3\n")
     found = rankrls("convert", letor, letor.with_name("c.csv"))
@@ -84,13 +94,19 @@ def test_ids_that_are_not_utf8(tmp_path, rankrls, refused):
     """They are refused where they would be written, and comments of LETOR text stay what they are."""
     (tmp_path / "latin.txt").write_bytes("1 qid:1 1:2 # docid = a\n0 qid:1 1:3 # docid = é\n".encode("latin-1"))
     for ending in ("csv", "parquet"):
-        said = refused("convert", tmp_path / "latin.txt", tmp_path / f"x.{ending}", match="row 1, counted from 0: ")
+        said = refused("convert", tmp_path / "latin.txt", tmp_path / f"x.{ending}", Refusal(row=1))
         assert r"'\xe9' is not UTF-8 text: save the file as UTF-8" in said
     assert rankrls("convert", tmp_path / "latin.txt", tmp_path / "same.txt").status == 0
     assert b"docid = \xe9\n" in (tmp_path / "same.txt").read_bytes()
     (tmp_path / "latin.csv").write_bytes("qid,label,a,title\ncafé,1,2,é\ncafé,0,1,é\n".encode("latin-1"))
     refused(
-        "fit", tmp_path / "latin.csv", "--ignore", "title", "-m", tmp_path / "m", match="latin.csv:2: the cell 'caf"
+        "fit",
+        tmp_path / "latin.csv",
+        "--ignore",
+        "title",
+        "-m",
+        tmp_path / "m",
+        Refusal("the cell 'caf", column="qid", file="latin.csv", line=2),
     )
     assert not (tmp_path / "m").exists()
 
@@ -172,32 +188,39 @@ def test_tables_keep_all_their_columns(ending, tmp_path, rankrls):
 
 
 @pytest.mark.parametrize(
-    ("argv", "match"),
+    ("argv", "refusal"),
     [
-        (["--parts", "1"], "--parts must be two or three positive numbers"),
-        (["--parts", "1,-1"], "--parts must be two or three positive numbers"),
-        (["--parts", "a,b"], "--parts must be two or three positive numbers"),
-        (["--parts", "99,1"], "6 queries are too few for 2 parts of these shares"),
-        (["--folds", "2"], "--folds must be at least 3"),
-        (["--folds", "7"], "6 queries are too few for 7 parts"),
-        (["--seed", "-1"], "--seed must be at least 0"),
+        (["--parts", "1"], Refusal("--parts", "two or three", parameter="parts")),
+        (["--parts", "1,-1"], Refusal("--parts", "two or three", parameter="parts")),
+        (["--parts", "a,b"], Refusal("--parts", "two or three", parameter="parts")),
+        (["--parts", "99,1"], Refusal("6 queries", "2 parts")),
+        (["--folds", "2"], Refusal("--folds", "at least 3", parameter="folds")),
+        (["--folds", "7"], Refusal("6 queries", "7 parts")),
+        (["--seed", "-1"], Refusal("--seed", "at least 0", parameter="seed")),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_wrong_options(argv, match, letor, refused):
-    refused("split", letor, letor.with_name("out"), *argv, match=match)
+def test_wrong_options(argv, refusal, letor, refused):
+    refused("split", letor, letor.with_name("out"), *argv, refusal)
     assert not letor.with_name("out").exists()
 
 
 def test_wrong_files(letor, refused):
     out = letor.with_name("out")
     letor.write_text("1 1:2\n0 1:3\n")
-    refused("split", letor, out, match="there is no qid, and parts are of whole queries")
+    refused("split", letor, out, Refusal("whole queries"))
     letor.with_name("d.csv").write_text("qid,a\n1,2\n,3\n")
-    refused("split", letor.with_name("d.csv"), out, match="d.csv:3: the cell of column 'qid' is empty")
+    refused("split", letor.with_name("d.csv"), out, Refusal("is empty", column="qid", file="d.csv", line=3))
     letor.with_name("d.csv").write_text("qid,a\n1,2\n1,3,4\n")
-    refused("split", letor.with_name("d.csv"), out, match="d.csv:3: 3 cells, but line 1 names 2 columns")
-    refused("split", letor.with_name("d.csv"), out, "--qid", "quid", match="there is no column 'quid' for the query id")
+    refused("split", letor.with_name("d.csv"), out, Refusal("3 cells", "2 columns", file="d.csv", line=3))
+    refused(
+        "split",
+        letor.with_name("d.csv"),
+        out,
+        "--qid",
+        "quid",
+        Refusal("no column", "for the query id", parameter="qid", column="quid", file="d.csv", line=1),
+    )
 
 
 def test_parts_that_were_there_are_replaced_with_a_note(letor, tmp_path, rankrls):
@@ -222,12 +245,12 @@ def test_parts_beside_other_files(letor, tmp_path, rankrls, refused, monkeypatch
     assert rankrls("split", letor, folder).err == ""
     assert sorted(os.listdir(folder)) == ["notes", "test.txt", "train.txt", "vali.txt"]
     first = parts_of(folder, "txt")
-    said = refused("split", letor, folder, "--seed", "1", match="notes")
+    said = refused("split", letor, folder, "--seed", "1", Refusal("notes"))
     assert "train.txt" in said
     (folder / "notes").unlink()
-    refused("split", letor, folder, "--parts", "60,40", match="vali.txt")  # it would be of another split
+    refused("split", letor, folder, "--parts", "60,40", Refusal("vali.txt"))  # it would be of another split
     monkeypatch.chdir(folder)
-    refused("split", letor, ".", "--seed", "1", match="current")
+    refused("split", letor, ".", "--seed", "1", Refusal("current"))
     assert parts_of(folder, "txt") == first
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -236,8 +259,8 @@ def test_parts_beside_other_files(letor, tmp_path, rankrls, refused, monkeypatch
 
 
 def test_folders_that_cannot_be_written(letor, tmp_path, refused, monkeypatch):
-    refused("split", letor, letor, match="no folder")
-    refused("split", letor, letor / "parts", match=f"{letor}/parts: ")
+    refused("split", letor, letor, Refusal("no folder", kind=OSError))
+    refused("split", letor, letor / "parts", Refusal(f"{letor}/parts: ", kind=Exception))
     before = sorted(os.listdir(tmp_path))
 
     def full(file, name):
@@ -245,11 +268,13 @@ def test_folders_that_cannot_be_written(letor, tmp_path, refused, monkeypatch):
         raise OSError(28, "No space left on device", name)
 
     monkeypatch.setattr("rankrls.io.records.packed", full)
-    refused("split", letor, tmp_path / "parts", match=f"{tmp_path / 'parts' / 'train.txt'}: No space")
+    refused("split", letor, tmp_path / "parts", Refusal(f"{tmp_path / 'parts' / 'train.txt'}: No space", kind=OSError))
     assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_ids_with_blanks_do_not_go_into_letor_text(tmp_path, refused):
     (tmp_path / "shop.csv").write_text("qid,label,a\nred shoes,1,2\nred shoes,0,1\n")
-    said = refused("convert", tmp_path / "shop.csv", tmp_path / "shop.txt", match="qid is 'red shoes' in row 0")
+    said = refused(
+        "convert", tmp_path / "shop.csv", tmp_path / "shop.txt", Refusal("'red shoes'", parameter="qid", row=0)
+    )
     assert said.endswith("(Write a table, .csv or .parquet, which holds any text; or rename them.)")

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import load
 from rankrls.inspection import explain
@@ -58,14 +59,47 @@ def test_items_by_name(model, files, rankrls, refused):
     found = json.loads(rankrls(*by_name, "--query", one, "--json", "--names", files / "names.txt").out)
     assert (found["a"], found["b"]) == (first, second)
     assert {part["feature"] for part in found["contributions"]} == set("abcde")
-    refused(*by_name, match=f"2 lines are called 'd{first}'; name one by --query")
-    refused(*by_name, "--query", "nowhere", match="there is no query nowhere")
-    refused(*by_name[:-1], "row", match=f"has rows 0 to {table.n_rows - 1}; got 'd{first}'")
-    refused("explain", model, files / "test.txt", "0", str(inside[other][0]), match="belongs to query")
-    refused("explain", model, files / "test.txt", "0", "1", "--query", other, match=f"row 0 is not in query {other}")
-    refused("explain", model, files / "named.txt", "x", "d1", "--ids", "docid", match="no line is called 'x'")
-    refused("explain", model, files / "test.txt", "0", "1", "--top=-1", match="--top must be at least 0")
-    refused("explain", model, files / "test.txt", "0", "1", "--target", "3", match="--target must be from 0 to 0")
+    refused(*by_name, Refusal(f"2 lines are called 'd{first}'; name one by --query"))
+    refused(*by_name, "--query", "nowhere", Refusal("no query nowhere"))
+    refused(*by_name[:-1], "row", Refusal(f"has rows 0 to {table.n_rows - 1}; got 'd{first}'"))
+    refused(
+        "explain",
+        model,
+        files / "test.txt",
+        "0",
+        str(inside[other][0]),
+        Refusal("belongs to query", parameter="b", row=8),
+    )
+    refused(
+        "explain",
+        model,
+        files / "test.txt",
+        "0",
+        "1",
+        "--query",
+        other,
+        Refusal(f"row 0 is not in query {other}", row=0),
+    )
+    refused("explain", model, files / "named.txt", "x", "d1", "--ids", "docid", Refusal("no line", "'x'"))
+    refused(
+        "explain",
+        model,
+        files / "test.txt",
+        "0",
+        "1",
+        "--top=-1",
+        Refusal("--top", "at least 0", parameter="top_items"),
+    )
+    refused(
+        "explain",
+        model,
+        files / "test.txt",
+        "0",
+        "1",
+        "--target",
+        "3",
+        Refusal("--target", "0 to 0", parameter="target"),
+    )
     rankrls("fit", files / "train.txt", "--kernel", "rbf", "-m", files / "rbf.rankrls", "-q")
     refused(
         "explain",
@@ -73,5 +107,5 @@ def test_items_by_name(model, files, rankrls, refused):
         files / "test.txt",
         "0",
         "1",
-        match="not linear (--method rankrls, its kernel",
+        Refusal("not linear", "--method rankrls"),
     )

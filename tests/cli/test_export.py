@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from tests.export import engines
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
 
@@ -83,25 +84,72 @@ def test_scaling_of_all_rows_reaches_the_measures(model, files, rankrls):
 def test_bad_input(model, files, refused, rankrls):
     names = files / "names.txt"
     out = files / "out.json"
-    refused("export", model, out, "--format", "lucene", match="--format must be one of")
-    refused("export", model, out, "--format", "solr", match="without names")
-    refused("export", model, out, "--format", "onnx", "--names", names, match="--names means nothing to --format onnx")
-    refused("export", model, out, "--format", "vespa", "--store", "s", match="--store means nothing")
-    refused("export", model, out, "--format", "solr", "--phase", "first-phase", match="--phase means nothing")
-    refused("export", model, out, "--format", "json", "--names", names, "--offset", "lots", match="a number or a file")
+    refused("export", model, out, "--format", "lucene", Refusal("--format", "one of", parameter="engine"))
+    refused("export", model, out, "--format", "solr", Refusal("without names", parameter="feature_names"))
     refused(
-        "export", model, out, "--format", "json", "--names", names, "--offset", "nan", match="--offset must be a finite"
+        "export",
+        model,
+        out,
+        "--format",
+        "onnx",
+        "--names",
+        names,
+        Refusal("--names", "--format onnx", parameter="names"),
     )
-    refused("export", model, files / "no" / "out", "--format", "json", "--names", names, match="no")
+    refused(
+        "export",
+        model,
+        out,
+        "--format",
+        "vespa",
+        "--store",
+        "s",
+        Refusal("--store", "means nothing", parameter="store"),
+    )
+    refused(
+        "export",
+        model,
+        out,
+        "--format",
+        "solr",
+        "--phase",
+        "first-phase",
+        Refusal("--phase", "means nothing", parameter="phase"),
+    )
+    refused(
+        "export", model, out, "--format", "json", "--names", names, "--offset", "lots", Refusal("a number or a file")
+    )
+    refused(
+        "export",
+        model,
+        out,
+        "--format",
+        "json",
+        "--names",
+        names,
+        "--offset",
+        "nan",
+        Refusal("--offset", "finite", parameter="offset"),
+    )
+    refused("export", model, files / "no" / "out", "--format", "json", "--names", names, Refusal("no", kind=OSError))
     bad = files / "bad.txt"
     bad.write_text("a\n\nc\nd\ne\n")
-    refused("export", model, out, "--format", "solr", "--names", bad, match="bad.txt:2: an empty line")
+    refused("export", model, out, "--format", "solr", "--names", bad, Refusal("an empty line", file="bad.txt", line=2))
     bad.write_bytes(b"\xff\xfe\x00")
-    refused("export", model, out, "--format", "solr", "--names", bad, match="not a text file")
+    refused("export", model, out, "--format", "solr", "--names", bad, Refusal("not a text file"))
     save(RankRLS(kernel="rbf").fit(np.eye(5), np.arange(5)), files / "rbf.rankrls")
-    refused("export", files / "rbf.rankrls", out, "--format", "solr", "--names", names, match="not linear")
+    refused("export", files / "rbf.rankrls", out, "--format", "solr", "--names", names, Refusal("not linear"))
     rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.rankrls", "--quiet")
-    refused("export", files / "q.rankrls", out, "--format", "solr", "--names", names, match="cannot know its query's")
+    refused(
+        "export",
+        files / "q.rankrls",
+        out,
+        "--format",
+        "solr",
+        "--names",
+        names,
+        Refusal("cannot know", parameter="model"),
+    )
     assert not out.exists()
 
 
@@ -110,27 +158,27 @@ def test_no_command_writes_over_what_it_reads(model, files, refused, rankrls):
     train, test, names = files / "train.txt", files / "test.txt", files / "names.txt"
     before = {path: path.read_bytes() for path in (train, test, names, model)}
     (files / "link.txt").symlink_to(train)
-    refused("fit", train, "--model", train, match="would be overwritten")
-    refused("fit", train, "--model", files / "link.txt", match="would be overwritten")
-    refused("fit", train, "--test", test, "--model", test, match="would be overwritten")
-    refused("predict", model, test, "-o", test, match="would be overwritten")
-    refused("predict", model, test, "-o", model, match="would be overwritten")
-    refused("export", model, model, "--format", "solr", "--names", names, match="would be overwritten")
-    refused("export", model, names, "--format", "solr", "--names", names, match="would be overwritten")
+    refused("fit", train, "--model", train, Refusal("would be overwritten"))
+    refused("fit", train, "--model", files / "link.txt", Refusal("would be overwritten"))
+    refused("fit", train, "--test", test, "--model", test, Refusal("would be overwritten"))
+    refused("predict", model, test, "-o", test, Refusal("would be overwritten"))
+    refused("predict", model, test, "-o", model, Refusal("would be overwritten"))
+    refused("export", model, model, "--format", "solr", "--names", names, Refusal("would be overwritten"))
+    refused("export", model, names, "--format", "solr", "--names", names, Refusal("would be overwritten"))
     rankrls("predict", model, test, "-o", files / "s.txt")
-    refused("compare", test, model, files / "s.txt", "--html", test, match="would be overwritten")
+    refused("compare", test, model, files / "s.txt", "--html", test, Refusal("would be overwritten"))
     assert {path: path.read_bytes() for path in before} == before
     assert rankrls("fit", train, "--model", model, "--quiet").status == 0  # an old model may be replaced
 
 
 def test_what_the_command_line_says_instead(model, files, refused, rankrls):
     out = files / "out.json"
-    refused("export", model, out, "--format", "solr", match="Give --names")
+    refused("export", model, out, "--format", "solr", Refusal("Give --names", parameter="feature_names"))
     rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", files / "q.rankrls", "--quiet")
     names = files / "names.txt"
     export = ("export", files / "q.rankrls", out, "--format", "solr", "--names", names)
-    refused(*export, match="--scale standard-all")
-    refused(*export, "--offset", files / "test.txt", match="--scale standard-all")
+    refused(*export, Refusal("--scale standard-all", parameter="model"))
+    refused(*export, "--offset", files / "test.txt", Refusal("--scale standard-all", parameter="model"))
     shown = rankrls("fit", files / "train.txt", "--scale", "standard-all", "--model", model).out
     assert "standard, by all training rows" in shown
     assert "minmax, inside each query" in rankrls("fit", files / "train.txt", "--scale", "minmax", "--model", model).out

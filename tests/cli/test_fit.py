@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLSCV, load
 from rankrls.cli import _values
@@ -177,7 +178,7 @@ def test_one_alpha_is_judged_too(files, rankrls):
 def test_global_ranking(files, rows, letor, rankrls, refused):
     X, y, _ = rows(1)
     letor(files / "flat.txt", X, y)
-    message = refused("fit", files / "flat.txt", "-m", files / "m.rankrls", match="no line has a qid")
+    message = refused("fit", files / "flat.txt", "-m", files / "m.rankrls", Refusal("no line has a qid"))
     assert "--global" in message
     result = rankrls("fit", files / "flat.txt", "-m", files / "m.rankrls", "--global", "--json")
     assert result.json["selection"]["how"].startswith("leave-pair-out")
@@ -196,7 +197,14 @@ def test_features_agree_between_files(scale, files, rankrls, refused):
     result = rankrls("fit", files / "train.txt", "--test", files / "short.txt", *common)
     assert result.json["data"]["test"]["features"] == 5
     (files / "long.txt").write_text("1 qid:1 1:0.5 2:1\n0 qid:1 9:2\n")
-    line = refused("fit", files / "train.txt", "--test", files / "long.txt", *common, match="long.txt:2: ")
+    line = refused(
+        "fit",
+        files / "train.txt",
+        "--test",
+        files / "long.txt",
+        *common,
+        Refusal(parameter="n_features", file="long.txt", line=2),
+    )
     assert "has 5 features" in line
     assert rankrls("fit", files / "train.txt", "--test", files / "long.txt", "--features", 9, *common).status == 0
     assert load(files / "m.rankrls").n_features_in_ == 9
@@ -303,5 +311,5 @@ def test_a_fine_grid_ends_where_it_should():
     "text", ["", "a", "1,,2", "nan", "inf", "-1", "1:2", "2:1:3", "0:1:3", "1:2:1", "1:2:3:4", "1:2:x"]
 )
 def test_grids_that_are_none(text):
-    with pytest.raises(ValueError, match="--alphas"):
+    with Refusal("--alphas", parameter="alphas"):
         _values.grid("--alphas", text)

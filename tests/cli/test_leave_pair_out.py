@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, SparseRankRLS
 from rankrls.io import load_letor
@@ -80,19 +81,22 @@ def test_the_simplest_within_one_standard_error(files, rankrls):
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "refusal"),
     [
-        ((), "--global"),
-        (("--global", "--cv", "3"), "--leave-pair-out and --cv exclude each other"),
-        (("--global", "--vali", "x.txt"), "--leave-pair-out and --vali exclude"),
-        (("--global", "--metric", "map"), "--leave-pair-out and --metric exclude"),
-        (("--global", "--ties", "both"), "--ties exclude makes the graph depend"),
-        (("--global", "--alphas", "0"), "needs alpha > 0"),
-        (("--global", "--method", "sparse"), "give a kernel other than linear"),
-        (("--global", "--method", "cg"), "--method rankrls and sparse can do; cg would need a refit for each pair"),
-        (("--global", "--method", "ranksvm"), "ranksvm would need a refit for each pair. Judge it by --cv or --vali"),
-        (("--global", "--method", "rankrsl"), "--method must be one of"),
+        ((), Refusal("--global")),
+        (("--global", "--cv", "3"), Refusal("--leave-pair-out", "--cv", "exclude", parameter="leave_pair_out")),
+        (("--global", "--vali", "x.txt"), Refusal("--leave-pair-out", "--vali", "exclude", parameter="leave_pair_out")),
+        (
+            ("--global", "--metric", "map"),
+            Refusal("--leave-pair-out", "--metric", "exclude", parameter="leave_pair_out"),
+        ),
+        (("--global", "--ties", "both"), Refusal("--ties exclude", parameter="cv")),
+        (("--global", "--alphas", "0"), Refusal("alpha > 0", parameter="alpha")),
+        (("--global", "--method", "sparse"), Refusal("kernel other than linear")),
+        (("--global", "--method", "cg"), Refusal("--method rankrls and sparse", "cg would need")),
+        (("--global", "--method", "ranksvm"), Refusal("ranksvm would need", "--cv or --vali")),
+        (("--global", "--method", "rankrsl"), Refusal("--method", "one of", parameter="method")),
     ],
 )
-def test_refusals(options, match, patients, refused):
-    refused("cv", patients, "--leave-pair-out", *options, match=match)
+def test_refusals(options, refusal, patients, refused):
+    refused("cv", patients, "--leave-pair-out", *options, refusal)

@@ -1,6 +1,7 @@
 """What the command line does depends on the types and fields of errors, never on their words."""
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls._errors import InputError, Stated
 
@@ -27,7 +28,7 @@ def test_bad_input_is_status_2_and_one_line(nonsense, files, refused, monkeypatc
         "cv train.txt --leave-pair-out --method cg",
         "split train.txt parts --parts 1",
     ):
-        assert refused(*command.split(), match=WORDS) == f"rankrls: error: {WORDS}"
+        assert refused(*command.split(), Refusal(WORDS)) == f"rankrls: error: {WORDS}"
     assert not (files / "m.rankrls").exists()
 
 
@@ -38,7 +39,7 @@ def test_a_feature_beyond_those_of_training(nonsense, files, rows, letor, refuse
     letor(files / "wide.txt", X.repeat(2, axis=1), y, qid)
     made = []
     monkeypatch.setattr(Stated, "followed", recording(Stated.followed, made))
-    refused("fit", "train.txt", "--test", "wide.txt", "-m", "m.rankrls", match=WORDS)
+    refused("fit", "train.txt", "--test", "wide.txt", "-m", "m.rankrls", Refusal(WORDS))
     assert any("sets another number" in template for template in made)
 
 
@@ -47,7 +48,7 @@ def test_values_that_overflow_are_found_in_the_file(nonsense, files, rows, letor
     letor(files / "huge.txt", X * 1e200, y, qid)
     made = []
     monkeypatch.setattr(Stated, "__init__", recording(Stated.__init__, made))
-    refused("fit", files / "huge.txt", "-m", files / "m.rankrls", match=WORDS)
+    refused("fit", files / "huge.txt", "-m", files / "m.rankrls", Refusal(WORDS))
     assert any("products overflow" in template and "of feature" in template for template in made)
 
 
@@ -55,7 +56,7 @@ def test_a_table_that_is_read_as_letor_text(nonsense, files, refused, monkeypatc
     made = []
     monkeypatch.setattr(Stated, "followed", recording(Stated.followed, made))
     (files / "table.dat").write_text("label,qid,a\n1,1,2\n")
-    refused("fit", files / "table.dat", "-m", files / "m.rankrls", match=WORDS)
+    refused("fit", files / "table.dat", "-m", files / "m.rankrls", Refusal(WORDS))
     assert any("It is read as LETOR text" in template for template in made)
 
 

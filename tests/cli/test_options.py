@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls.cli._commands import COMMANDS
 from rankrls.cli._methods import METHODS
@@ -94,5 +95,14 @@ def test_every_option_of_learning_is_of_a_method():
 @pytest.mark.parametrize("value", ["9" * 400, "-" + "9" * 400])
 def test_numbers_larger_than_any_float(value, files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "cg")
-    refused(*fit, f"--random-state={value}", match="--random-state must be a number from 0 to 4294967295")
-    refused("cv", files / "train.txt", "--kernel", "poly", f"--degree=-{value.strip('-')}", match="--degree must be")
+    refused(
+        *fit, f"--random-state={value}", Refusal("--random-state", "from 0 to 4294967295", parameter="random_state")
+    )
+    refused(
+        "cv",
+        files / "train.txt",
+        "--kernel",
+        "poly",
+        f"--degree=-{value.strip('-')}",
+        Refusal("--degree", "must be", parameter="degree"),
+    )

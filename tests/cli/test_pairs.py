@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLSCV, load
 from rankrls.cli import _methods
@@ -151,57 +152,65 @@ def test_a_model_of_queries_judges_inside_queries(files, rankrls, refused):
     assert rankrls("evaluate", model, files / "test.txt", "--pairs", files / "in.csv").status == 0
     (files / "across.csv").write_text("0,1\n1,9\n")
     command = ("evaluate", model, files / "test.txt", "--pairs", files / "across.csv")
-    refused(*command, match="across.csv: preference 1 compares row 1 of query 300 with row 9 of query 301")
+    refused(*command, Refusal("preference 1", "query 300", "query 301", file="across.csv"))
     (files / "flat.txt").write_text("1 5:1\n0 1:2\n")
-    refused("evaluate", model, files / "flat.txt", "--pairs", files / "in.csv", match="every line needs a qid")
+    refused("evaluate", model, files / "flat.txt", "--pairs", files / "in.csv", Refusal("every line needs a qid"))
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "match"),
+    ("text", "options", "refusal"),
     [
-        ("0,1\n1,40\n", [], "bad.csv:2: the loser '40' is no row number; rows are numbered 0 to 39."),
-        ("0,1\nd1,3\n", [], "bad.csv:2: the winner 'd1' is no row number"),
-        ("d0,d1\nd1,d99\n", ["--ids", "docid"], "bad.csv:2: no item has the id 'd99' of the loser"),
-        ("0,1\n1,1\n", [], "bad.csv:2: the item '1' is compared with itself"),
-        ("0,1,much\n", [], "bad.csv:1: the value 'much' of column 'strength' is not a number"),
-        ("0,1,1,0\n1,2,1,0\n", [], "bad.csv: every preference has weight 0"),
-        ("winner,loser\n", [], "bad.csv: there is no row"),
-        ("0,1,0\n1,2,0\n", [], "Every strength is 0"),
-        ("0,1\n", [], "Leaving out preferences needs at least two"),
-        ("0,1\n1,2\n", ["--ids", "name"], "--ids must be one of row, docid, comment"),
-        ("0,1\n1,2\n", ["--ties", "exclude"], "--ties is about labels, and means nothing with --pairs"),
-        ("0,1\n1,2\n", ["--balance", "pairs"], "--balance is about labels"),
-        ("0,1\n1,2\n", ["--regression-weight", "0.5"], "--regression-weight is about labels"),
-        ("0,1\n1,2\n", ["--metric", "map"], "Preferences are judged by 'disagreement' or 'pair_accuracy'"),
-        ("0,1\n1,2\n", ["--vali", "items.txt"], "--method rankrls chooses among --pairs by leaving some out"),
-        ("0,1\n1,2\n", ["--vali-pairs", "bad.csv"], "--method rankrls chooses among --pairs by leaving some out"),
-        ("0,1\n1,2\n", ["--test-pairs", "none.csv"], "none.csv: No such file or directory"),
-        ("0,1\n1,2\n", ["--cv", "3"], "--cv 3 folds need from 2 to 2 preferences"),
+        ("0,1\n1,40\n", [], Refusal("'40'", "0 to 39", row=1, column="loser", file="bad.csv", line=2)),
+        ("0,1\nd1,3\n", [], Refusal("'d1'", "no row number", row=1, column="winner", file="bad.csv", line=2)),
+        (
+            "d0,d1\nd1,d99\n",
+            ["--ids", "docid"],
+            Refusal("no item", "'d99'", row=1, column="loser", file="bad.csv", line=2),
+        ),
+        ("0,1\n1,1\n", [], Refusal("'1'", "with itself", row=1, column="winner", file="bad.csv", line=2)),
+        ("0,1,much\n", [], Refusal("'much'", "not a number", column="strength", file="bad.csv", line=1)),
+        ("0,1,1,0\n1,2,1,0\n", [], Refusal("every preference", "weight 0", column="weight", file="bad.csv")),
+        ("winner,loser\n", [], Refusal("no row", file="bad.csv")),
+        ("0,1,0\n1,2,0\n", [], Refusal("Every strength", parameter="strength")),
+        ("0,1\n", [], Refusal("Leaving out", "at least two")),
+        ("0,1\n1,2\n", ["--ids", "name"], Refusal("--ids", "row, docid, comment", parameter="names_in_ranking")),
+        ("0,1\n1,2\n", ["--ties", "exclude"], Refusal("--ties", "--pairs", parameter="ties")),
+        ("0,1\n1,2\n", ["--balance", "pairs"], Refusal("--balance", "about labels", parameter="balance")),
+        (
+            "0,1\n1,2\n",
+            ["--regression-weight", "0.5"],
+            Refusal("--regression-weight", "about labels", parameter="regression_weight"),
+        ),
+        ("0,1\n1,2\n", ["--metric", "map"], Refusal("'disagreement' or 'pair_accuracy'", parameter="scoring")),
+        ("0,1\n1,2\n", ["--vali", "items.txt"], Refusal("--method rankrls", "leaving some out")),
+        ("0,1\n1,2\n", ["--vali-pairs", "bad.csv"], Refusal("--method rankrls", "leaving some out")),
+        ("0,1\n1,2\n", ["--test-pairs", "none.csv"], Refusal("none.csv: No such file", kind=OSError)),
+        ("0,1\n1,2\n", ["--cv", "3"], Refusal("--cv 3", "2 to 2", parameter="cv")),
     ],
-    ids=lambda v: v if isinstance(v, str) else " ".join(v),
+    ids=lambda v: " ".join(v) if isinstance(v, list | tuple) else str(v),
 )
-def test_bad_input(text, options, match, votes, refused, monkeypatch):
+def test_bad_input(text, options, refusal, votes, refused, monkeypatch):
     folder, *_ = votes
     monkeypatch.chdir(folder)
     (folder / "bad.csv").write_text(text)
     before = sorted(folder.iterdir())
-    refused("fit", "items.txt", "--pairs", "bad.csv", "-m", "m.rankrls", *options, match=match)
+    refused("fit", "items.txt", "--pairs", "bad.csv", "-m", "m.rankrls", *options, refusal)
     assert sorted(folder.iterdir()) == before
 
 
 def test_options_that_do_not_go_together(files, letor, rows, refused, rankrls):
     (files / "p.csv").write_text("0,1\n1,2\n")
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
-    refused(*fit, "--vali-pairs", files / "p.csv", match="--vali-pairs needs --pairs")
-    refused(*fit, "--pairs", files / "p.csv", "--ids", "docid", match="'docid = NAME' in the comment of every line")
-    refused(*fit, "--pairs", files / "p.csv", "--ids", "comment", match="no line has a comment")
-    refused(*fit, "--method", "magic", match="--method must be one of rankrls")
+    refused(*fit, "--vali-pairs", files / "p.csv", Refusal("--vali-pairs", "--pairs", parameter="vali_pairs"))
+    refused(*fit, "--pairs", files / "p.csv", "--ids", "docid", Refusal("'docid = NAME'"))
+    refused(*fit, "--pairs", files / "p.csv", "--ids", "comment", Refusal("no line has a comment"))
+    refused(*fit, "--method", "magic", Refusal("--method", "one of rankrls", parameter="method"))
     rankrls(*fit, "-q")
     judge = ("evaluate", files / "m.rankrls", files / "test.txt", "--pairs", files / "p.csv")
-    refused(*judge, "--metrics", "map", match="--pairs and --metrics exclude each other")
-    refused(*judge, "--per-query", match="--pairs and --per-query exclude each other")
+    refused(*judge, "--metrics", "map", Refusal("--pairs", "--metrics", "exclude", parameter="judged_pairs"))
+    refused(*judge, "--per-query", Refusal("--pairs", "--per-query", "exclude", parameter="judged_pairs"))
     (files / "ties.csv").write_text("0,1,0\n")
-    refused(*judge[:3], "--pairs", files / "ties.csv", match="ties.csv: No preference can be judged")
+    refused(*judge[:3], "--pairs", files / "ties.csv", Refusal("No preference", file="ties.csv"))
 
 
 def test_every_method_takes_options_that_exist():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLSCV, load
 from rankrls.io import load_letor
@@ -40,7 +41,7 @@ def test_files_that_count_from_zero_preferences_and_names(files, rankrls, rows):
         feature_names, feature_ids, path = ("bm25", "7"), ["bm25", "7"], "t.csv"
 
     assert feature_columns(("7", "bm25"), Named(), "positive") == {"7": [1], "bm25": [0]}
-    with pytest.raises(ValueError, match=r"names feature '1', which t.csv does not have"):
+    with Refusal("'1'", "t.csv", parameter="positive"):
         feature_columns(("1",), Named(), "positive")
 
 
@@ -57,14 +58,16 @@ def test_all_of_two_features(files, rankrls, rows):
 
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
-    refused(*fit, "--positive", "6", match="train.txt has the features 1 to 5")
-    refused(*fit, "--positive", "0", match="--positive names feature '0'")
-    refused(*fit, "--positive", "title", match="--positive names feature 'title'")
-    refused(*fit, "--positive", "2,02", match="--positive names feature '02' twice")
-    refused(*fit, "--positive", "1,,2", match="--positive needs a word between commas")
-    refused(*fit, "--positive", "all", "--kernel", "rbf", match="--positive is about the weights of features")
-    refused(*fit, "--positive", "all", "--method", "cg", match="it is an option of --method rankrls")
+    refused(*fit, "--positive", "6", Refusal("features 1 to 5", parameter="positive"))
+    refused(*fit, "--positive", "0", Refusal("--positive", "feature '0'", parameter="positive"))
+    refused(*fit, "--positive", "title", Refusal("--positive", "feature 'title'", parameter="positive"))
+    refused(*fit, "--positive", "2,02", Refusal("--positive", "'02'", "twice", parameter="positive"))
+    refused(*fit, "--positive", "1,,2", Refusal("--positive", "between commas", parameter="positive"))
+    refused(
+        *fit, "--positive", "all", "--kernel", "rbf", Refusal("--positive", "weights of features", parameter="positive")
+    )
+    refused(*fit, "--positive", "all", "--method", "cg", Refusal("option of --method rankrls"))
     refused(
         *("cv", files / "train.txt", "--global", "--leave-pair-out", "--positive", "all"),
-        match="--leave-pair-out and --positive exclude each other",
+        Refusal("--leave-pair-out", "--positive", "exclude", parameter="leave_pair_out"),
     )

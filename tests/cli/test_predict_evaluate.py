@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
 from rankrls.io import load_letor
@@ -59,7 +60,7 @@ def test_several_targets(files, rankrls, refused):
     result = rankrls("predict", files / "two.rankrls", files / "train.txt")
     found = np.array([[float(v) for v in line.split("\t")] for line in result.out.splitlines()])
     np.testing.assert_array_equal(found, fitted.predict(table.X))
-    refused("evaluate", files / "two.rankrls", files / "train.txt", match="2 scores a row")
+    refused("evaluate", files / "two.rankrls", files / "train.txt", Refusal("2 scores a row"))
 
 
 def test_features_that_the_file_does_not_name(files, rankrls, refused):
@@ -72,7 +73,9 @@ def test_features_that_the_file_does_not_name(files, rankrls, refused):
     assert "the model has 5" in result.err
     (files / "long.txt").write_text("1 qid:1 1:0.5\n0 qid:1 7:1\n")
     for command in ("predict", "evaluate"):
-        line = refused(command, files / "m.rankrls", files / "long.txt", match="long.txt:2: ")
+        line = refused(
+            command, files / "m.rankrls", files / "long.txt", Refusal(parameter="n_features", file="long.txt", line=2)
+        )
         assert "model has 5 features" in line
 
 
@@ -84,12 +87,12 @@ def test_a_file_without_qid(files, rows, letor, rankrls, refused):
     rankrls("fit", files / "flat.txt", "-m", files / "global.rankrls", "--scale", "minmax", "--global", "-q")
     # scores of a model that looks at rows only need no qid
     assert rankrls("predict", files / "plain.rankrls", files / "flat.txt").status == 0
-    refused("predict", files / "scaled.rankrls", files / "flat.txt", match="inside each query")
+    refused("predict", files / "scaled.rankrls", files / "flat.txt", Refusal("inside each query"))
     with_qid = scores_of(rankrls("predict", files / "global.rankrls", files / "test.txt"))
     np.testing.assert_array_equal(scores_of(rankrls("predict", files / "global.rankrls", files / "flat.txt")), with_qid)
     # judging is another matter
-    refused("evaluate", files / "plain.rankrls", files / "flat.txt", match="no line has a qid")
-    refused("evaluate", files / "plain.rankrls", files / "flat.txt", "--global", match="was fitted with queries")
+    refused("evaluate", files / "plain.rankrls", files / "flat.txt", Refusal("no line has a qid"))
+    refused("evaluate", files / "plain.rankrls", files / "flat.txt", "--global", Refusal("fitted with queries"))
     judged = rankrls("evaluate", files / "global.rankrls", files / "flat.txt", "--global", "--json")
     expected = evaluate(y, with_qid, measures=["disagreement"])["disagreement"]
     assert judged.json["measures"]["disagreement"]["value"] == pytest.approx(expected, rel=1e-12)
@@ -176,4 +179,4 @@ def test_queries_that_are_not_judged(tmp_path, rankrls, refused):
     (tmp_path / "data.txt").write_text("0 qid:1 1:1\n0 qid:1 1:2\n" * 3)
     shown = rankrls("evaluate", *files)
     assert "disagreement        -" in shown.out.replace("─", "")
-    refused("evaluate", *files, "--metrics", "disagreement", match="disagreement judges nothing here")
+    refused("evaluate", *files, "--metrics", "disagreement", Refusal("judges nothing"))

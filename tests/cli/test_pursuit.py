@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import GreedyRankRLS, RankingPursuitCV, load
 from rankrls.io import load_letor
@@ -38,13 +39,15 @@ def test_validation_data_pairs_and_curves(files, rankrls):
 
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls")
-    refused(*fit, "--method", "pursuit", "--alphas", "1,2", match="--alphas means nothing to --method pursuit")
-    refused(*fit, "--method", "pursuit", "--max-basis", "0", match="--max-basis must be at least 1")
+    refused(*fit, "--method", "pursuit", "--alphas", "1,2", Refusal("--alphas", "--method pursuit", parameter="alphas"))
+    refused(
+        *fit, "--method", "pursuit", "--max-basis", "0", Refusal("--max-basis", "at least 1", parameter="max_basis")
+    )
     refused(
         *fit,
         "--max-basis",
         "3",
-        match="it is an option of --method pursuit",
+        Refusal("option of --method pursuit"),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
 from rankrls.inspection import rank_scores
@@ -83,10 +84,17 @@ def test_ids_and_targets(model, files, rankrls, refused):
     lines = listed(rankrls("rank", files / "two.rankrls", files / "plain.txt", "--ids", "comment", "--target", "0").out)
     assert {line[2] for line in lines} == {"a long name", "b"}
     two_targets = ("rank", files / "two.rankrls", files / "plain.txt", "--target", "0")
-    refused("rank", files / "two.rankrls", files / "plain.txt", match="say which: --target 0 to 1")
-    refused("rank", files / "two.rankrls", files / "plain.txt", "--target", "2", match="--target must be from 0 to 1")
-    refused("rank", model, files / "test.txt", "--target", "1", match="--target must be from 0 to 0")
-    refused(*two_targets, "--ids", "comment", "--format", "trec", match="row 0 is called 'a long name'")
+    refused("rank", files / "two.rankrls", files / "plain.txt", Refusal("--target 0 to 1", parameter="target"))
+    refused(
+        "rank",
+        files / "two.rankrls",
+        files / "plain.txt",
+        "--target",
+        "2",
+        Refusal("--target", "0 to 1", parameter="target"),
+    )
+    refused("rank", model, files / "test.txt", "--target", "1", Refusal("--target", "0 to 0", parameter="target"))
+    refused(*two_targets, "--ids", "comment", "--format", "trec", Refusal("'a long name'", row=0))
     (files / "named.csv").write_text("qid,label,a,b,c,d,e\nmy query,1,1,2,3,4,5\n")
     refused(
         "rank",
@@ -97,25 +105,25 @@ def test_ids_and_targets(model, files, rankrls, refused):
         "--format",
         "trec",
         "-q",
-        match="of query 'my query'",
+        Refusal("'my query'", row=0),
     )
     alone = ("rank", files / "two.rankrls", files / "plain.txt", "--target", "0", "-o", files / "alone.csv")
     assert rankrls(*alone).status == 0
     assert (files / "alone.csv").read_text().splitlines()[0] == "rank,item,score,row"
-    refused(*two_targets, "--ids", "docid", match="needs 'docid = NAME'")
-    refused(*two_targets, "--top", "0", match="--top must be at least 1")
-    refused(*two_targets, "--format", "csv", match="--format must be one of tsv, trec")
-    refused(*two_targets, "--run", "a b", match="--run must be one word")
-    refused(*two_targets, "-o", files / "plain.txt", match="would be overwritten")
+    refused(*two_targets, "--ids", "docid", Refusal("'docid = NAME'"))
+    refused(*two_targets, "--top", "0", Refusal("--top", "at least 1", parameter="top_items"))
+    refused(*two_targets, "--format", "csv", Refusal("--format", "tsv, trec", parameter="engine"))
+    refused(*two_targets, "--run", "a b", Refusal("--run", "one word", parameter="run"))
+    refused(*two_targets, "-o", files / "plain.txt", Refusal("would be overwritten"))
 
 
 def test_queries_are_not_compared(model, files, rankrls, refused, rows, letor):
     X, y, _ = rows(3)
     letor(files / "plain.txt", X, y, None)
-    refused("rank", model, files / "plain.txt", match="every line needs a qid")
-    refused("rank", model, files / "test.txt", "--global", match="fitted with queries")
+    refused("rank", model, files / "plain.txt", Refusal("every line needs a qid"))
+    refused("rank", model, files / "test.txt", "--global", Refusal("fitted with queries"))
     rankrls("fit", files / "train.txt", "-m", files / "n.rankrls", "-q")
-    refused("rank", files / "n.rankrls", files / "plain.txt", match="every line needs a qid")
+    refused("rank", files / "n.rankrls", files / "plain.txt", Refusal("every line needs a qid"))
 
 
 def test_queries_with_tabs_are_quoted(files, rankrls, tmp_path):

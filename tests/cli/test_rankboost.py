@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankBoost, load
 from rankrls.io import load_letor
@@ -65,13 +66,15 @@ def test_without_validation_data_all_rounds_are_kept(files, rankrls):
 
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "rankboost")
-    refused(*fit, "--alphas", "1,2", match="--alphas")
-    refused(*fit, "--patience", "5", match="--patience needs validation data. Give --vali.")
-    refused(*fit, "--rule", "one_se", match="--rule needs validation data. Give --vali.")
-    refused(*fit, "--n-estimators", "0", match="--n-estimators must be at least 1")
-    refused("cv", files / "train.txt", "--method", "rankboost", match="chooses by validation data: give --vali FILE")
+    refused(*fit, "--alphas", "1,2", Refusal("--alphas", parameter="alphas"))
+    refused(*fit, "--patience", "5", Refusal("--patience", "Give --vali", parameter="patience"))
+    refused(*fit, "--rule", "one_se", Refusal("--rule", "Give --vali", parameter="rule"))
+    refused(*fit, "--n-estimators", "0", Refusal("--n-estimators", "at least 1", parameter="n_estimators"))
+    refused("cv", files / "train.txt", "--method", "rankboost", Refusal("validation data", "--vali FILE"))
     (files / "p.csv").write_text("0,1\n1,2\n")
     refused(
-        *fit, "--pairs", files / "p.csv", "--vali-pairs", files / "p.csv", match="takes --pairs without validation data"
+        *fit, "--pairs", files / "p.csv", "--vali-pairs", files / "p.csv", Refusal("--pairs", "without validation data")
     )
-    refused(*fit, "--pairs", files / "p.csv", "--rule", "one_se", match="--rule needs validation data, and --method")
+    refused(
+        *fit, "--pairs", files / "p.csv", "--rule", "one_se", Refusal("--rule", "validation data", parameter="rule")
+    )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankSVMCV, load
 from rankrls.io import load_letor
@@ -55,13 +56,15 @@ def test_preferences(files, rankrls):
 
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "ranksvm")
-    refused(*fit, "--alphas", "1,2", match="--alphas")
-    refused(*fit, "--Cs", "-1", match="--Cs must not be negative")
-    refused(*fit, "--Cs", "0", match="--Cs must be a number above 0")
-    refused(*fit, "--tol", "0", match="--tol of --method ranksvm must be between 0 and 1; got 0.0")
-    refused(*fit, "--max-iter", "0", match="--max-iter must be at least 1")
-    refused(*fit, "--n-basis", "5", match="--n-basis needs a kernel other than linear")
-    refused(*fit, "--basis", "kmeans", match="--basis needs a kernel other than linear")
-    refused(*fit, "--kernel", "rbf", "--basis", "kmeans", match="--basis needs --n-basis")
-    refused(*fit, "--kernel", "rbf", "--random-state", "1", match="--random-state needs --n-basis")
-    refused(*fit, "--loss", "log", match="--loss must be one of")
+    refused(*fit, "--alphas", "1,2", Refusal("--alphas", parameter="alphas"))
+    refused(*fit, "--Cs", "-1", Refusal("--Cs", "not be negative", parameter="Cs"))
+    refused(*fit, "--Cs", "0", Refusal("--Cs", "above 0", parameter="C"))
+    refused(*fit, "--tol", "0", Refusal("--tol of --method ranksvm", "got 0.0", parameter="tol"))
+    refused(*fit, "--max-iter", "0", Refusal("--max-iter", "at least 1", parameter="max_iter"))
+    refused(*fit, "--n-basis", "5", Refusal("--n-basis", "other than linear", parameter="n_basis"))
+    refused(*fit, "--basis", "kmeans", Refusal("--basis", "other than linear", parameter="basis"))
+    refused(*fit, "--kernel", "rbf", "--basis", "kmeans", Refusal("--basis", "--n-basis", parameter="basis"))
+    refused(
+        *fit, "--kernel", "rbf", "--random-state", "1", Refusal("--random-state", "--n-basis", parameter="random_state")
+    )
+    refused(*fit, "--loss", "log", Refusal("--loss", "one of", parameter="loss"))

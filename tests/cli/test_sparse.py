@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import SparseRankRLSCV, load
 from rankrls.io import load_letor
@@ -36,9 +37,11 @@ def test_validation_data_pairs_and_curves(files, rankrls):
 
 def test_what_is_refused(files, refused):
     fit = ("fit", files / "train.txt", "-m", files / "m.rankrls", "--method", "sparse")
-    refused(*fit, match="give a kernel other than linear, as in --kernel rbf")
-    refused(*fit, "--kernel", "rbf", "--n-basis", "0", match="--n-basis must be at least 1")
-    refused(*fit, "--kernel", "rbf", "--basis", "best", match="--basis must be one of random, kmeans, pursuit")
+    refused(*fit, Refusal("other than linear", "--kernel rbf"))
+    refused(*fit, "--kernel", "rbf", "--n-basis", "0", Refusal("--n-basis", "at least 1", parameter="n_basis"))
+    refused(
+        *fit, "--kernel", "rbf", "--basis", "best", Refusal("--basis", "random, kmeans, pursuit", parameter="basis")
+    )
     refused(
         "fit",
         files / "train.txt",
@@ -46,5 +49,5 @@ def test_what_is_refused(files, refused):
         "9",
         "-m",
         files / "m.rankrls",
-        match="--n-basis means nothing to --method rankrls: it is an option of --method",
+        Refusal("--n-basis", "nothing to --method rankrls", parameter="n_basis"),
     )

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
 from rankrls.persistence import read_info
@@ -73,7 +74,7 @@ def test_the_model_knows_its_features_by_name(frames, rankrls, rows):
     X = frame_of(*rows(3))[NAMES]
     lines = rankrls("predict", model, frames / "test.csv").out.split()
     np.testing.assert_array_equal(load(model).predict(X), [float(line) for line in lines])
-    with pytest.raises(ValueError, match="feature names should match"):
+    with Refusal("feature names should match", kind=ValueError):
         load(model).predict(X[NAMES[::-1]])
 
 
@@ -84,23 +85,43 @@ def test_predict_takes_columns_by_name(frames, rankrls, refused, rows):
     frame.assign(junk="x")[["junk", *NAMES[::-1]]].to_csv(frames / "new.csv", index=False)  # no label, no query
     assert rankrls("predict", model, frames / "new.csv").out == expected
     frame.drop(columns=["age"]).rename(columns={"price": "prize"}).to_csv(frames / "less.csv", index=False)
-    refused("predict", model, frames / "less.csv", match="less.csv:1: there are no columns 'age', 'price'")
-    refused("predict", model, frames / "test.csv", "--features", "age", match="the model names its features itself")
     refused(
-        "predict", model, frames / "test.csv", "--qid", "qurey", match="there is no column 'qurey' for the query id; "
+        "predict",
+        model,
+        frames / "less.csv",
+        Refusal("no columns", "'age', 'price'", parameter="features", column="age", file="less.csv", line=1),
     )
-    refused("evaluate", model, frames / "new.csv", match="there is no column 'grade'")
-    refused("predict", model, frames / "train.txt", "--input-format", "csv", match="there are no columns 'bm25', ")
+    refused("predict", model, frames / "test.csv", "--features", "age", Refusal("names its features itself"))
+    refused(
+        "predict",
+        model,
+        frames / "test.csv",
+        "--qid",
+        "qurey",
+        Refusal("no column", "for the query id", parameter="qid", column="qurey", file="test.csv", line=1),
+    )
+    refused(
+        "evaluate",
+        model,
+        frames / "new.csv",
+        Refusal("no column", parameter="label", column="grade", file="new.csv", line=1),
+    )
+    refused(
+        "predict",
+        model,
+        frames / "train.txt",
+        "--input-format",
+        "csv",
+        Refusal("no columns", "'bm25'", parameter="features", column="bm25", file="train.txt", line=1),
+    )
 
 
 def test_a_model_of_numbered_features_and_a_table(frames, rankrls, refused):
     model, _ = fit(rankrls, frames, "txt")
     expected = rankrls("predict", model, frames / "train.txt").out
     table = frames / "train.csv"
-    refused("predict", model, table, match="the value 'q 100' of column 'query' is not a number")
-    refused(
-        "predict", model, table, "--ignore", "url,grade,query,age", match="4 columns are features (bm25, clicks, pri"
-    )
+    refused("predict", model, table, Refusal("'q 100'", "value", column="query", file="train.csv", line=2))
+    refused("predict", model, table, "--ignore", "url,grade,query,age", Refusal("4 columns", "bm25, clicks"))
     for options in (["--features", ",".join(NAMES)], ["--ignore", "url,query,grade"]):
         found = rankrls("predict", model, table, *options)
         assert found.out == expected
@@ -140,11 +161,14 @@ def test_names_with_commas(frames, rankrls, refused):
     assert rankrls(*fit, "--ignore", 'url,"price, EUR"').status == 0
     assert sorted(read_info(frames / "m.rankrls")["feature_names"]) == ["age", called["bm25"], "clicks", "length"]
     assert rankrls(*fit, "--ignore", "url", "--positive", '"price, EUR",age').status == 0
-    refused(*fit, "--features", "price, EUR,age", match="there are no columns 'price', 'EUR'")
     refused(
-        *fit, "--features", '"price, EUR', match="--features is read like a line of CSV; cell 1 begins with a quote"
+        *fit,
+        "--features",
+        "price, EUR,age",
+        Refusal("no columns", "'price', 'EUR'", parameter="features", column="price", file="train.csv", line=1),
     )
-    refused(*fit, "--features", 'age,""', match="--features needs a word between commas")
+    refused(*fit, "--features", '"price, EUR', Refusal("--features", "cell 1", "quote", parameter="features"))
+    refused(*fit, "--features", 'age,""', Refusal("--features", "between commas", parameter="features"))
 
 
 def test_cv_and_compare(frames, rankrls):
@@ -187,7 +211,9 @@ def test_tables_of_scores(frames, rankrls, refused):
     rankrls("predict", model, frames / "test.txt", "-o", frames / "letor.csv")
     assert [*pd.read_csv(frames / "letor.csv").columns] == ["qid", "score"]
     judge[2] = frames / "train.csv"
-    refused(*judge, "--ignore", "url", match="train.csv:1: there is no column 'score'")
+    refused(
+        *judge, "--ignore", "url", Refusal("no column", parameter="features", column="score", file="train.csv", line=1)
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -220,11 +246,21 @@ def test_preferences_between_items_of_a_table(ending, frames, rankrls, refused):
     where = "votes.csv:3" if ending == "csv" else "votes.parquet: row 1, counted from 0"
     write(votes, "votes")
     none = frames / "none.rankrls"
-    refused("fit", *given, "-m", none, match=f"{where}: no item has the id '/none' of the loser.")
     refused(
-        "fit", rows, "--pairs", pairs, "--id", "uri", "-m", none, match="there is no column 'uri' for the item's id"
+        "fit", *given, "-m", none, Refusal(f"{where}: no item has the id '/none' of the loser.", row=1, column="loser")
     )
-    refused("fit", *given[:3], "--ignore", "url", "--ids", "docid", "-m", none, match="name it by --id.")
+    refused(
+        "fit",
+        rows,
+        "--pairs",
+        pairs,
+        "--id",
+        "uri",
+        "-m",
+        none,
+        Refusal("no column", "the item's id", parameter="id", column="uri"),
+    )
+    refused("fit", *given[:3], "--ignore", "url", "--ids", "docid", "-m", none, Refusal("name it by --id"))
 
 
 def test_rank_and_explain_name_items_and_features(frames, rankrls):
@@ -255,45 +291,64 @@ def test_standard_input(frames, rankrls, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("argv", "match"),
+    ("argv", "refusal"),
     [
         (
             ["train.csv"],
-            "(columns: grade, bm25",
+            Refusal("columns: grade, bm25", parameter="label", column="label", file="train.csv", line=1),
         ),
-        (["train.csv"], "which one holds the labels"),
-        (["train.csv", "--label", "grade"], "train.csv:2: the value 'q 100' of column 'query' is not a number"),
-        (["train.csv", "--label", "grade", "--qid", "query"], "Give --ignore url; or let --columns auto decide"),
+        (["train.csv"], Refusal("which one", parameter="label", column="label", file="train.csv", line=1)),
+        (["train.csv", "--label", "grade"], Refusal("'q 100'", "value", column="query", file="train.csv", line=2)),
+        (
+            ["train.csv", "--label", "grade", "--qid", "query"],
+            Refusal("--ignore url", "--columns auto", column="url", file="train.csv", line=2),
+        ),
         (
             ["train.csv", "--label", "grade", "--ignore", "url,query"],
-            "there is no column 'qid'. Name it by --qid, or pass",
+            Refusal("no column 'qid'", "--qid"),
         ),
-        (["train.csv", "--label", "grade", "--features", "bm25,agee"], "there is no column 'agee'; there is 'age'."),
-        (["train.csv", "--label", "grade", "--ignore", ","], "--ignore needs a word between commas"),
-        (["train.csv", "--input-format", "xls"], "--input-format must be one of letor, csv, parquet, arrow"),
-        (["train.csv", "--input-format", "letor"], "the label 'grade,bm25,query,clicks,age,price,len...' is not"),
+        (
+            ["train.csv", "--label", "grade", "--features", "bm25,agee"],
+            Refusal("no column", "there is 'age'", parameter="features", column="agee", file="train.csv", line=1),
+        ),
+        (["train.csv", "--label", "grade", "--ignore", ","], Refusal("--ignore", "between commas", parameter="ignore")),
+        (
+            ["train.csv", "--input-format", "xls"],
+            Refusal("--input-format", "letor, csv, parquet, arrow", parameter="input_format"),
+        ),
+        (
+            ["train.csv", "--input-format", "letor"],
+            Refusal("'grade,bm25,query", parameter="format", column="label", file="train.csv", line=1),
+        ),
         (
             ["copy.txt"],
-            "(It is read as LETOR text; tables end in .csv, .tsv, .parquet or .arrow, or are named by --input-format.)",
+            Refusal(
+                "It is read as LETOR text",
+                "--input-format",
+                parameter="format",
+                column="label",
+                file="copy.txt",
+                line=1,
+            ),
         ),
-        (["train.txt", "--label", "grade"], "--label is about columns of tables, and this is read as LETOR text"),
-        (["train.txt", "--features", "a,b"], "--features is a number for LETOR text"),
-        (["train.parquet", "--label", "url", "--qid", "query"], "no numbers"),
-        (["copy.parquet", "--label", "url"], "copy.parquet: this is no Parquet file"),
+        (["train.txt", "--label", "grade"], Refusal("--label", "LETOR text")),
+        (["train.txt", "--features", "a,b"], Refusal("--features", "LETOR text", parameter="features")),
+        (["train.parquet", "--label", "url", "--qid", "query"], Refusal("no numbers", column="url")),
+        (["copy.parquet", "--label", "url"], Refusal("no Parquet", file="copy.parquet")),
     ],
 )
-def test_errors_say_what_to_do(argv, match, frames, refused, monkeypatch):
+def test_errors_say_what_to_do(argv, refusal, frames, refused, monkeypatch):
     monkeypatch.chdir(frames)
     for name in ("copy.txt", "copy.parquet"):
         (frames / name).write_bytes((frames / "train.csv").read_bytes())
-    refused("fit", *argv, "-m", "none.rankrls", match=match)
+    refused("fit", *argv, "-m", "none.rankrls", refusal)
     assert not (frames / "none.rankrls").exists()
 
 
 def test_validation_data_without_a_feature(frames, refused):
     pd.read_csv(frames / "vali.csv").drop(columns="age").to_csv(frames / "vali.csv", index=False)
     argv = ["fit", frames / "train.csv", "--vali", frames / "vali.csv", *COLUMNS, "-m", frames / "none.rankrls"]
-    refused(*argv, match="vali.csv:1: there is no column 'age'")
+    refused(*argv, Refusal("no column", parameter="features", column="age", file="vali.csv", line=1))
 
 
 def test_a_model_of_a_table_goes_to_a_search_engine(frames, rankrls):
@@ -317,7 +372,9 @@ def test_the_offset_of_a_models_own_columns(scale, frames, rankrls, refused):
         assert found.status == 0, found.err
         assert found.out == rankrls(*export, repr(float(offset))).out
     items.drop(columns="age").to_csv(frames / "less.csv", index=False)
-    refused(*export, frames / "less.csv", match="less.csv:1: there is no column 'age'")
+    refused(
+        *export, frames / "less.csv", Refusal("no column", parameter="features", column="age", file="less.csv", line=1)
+    )
 
 
 @pytest.mark.parametrize("method", ["cg", "sparse", "pursuit", "ranksvm", "rankboost"])
@@ -340,7 +397,7 @@ def test_signs_of_named_features(frames, rankrls, refused):
     coef = dict(zip(NAMES, load(model).coef_, strict=True))
     assert min(coef["clicks"], coef["length"]) >= 0
     argv = ["fit", frames / "train.csv", "-m", frames / "none.rankrls", *COLUMNS]
-    refused(*argv, "--positive", "cliks", match="--positive names feature 'cliks', which")
+    refused(*argv, "--positive", "cliks", Refusal("--positive", "'cliks'", parameter="positive"))
 
 
 @pytest.fixture
@@ -374,20 +431,20 @@ def test_columns_of_lists(embedded, rankrls, refused):
     assert rankrls("convert", embedded / "test_emb.parquet", flat, *COLUMNS, "--quiet").status == 0
     assert [float(v) for v in rankrls("predict", model, flat).out.split()] == scores
     frame = pd.read_parquet(embedded / "test_emb.parquet")
-    for size, match in (
-        (3, "holds lists of 3 numbers, each a feature, but 'emb[3]' is wanted too."),
-        (5, "holds lists of 5 numbers, each a feature, but only 'emb[0]' to 'emb[3]' are wanted; a list is taken"),
+    for size, refusal in (
+        (3, Refusal("lists of 3", "'emb[3]'", parameter="features", column="emb")),
+        (5, Refusal("lists of 5", "'emb[3]'", column="emb")),
     ):
         frame["emb"] = [np.resize(row, size) for row in frame["emb"]]
         frame.to_parquet(embedded / "other.parquet")
-        refused("predict", model, embedded / "other.parquet", match=match)
+        refused("predict", model, embedded / "other.parquet", refusal)
     frame["emb"] = [[0.0] * (4 + (k == 6)) for k in range(len(frame))]
     frame.to_parquet(embedded / "other.parquet")
     refused(
         "predict",
         model,
         embedded / "other.parquet",
-        match="other.parquet: row 6, counted from 0: column 'emb' holds a list of 5 numbers, and others hold 4",
+        Refusal("a list of 5", "others hold 4", row=6, column="emb", file="other.parquet"),
     )
 
 
@@ -405,7 +462,7 @@ def test_positive_by_pattern(frames, rankrls, refused):
     model, _ = fit(rankrls, frames, "csv", *COLUMNS, "--positive", "*c*,age")
     assert load(model).positive == {NAMES.index(name): 1 for name in ("clicks", "price", "age")}
     data = ("fit", frames / "train.csv", "-m", frames / "m.rankrls", *COLUMNS)
-    refused(*data, "--positive", "x*", match="--positive names feature 'x*', which")
+    refused(*data, "--positive", "x*", Refusal("--positive", "'x*'", parameter="positive"))
 
 
 def test_explain_speaks_of_items(frames, rankrls, refused):
@@ -417,8 +474,8 @@ def test_explain_speaks_of_items(frames, rankrls, refused):
     assert ["contribution", "/2", "/0", "weight"] in [line.split() for line in shown.out.splitlines()]
     assert rankrls(*asked, "/2", "/0", "--json").json["items"] == ["/2", "/0"]
     assert rankrls(*asked, "/2").out.startswith("/2 stands ")
-    refused(*asked, "/0", "/9", match="'/0' belongs to query 'q 300', '/9' to query 'q 301': this model")
-    refused(*asked, "/0", "/0", match="'/0' cannot be compared with itself")
+    refused(*asked, "/0", "/9", Refusal("query 'q 300'", "query 'q 301'", parameter="b", row=9))
+    refused(*asked, "/0", "/0", Refusal("with itself", parameter="b", row=0))
 
 
 def test_the_same_data_twice(frames, rankrls):
@@ -438,7 +495,12 @@ def test_a_value_too_large_is_named(frames, refused):
     frame.loc[3, "price"] = 1e300
     frame.to_csv(frames / "huge.csv", index=False)
     said = refused(
-        "fit", frames / "huge.csv", "-m", frames / "m.rankrls", *COLUMNS, match="huge.csv: row 3, counted from 0"
+        "fit",
+        frames / "huge.csv",
+        "-m",
+        frames / "m.rankrls",
+        *COLUMNS,
+        Refusal("row 3", row=3, column="price", file="huge.csv"),
     )
     assert (
         "the value 1e+300 of feature 'price' is so large that products overflow. Scale the features (see --scale)"
@@ -449,9 +511,9 @@ def test_a_value_too_large_is_named(frames, refused):
 def test_what_is_no_table(frames, refused):
     (frames / "book.xlsx").write_bytes(b"PK\x03\x04 and more")
     for more in ((), COLUMNS):
-        refused("fit", frames / "book.xlsx", "-m", frames / "m", *more, match="book.xlsx: this is a workbook")
-        refused("fit", frames, "-m", frames / "m", *more, match="Is a directory, where a file should be read")
-    refused("split", frames / "book.xlsx", frames / "parts", match="book.xlsx: this is a workbook")
+        refused("fit", frames / "book.xlsx", "-m", frames / "m", *more, Refusal("workbook", file="book.xlsx"))
+        refused("fit", frames, "-m", frames / "m", *more, Refusal("Is a directory", kind=OSError))
+    refused("split", frames / "book.xlsx", frames / "parts", Refusal("workbook", file="book.xlsx"))
 
 
 def test_labels_too_large_for_a_gain(frames, refused):
@@ -459,7 +521,14 @@ def test_labels_too_large_for_a_gain(frames, refused):
     frame.loc[3, "grade"] = 1200
     frame.to_csv(frames / "huge.csv", index=False)
     said = refused(
-        "fit", frames / "huge.csv", "-m", frames / "m", *COLUMNS, "--metric", "ndcg", match="label 1200 in row 3"
+        "fit",
+        frames / "huge.csv",
+        "-m",
+        frames / "m",
+        *COLUMNS,
+        "--metric",
+        "ndcg",
+        Refusal("label 1200", parameter="gain", row=3),
     )
     assert said.endswith("--convention sklearn, where a label is its own gain.")
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.refusals import Refusal
 
 from rankrls.cli._report import printable
 from rankrls.cli._supervisor import INTERRUPTED, interrupted
@@ -118,5 +119,5 @@ def test_a_page_about_a_file_whose_name_is_not_utf8(files, rankrls):
 
 def test_threads_that_are_no_number(files, rankrls, refused, monkeypatch):
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "many")
-    refused("cv", files / "train.txt", "--alphas", "1", match="RANKRLS_NUM_THREADS is 'many'")
+    refused("cv", files / "train.txt", "--alphas", "1", Refusal("RANKRLS_NUM_THREADS is 'many'"))
     assert rankrls("cv", files / "train.txt", "--alphas", "1", "--threads", "1").status == 0

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 from rankrls._errors import InputError
 from rankrls.cli._spelling import said
@@ -86,10 +87,16 @@ def test_features_that_training_did_not_have(odd, rankrls, refused, monkeypatch)
     monkeypatch.chdir(odd)
     hint = "(train.txt has 5 features; --features N sets another number.)"
     line = refused(
-        "fit", "train.txt", "--test", "wide.txt", "-m", "m.rankrls", match="beyond the 5 features that are read"
+        "fit",
+        "train.txt",
+        "--test",
+        "wide.txt",
+        "-m",
+        "m.rankrls",
+        Refusal("beyond the 5 features", parameter="n_features", file="wide.txt", line=1),
     )
     assert line.endswith(hint)
-    line = refused("fit", "train.txt", "--test", "noqid.txt", "-m", "m.rankrls", match="no line has a qid")
+    line = refused("fit", "train.txt", "--test", "noqid.txt", "-m", "m.rankrls", Refusal("no line has a qid"))
     assert not line.endswith(hint)
 
 
@@ -97,8 +104,9 @@ def test_numbers_that_overflow_are_said_once(files, rows, letor, refused):
     X, y, qid = rows(1)
     letor(files / "huge.txt", X * 1e200, y, qid)
     for method in ("rankrls", "cg"):
-        match = f"of feature {1 + int(np.argmax(np.abs(X)) % X.shape[1])} is so large that products overflow"
-        refused("fit", files / "huge.txt", "-m", files / "m.rankrls", "--method", method, match=match)
+        feature = 1 + int(np.argmax(np.abs(X)) % X.shape[1])
+        refusal = Refusal(f"of feature {feature} ", "products overflow", column=str(feature), file="huge.txt")
+        refused("fit", files / "huge.txt", "-m", files / "m.rankrls", "--method", method, refusal)
 
 
 def test_export_and_explain_too(odd, rankrls, monkeypatch):

@@ -62,7 +62,7 @@ class Method:
 
 def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
     if "positive" in given and given["kernel"] != "linear":
-        raise InputError("{positive} is about the weights of features: it needs {kernel=linear}.")
+        raise InputError("{positive} is about the weights of features: it needs {kernel=linear}.", parameter="positive")
     return given
 
 
@@ -70,7 +70,8 @@ def _sparse(given: dict[str, Any]) -> dict[str, Any]:
     if given["kernel"] == "linear":
         raise InputError(
             "{method=sparse} expands over items: give a kernel other than linear, as in {kernel=rbf}. For a linear "
-            "model the default method is exact and faster."
+            "model the default method is exact and faster.",
+            parameter="kernel",
         )
     return given
 
@@ -84,10 +85,11 @@ def _ranksvm(given: dict[str, Any]) -> dict[str, Any]:
         raise InputError("{tol} of {method=ranksvm} must be between 0 and 1; got {0!r}.", given["tol"], parameter="tol")
     of_basis = [name for name in ("n_basis", "basis", "random_state") if name in given]
     if of_basis and given["kernel"] == "linear":
-        flag = flag_of(of_basis[0])
-        raise InputError(flag + " needs a kernel other than linear, as in {kernel=rbf}: weights have no basis.")
+        problem = flag_of(of_basis[0]) + " needs a kernel other than linear, as in {kernel=rbf}: weights have no basis."
+        raise InputError(problem, parameter=of_basis[0])
     if of_basis and "n_basis" not in given:
-        raise InputError(flag_of(of_basis[0]) + " needs {n_basis}: without it every item is in the basis.")
+        problem = flag_of(of_basis[0]) + " needs {n_basis}: without it every item is in the basis."
+        raise InputError(problem, parameter=of_basis[0])
     return given
 
 
@@ -184,13 +186,15 @@ def method_of(options: Options) -> Method:
         has to be one.
     """
     if options.method not in METHODS:
-        raise InputError("{method} must be one of {0}; got {1!r}.", ", ".join(METHODS), options.method)
+        problem = "{method} must be one of {0}; got {1!r}."
+        raise InputError(problem, ", ".join(METHODS), options.method, parameter="method")
     method = METHODS[options.method]
     if options.leave_pair_out and not method.leaves_pairs_out:
         raise InputError(
             "{leave_pair_out} holds out pairs without refitting, which --method {0} can do; {1} would need a refit for "
             "each pair. Judge it by {cv} or {vali}.",
             *(" and ".join(name for name, known in METHODS.items() if known.leaves_pairs_out), options.method),
+            parameter="leave_pair_out",
         )
     for name in options.changed():
         if method.labels_only and name in ("pairs", "vali", "vali_pairs"):
@@ -205,10 +209,12 @@ def method_of(options: Options) -> Method:
             raise InputError(
                 flag_of(name) + " means nothing to {0}: it is an option of --method {1}, not of {2}.",
                 *(f"--method {method.name}", " and ".join(able), method.name),
+                parameter=name,
             )
         if name in method.single and isinstance(getattr(options, name), tuple):
             value = ",".join(getattr(options, name))
-            raise InputError(flag_of(name) + " of --method {0} is one value; got {1!r}.", method.name, value)
+            problem = flag_of(name) + " of --method {0} is one value; got {1!r}."
+            raise InputError(problem, method.name, value, parameter=name)
     return method
 
 

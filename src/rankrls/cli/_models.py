@@ -86,7 +86,8 @@ class StoredModel:
             problem = "it was fitted with queries: {queries=ignored} would compare scores of different queries."
             raise InputError(problem, file=str(self.path))
         if self.names is not None and reading.features is not None:
-            raise InputError("{features} means nothing here: the model names its features itself.")
+            problem = "{features} means nothing here: the model names its features itself."
+            raise InputError(problem, parameter="features")
         if self.encoder is not None:
             raw = replace(reading.called(self.usual), raw=True, names=tuple(self.encoder.columns_needed_))
             return encoded(self.encoder, read(path, raw, report), report)

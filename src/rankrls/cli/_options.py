@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
-from rankrls.cli._values import fills, grid, number, numbers, shares, signs, word, words
+from rankrls.cli._values import fills, grid, number, numbers, read_as, shares, signs, word, words
 from rankrls.cli._values import names as separated
 from rankrls.export import ENGINES
 
@@ -404,10 +404,11 @@ class Options:
         values = {}
         for name, each in declared(cls).items():
             value = given.get(name, each.default)
-            values[name] = value if value is None or each.reads is None else each.reads(flags_of(name, each)[0], value)
+            values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
         for one, other, why in _EXCLUSIVE:
             if values[one] not in (None, False) and values[other] not in (None, False):
-                raise InputError("{0} and {1} exclude each other{2}.", flag_of(one), flag_of(other), why and f": {why}")
+                problem = "{0} and {1} exclude each other{2}."
+                raise InputError(problem, flag_of(one), flag_of(other), why and f": {why}", parameter=one)
         return cls(**values)
 
     def reading(self, **how: Any) -> Reading:

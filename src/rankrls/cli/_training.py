@@ -123,23 +123,27 @@ def _check_pairs(plan: Plan) -> None:
         _check_alone(options)
     if not options.by_pairs:
         if options.vali_pairs is not None:
-            raise InputError("{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}.")
+            problem = "{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}."
+            raise InputError(problem, parameter="vali_pairs")
         if method.needs_vali and options.rule == "one_se" and options.vali is None:
             raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
     whose, pairs = f"--method {method.name}", f"{{{_compared_by(options)}}}"
     if (options.vali is not None or options.vali_pairs is not None) and not method.validates_pairs:
         if method.needs_vali:
-            raise InputError(f"{{0}} takes {pairs} without validation data: give its options.", whose)
+            raise InputError(
+                f"{{0}} takes {pairs} without validation data: give its options.", whose, parameter="pairs"
+            )
         able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
         raise InputError(
             f"{{0}} chooses among {pairs} by leaving some out; validation data are for --method {{1}}.", whose, able
         )
     for name in options.changed():
         if name in ("patience", "rule") and method.needs_vali:
-            raise InputError(flag_of(name) + f" needs validation data, and {{0}} takes {pairs} without.", whose)
+            problem = flag_of(name) + f" needs validation data, and {{0}} takes {pairs} without."
+            raise InputError(problem, whose, parameter=name)
         if name in ("balance", "regression_weight") or (name == "ties" and not options.votes):
-            raise InputError(flag_of(name) + f" is about labels, and means nothing with {pairs}.")
+            raise InputError(flag_of(name) + f" is about labels, and means nothing with {pairs}.", parameter=name)
 
 
 def _compared_by(options: Options) -> str:
@@ -262,7 +266,7 @@ def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, in
     out = dict.fromkeys((column for columns in found.values() for column in columns), 1)
     if table.feature_names is None and len(out) < len(words):
         twice = next(word for k, word in enumerate(words) if found[word] in [found[w] for w in words[:k]])
-        raise InputError("{positive} names feature {0!r} twice.", twice)
+        raise InputError("{positive} names feature {0!r} twice.", twice, parameter="positive")
     return out
 
 

@@ -8,9 +8,19 @@ from typing import Any
 
 from rankrls._errors import InputError
 
-__all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "shares", "signs", "word", "words"]
+__all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "read_as", "shares", "signs", "word", "words"]
 
 Reader = Callable[[str, Any], Any]
+
+
+def read_as(reader: Reader | None, name: str, flag: str, value: Any) -> Any:
+    """What a reader makes of a value; what it refuses carries the name of the parameter."""
+    if reader is None:
+        return value
+    try:
+        return reader(flag, value)
+    except InputError as error:
+        raise error.located(parameter=name) from error
 
 
 def word(*choices: str) -> Reader:

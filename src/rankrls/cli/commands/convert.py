@@ -20,7 +20,8 @@ def run(options: Options, report: Report) -> Result:
     check_target(options.out, options.data, options.names)
     to_letor = table_format(options.out) is None
     if to_letor and options.names is not None:
-        raise InputError("{names} means nothing to {0}: LETOR text has numbers for names.", options.out)
+        problem = "{names} means nothing to {0}: LETOR text has numbers for names."
+        raise InputError(problem, options.out, parameter="names")
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
     given = None if options.names is None else read_names(options.names)

@@ -26,7 +26,7 @@ def run(options: Options, report: Report) -> Result:
     """Judge every candidate."""
     plan = _training.plan(options)
     if plan.method.needs_vali and options.vali is None:
-        raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method)
+        raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method, parameter="vali")
     data = _training.read_data(plan, report)
     if options.leave_pair_out and options.event is not None:
         return _of_times(options, data, report)

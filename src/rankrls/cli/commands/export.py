@@ -26,7 +26,7 @@ def run(options: Options, report: Report) -> Result:
     given = [name for name in options.changed() if name in _PARAMETERS]
     for name in given:
         if _PARAMETERS[name] not in signature(function).parameters:
-            raise InputError(flag_of(name) + " means nothing to --format {0}.", options.engine)
+            raise InputError(flag_of(name) + " means nothing to --format {0}.", options.engine, parameter=name)
     check_target(options.file, options.model, options.names, options.offset)
     stored = load_model(options.model, report)
     try:
@@ -69,9 +69,10 @@ def _offset(text: str | None, stored: StoredModel, report: Report) -> float | No
         value = float(text)
     except ValueError:
         if not Path(text).exists():
-            raise InputError("{offset} must be a number or a file of items; {0!r} is neither.", text) from None
+            problem = "{offset} must be a number or a file of items; {0!r} is neither."
+            raise InputError(problem, text, parameter="offset") from None
         table = stored.read(Path(text), Reading(queries="optional", labels="ignored"), report)
         return export.positive_offset(stored.model, table.X)
     if not math.isfinite(value):
-        raise InputError("{offset} must be a finite number or a file of items; got {0!r}.", text)
+        raise InputError("{offset} must be a finite number or a file of items; got {0!r}.", text, parameter="offset")
     return value

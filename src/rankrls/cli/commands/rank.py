@@ -20,7 +20,7 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """List the items of each query."""
     if options.run.split() != [options.run]:
-        raise InputError("{run} must be one word; got {0!r}.", options.run)
+        raise InputError("{run} must be one word; got {0!r}.", options.run, parameter="run")
     check_target(options.output, options.model, options.data)
     stored = load_model(options.model, report)
     queries = "ignored" if options.everything else "optional"
