@@ -68,7 +68,7 @@ def test_bad_input(models, refused):
     page = models / "r.html"
     refused("compare", test, a, "--html", page, Refusal("two rankings at least"))
     refused("compare", test, a, a, "--html", page, Refusal("named twice"))
-    refused("compare", test, a, b, "--top", "0", Refusal("--top", "at least 1", parameter="top_items"))
+    refused("compare", test, a, b, "--top", "0", Refusal("--top", "at least 1", parameter="top_queries"))
     refused("compare", test, a, b, "--metrics", "nonsense", Refusal("nonsense", parameter="measure"))
     refused("compare", test, a, models / "none.rankrls", Refusal("none.rankrls", kind=OSError))
     (models / "short.txt").write_text("1\n2\n")

@@ -88,7 +88,7 @@ def test_items_by_name(model, files, rankrls, refused):
         "0",
         "1",
         "--top=-1",
-        Refusal("--top", "at least 0", parameter="top_items"),
+        Refusal("--top", "at least 0", parameter="top_features"),
     )
     refused(
         "explain",

@@ -311,5 +311,5 @@ def test_a_fine_grid_ends_where_it_should():
     "text", ["", "a", "1,,2", "nan", "inf", "-1", "1:2", "2:1:3", "0:1:3", "1:2:1", "1:2:3:4", "1:2:x"]
 )
 def test_grids_that_are_none(text):
-    with Refusal("--alphas", parameter="alphas"):
+    with Refusal("--alphas"):
         _values.grid("--alphas", text)

@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import RankRLS, RankRLSCV, load, survival_pairs
 from rankrls.metrics import preference_accuracy
@@ -67,14 +68,14 @@ def test_only_the_first_file_is_that_of_the_option(sized, rankrls):
 def test_sizes_that_do_not_fit(sized, refused, text, match):
     (sized / "other.txt").write_text(text)
     message = refused(
-        *("fit", sized / "rank.train", "--group", sized / "other.txt", "-m", sized / "m.rankrls"), match=match
+        *("fit", sized / "rank.train", "--group", sized / "other.txt", "-m", sized / "m.rankrls"), Refusal(match)
     )
     assert str(sized / "other.txt") in message
     assert not (sized / "m.rankrls").exists()
 
 
 def test_sizes_of_rows_that_have_ids(sized, refused):
-    refused("fit", sized / "qid.txt", "--group", sized / "other.txt", "-m", sized / "m.rankrls", match="--group")
+    refused("fit", sized / "qid.txt", "--group", sized / "other.txt", "-m", sized / "m.rankrls", Refusal("--group"))
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_texts_are_read_as_words(tmp_path, rankrls, said):
 )
 def test_votes_that_cannot_be_read(votes, refused, given, match):
     folder = votes[0]
-    refused("fit", folder / "names.csv", *given, "-m", folder / "m.rankrls", match=match)
+    refused("fit", folder / "names.csv", *given, "-m", folder / "m.rankrls", Refusal(match))
     assert not (folder / "m.rankrls").exists()
 
 
@@ -228,8 +229,8 @@ def test_censored_times_by_leave_pair_out(times, rankrls):
 def test_times_that_cannot_be_compared(times, refused, change, given, match):
     folder, *_, frame = times
     frame.assign(**change).to_csv(folder / "t.csv", index=False)
-    refused("fit", folder / "t.csv", *given, "-m", folder / "m.rankrls", match=match)
+    refused("fit", folder / "t.csv", *given, "-m", folder / "m.rankrls", Refusal(match))
 
 
 def test_letor_text_has_no_events(files, refused):
-    refused("fit", files / "train.txt", "--event", "died", "-m", files / "m.rankrls", match="--event")
+    refused("fit", files / "train.txt", "--event", "died", "-m", files / "m.rankrls", Refusal("--event"))

@@ -173,7 +173,7 @@ def test_a_model_of_queries_judges_inside_queries(files, rankrls, refused):
         ("winner,loser\n", [], Refusal("no row", file="bad.csv")),
         ("0,1,0\n1,2,0\n", [], Refusal("Every strength", parameter="strength")),
         ("0,1\n", [], Refusal("Leaving out", "at least two")),
-        ("0,1\n1,2\n", ["--ids", "name"], Refusal("--ids", "row, docid, comment", parameter="names_in_ranking")),
+        ("0,1\n1,2\n", ["--ids", "name"], Refusal("--ids", "row, docid, comment", parameter="ids")),
         ("0,1\n1,2\n", ["--ties", "exclude"], Refusal("--ties", "--pairs", parameter="ties")),
         ("0,1\n1,2\n", ["--balance", "pairs"], Refusal("--balance", "about labels", parameter="balance")),
         (

@@ -112,7 +112,7 @@ def test_ids_and_targets(model, files, rankrls, refused):
     assert (files / "alone.csv").read_text().splitlines()[0] == "rank,item,score,row"
     refused(*two_targets, "--ids", "docid", Refusal("'docid = NAME'"))
     refused(*two_targets, "--top", "0", Refusal("--top", "at least 1", parameter="top_items"))
-    refused(*two_targets, "--format", "csv", Refusal("--format", "tsv, trec", parameter="engine"))
+    refused(*two_targets, "--format", "csv", Refusal("--format", "tsv, trec", parameter="layout"))
     refused(*two_targets, "--run", "a b", Refusal("--run", "one word", parameter="run"))
     refused(*two_targets, "-o", files / "plain.txt", Refusal("would be overwritten"))
 
