@@ -401,7 +401,7 @@ class Options:
         ValueError
             For a value that cannot be, with the option.
         """
-        values = {}
+        values: dict[str, Any] = {}
         for name, each in declared(cls).items():
             value = given.get(name, each.default)
             values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
