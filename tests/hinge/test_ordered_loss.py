@@ -80,31 +80,33 @@ def test_a_long_query_is_shared_among_threads(monkeypatch, threads, seed):
     assert_all(y, qid, rng.choice([1.0, 2.0], m), rng.normal(size=m), BALANCES[seed % 3])
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_more_runs_than_are_merged_at_a_time(monkeypatch, threads):
+def test_more_runs_than_are_merged_at_a_time(monkeypatch):
+    """Some rows against all others, pair by pair; on two threads, each of them has so many runs."""
     monkeypatch.setattr(ordered_loss, "_LONG", 1000)
-    monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
     rng = np.random.default_rng(0)
-    m = 64 * 128 * threads + 500
-    y = rng.permutation(m).astype(float)
-    f, v, w = 2 * y / m + rng.normal(size=m), rng.normal(size=m), rng.choice([1.0, 2.0], m)
-    sums = OrderedSums(OrderedPairs.build(y, query_layout(None, m), weights=w, balance="pairs"))
-    outer, inner = sums.sweep(f), sums.sweep(f, 0.25)
-    half_squares, gradient, product = 0.0, np.zeros(m), np.zeros(m)
-    for rows in np.array_split(np.arange(m), 40):
-        c = w[rows, None] * w * (y[rows, None] > y)
+    for threads in (1, 2):
+        monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
+        m = 64 * 128 * threads + 500
+        y = rng.permutation(m).astype(float)
+        f, v, w = 2 * y / m + rng.normal(size=m), rng.normal(size=m), rng.choice([1.0, 2.0], m)
+        sums = OrderedSums(OrderedPairs.build(y, query_layout(None, m), weights=w, balance="pairs"))
+        outer, inner = sums.sweep(f), sums.sweep(f, 0.25)
+        rows = rng.permutation(m)[: m // 64]
+        c = w[rows, None] * w * (y[rows, None] > y), w[rows, None] * w * (y[rows, None] < y)
         lead = f[rows, None] - f
-        cx = c * np.maximum(1.0 - lead, 0.0)
-        half_squares += 0.5 * (cx * (1.0 - lead)).sum()
-        gradient[rows] -= cx.sum(axis=1)
-        gradient += cx.sum(axis=0)
-        band = c * ((lead < 1.0) & (lead >= 0.75))
-        d = band * (v[rows, None] - v)
-        product[rows] += d.sum(axis=1)
-        product -= d.sum(axis=0)
-    assert outer.half_squares == pytest.approx(half_squares)
-    np.testing.assert_allclose(outer.gradient, gradient, rtol=1e-8, atol=1e-6)
-    np.testing.assert_allclose(sums.product(outer, v, inner), product, atol=1e-7)
+        slack = c[0] * np.maximum(1.0 - lead, 0.0), c[1] * np.maximum(1.0 + lead, 0.0)
+        np.testing.assert_allclose(outer.gradient[rows], (slack[1] - slack[0]).sum(axis=1), rtol=1e-8, atol=1e-6)
+        band = c[0] * ((lead < 1.0) & (lead >= 0.75)) + c[1] * ((-lead < 1.0) & (-lead >= 0.75))
+        product = (band * (v[rows, None] - v)).sum(axis=1)
+        np.testing.assert_allclose(sums.product(outer, v, inner)[rows], product, atol=1e-7)
+        if threads == 1:
+            half_squares = 0.5 * sum(
+                w[k] * w[y < y[k]] @ np.maximum(1.0 - (f[k] - f[y < y[k]]), 0.0) ** 2 for k in range(m)
+            )
+        else:
+            monkeypatch.setenv("RANKRLS_NUM_THREADS", "1")
+            half_squares = sums.sweep(f).half_squares
+        assert outer.half_squares == pytest.approx(half_squares)
 
 
 def test_small_slacks_of_large_scores_do_not_cancel():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankrls._queries import query_layout
@@ -18,6 +18,7 @@ MEASURES = [
     ),
 ]
 by_name = pytest.mark.parametrize("measure", MEASURES, ids=str)
+few = settings(max_examples=15)  # of each of many measures, which share most of their code
 
 
 @st.composite
@@ -43,6 +44,7 @@ def same(one, other):
 
 
 @by_name
+@few
 @given(case=judged_scores())
 def test_strictly_increasing_transforms_of_the_scores(measure, case):
     y, f, qid = case
@@ -50,6 +52,7 @@ def test_strictly_increasing_transforms_of_the_scores(measure, case):
 
 
 @by_name
+@few
 @given(case=judged_scores(distinct=True), data=st.data())
 def test_row_order_where_no_scores_are_tied(measure, case, data):
     y, f, qid = case
@@ -58,6 +61,7 @@ def test_row_order_where_no_scores_are_tied(measure, case, data):
 
 
 @by_name
+@few
 @given(case=judged_scores())
 def test_gathering_the_rows_of_each_query(measure, case):
     y, f, qid = case
@@ -66,6 +70,7 @@ def test_gathering_the_rows_of_each_query(measure, case):
 
 
 @by_name
+@few
 @given(case=judged_scores())
 def test_the_names_of_the_queries(measure, case):
     y, f, qid = case
@@ -76,6 +81,7 @@ def test_the_names_of_the_queries(measure, case):
 
 
 @by_name
+@few
 @given(case=judged_scores(), data=st.data())
 def test_columns_and_memory_layouts(measure, case, data):
     y, f, qid = case
