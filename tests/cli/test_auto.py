@@ -62,8 +62,10 @@ def test_the_table_is_for_people_too(rankrls: Any, table: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (["--vali", "TABLE"], ["--vali", "--test"]),
-        (["--pairs", "TABLE"], ["--pairs", "labels"]),
+        (["--vali", "TABLE"], ["labels", "--vali", "--test"]),
+        (["--pairs", "TABLE"], ["labels", "preferences"]),
+        (["--event", "a"], ["labels", "--event"]),
+        (["--winner", "a", "--loser", "b"], ["labels", "preferences"]),
         (["--alphas", "1,2"], ["--alphas", "auto"]),
         (["--kernel", "rbf"], ["--kernel", "auto"]),
         (["--nested", "1"], ["--nested"]),

@@ -196,14 +196,15 @@ def method_of(options: Options) -> Method:
             *(" and ".join(name for name, known in METHODS.items() if known.leaves_pairs_out), options.method),
             parameter="leave_pair_out",
         )
+    if method.labels_only and (options.by_pairs or options.vali is not None):
+        raise InputError(
+            "--method {0} learns from the labels of TRAIN, and chooses by leaving out its queries: preferences, {vali} "
+            "and {event} mean nothing to it.",
+            method.name,
+            remedy="Judge it with {test}.",
+            parameter="method",
+        )
     for name in options.changed():
-        if method.labels_only and name in ("pairs", "vali", "vali_pairs"):
-            raise InputError(
-                flag_of(name) + " means nothing to --method {0}, which learns from the labels of TRAIN, and chooses by "
-                "leaving out its queries.",
-                method.name,
-                remedy="Judge it with {test}." if name == "vali" else "",
-            )
         able = takers(name)
         if able and method.name not in able:
             raise InputError(
