@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["check_count", "check_finite", "check_word", "numbers_of", "vector_of"]
+__all__ = ["check_count", "check_finite", "check_word", "did_you_mean", "numbers_of", "vector_of"]
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
@@ -49,12 +50,24 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
     )
 
 
+def did_you_mean(given: Any, words: Iterable[str]) -> str:
+    """A question about the word that was perhaps meant; empty if none is near."""
+    near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
 def check_word(name: str, value: Any, words: Iterable[str]) -> None:
     """Refuse anything but one of some words."""
     known = tuple(words)
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
-        raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", listed, value, parameter=name)
+        raise InputError(
+            f"{{{name}}} must be one of {{0}}; got {{1!r}}.",
+            listed,
+            value,
+            remedy=did_you_mean(value, known),
+            parameter=name,
+        )
 
 
 def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:

@@ -106,3 +106,19 @@ def test_numbers_larger_than_any_float(value, files, refused):
         f"--degree=-{value.strip('-')}",
         Refusal("--degree", "must be", parameter="degree"),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (("--lable", "x"), "'--label'?"),
+        (("--metric", "ndgc@10"), "'ndcg@10'?"),
+        (("--rule", "bst"), "'best'?"),
+        (("--method", "rankrsl"), "'rankrls'?"),
+        (("--kernel", "lineer"), "'linear'?"),
+    ],
+)
+def test_what_was_perhaps_meant(files, refused, given, meant):
+    refused(
+        "fit", files / "train.txt", "-m", files / "m.rankrls", *given, Refusal(f"Did you mean {meant}", kind=Exception)
+    )

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from tests.refusals import Refusal
 
+from rankrls import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import (
     Measure,
@@ -283,3 +284,20 @@ def test_inputs_are_left_alone():
     evaluate(y, f, qid=QID, measures=["map", "ndcg", "tau"], sample_weight=w)
     for now, before in zip((y, f, w), copies, strict=True):
         np.testing.assert_array_equal(now, before)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ndgc@10", "'ndcg@10'"),
+        ("NDCG 10", "'ndcg@10'"),
+        ("precison@5", "'precision@5'"),
+        ("disagrement@3", "'disagreement'"),
+    ]
+    + [("xyzzy", ""), ("", "")],
+)
+def test_a_name_that_is_nearly_one(given, meant):
+    with pytest.raises(InputError) as error:
+        resolve_measure(given)
+    assert error.value.parameter == "measure"
+    assert error.value.remedy == (f"Did you mean {meant}?" if meant else "")

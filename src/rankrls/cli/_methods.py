@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
 from rankrls.cli._options import Options, flag_of
 
@@ -186,8 +187,8 @@ def method_of(options: Options) -> Method:
         has to be one.
     """
     if options.method not in METHODS:
-        problem = "{method} must be one of {0}; got {1!r}."
-        raise InputError(problem, ", ".join(METHODS), options.method, parameter="method")
+        problem, near = "{method} must be one of {0}; got {1!r}.", did_you_mean(options.method, METHODS)
+        raise InputError(problem, ", ".join(METHODS), options.method, remedy=near, parameter="method")
     method = METHODS[options.method]
     if options.leave_pair_out and not method.leaves_pairs_out:
         raise InputError(

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from rankrls import __version__
+from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
 from rankrls._extras import MissingPackageError
 from rankrls._kernel_table import KERNELS
@@ -182,7 +183,11 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     status, text = BAD_INPUT, said(error)
     if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
         command = next((f"{word} " for word in argv if word in COMMANDS), "")
-        text = f"{str(error.format_message()).rstrip('.')} (see rankrls {command}--help)"
+        text = str(error.format_message()).rstrip(".")
+        near, unknown = getattr(error, "possibilities", None), getattr(error, "option_name", None)
+        if near and unknown is not None:
+            text = f"No such option: {unknown}. {did_you_mean(unknown, near)}"
+        text = f"{text} (see rankrls {command}--help)"
     elif isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         text = f"{name}{error.strerror or error}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
 
 __all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "read_as", "shares", "signs", "word", "words"]
@@ -28,7 +29,8 @@ def word(*choices: str) -> Reader:
 
     def read(flag: str, text: str) -> str:
         if text not in choices:
-            raise InputError(flag + " must be one of {0}; got {1!r}.", ", ".join(choices), text)
+            hint = did_you_mean(text, choices)
+            raise InputError(flag + " must be one of {0}; got {1!r}.", ", ".join(choices), text, remedy=hint)
         return text
 
     return read

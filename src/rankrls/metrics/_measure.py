@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,16 @@ def _definition(name: str, given: Any) -> Definition:
             "unknown measure {0!r}; known are {1}, those over positions with a depth such as 'ndcg@10'.",
             given,
             ", ".join(sorted(_BY_NAME)),
+            remedy=_meant(str(given)),
             parameter="measure",
         )
     return _BY_NAME[name]
+
+
+def _meant(given: str) -> str:
+    """The measure that was perhaps meant, with its depth."""
+    found = re.match(r"\s*([A-Za-z_]*)\W*([0-9]*)", given)
+    assert found is not None
+    near = get_close_matches(found[1].lower(), _BY_NAME, n=1)
+    depth = f"@{found[2]}" if found[2] and near and not _BY_NAME[near[0]].over_pairs else ""
+    return f"Did you mean {near[0] + depth!r}?" if near else ""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
@@ -143,8 +144,10 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """One of some words."""
     if isinstance(value, str) and value in tuple(choices):
         return
-    hint = "The Gaussian kernel is 'rbf'." if name == "kernel" and value in ("gaussian", "gauss") else ""
-    words = ", ".join(repr(c) for c in choices)
+    known = tuple(choices)
+    gaussian = name == "kernel" and value in ("gaussian", "gauss")
+    hint = "The Gaussian kernel is 'rbf'." if gaussian else did_you_mean(value, known)
+    words = ", ".join(repr(c) for c in known)
     raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", words, value, remedy=hint, parameter=name)
 
 
