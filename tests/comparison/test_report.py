@@ -175,7 +175,7 @@ def test_page_is_whole_safe_and_alone(report):
     text = "".join(page.text)
     assert AWKWARD in text
     assert "A & B" in text
-    assert "a is ahead of all others, beyond what chance explains" in text
+    assert "a has the best mean: it is better than all others, beyond what chance explains" in text
     assert f"{report.measures[0].intervals['a'].estimate:.4f}" in text
     assert page.tags.count("svg") == 2 * (1 + 3)
 
@@ -183,9 +183,38 @@ def test_page_is_whole_safe_and_alone(report):
 def test_page_says_where_the_lead_may_be_chance():
     y, scores, qid = rankings(queries=6)
     close = {"a": scores["a"], "b": scores["a"] + 1e-3 * np.random.default_rng(0).normal(size=len(y))}
+    close["b"] = close["b"] + 0.1 * np.random.default_rng(0).normal(size=len(y))
     assert "may be chance" in compare_rankings(y, close, qid=qid, measures=["map"]).to_html()
     same = compare_rankings(y, {"a": scores["a"], "b": scores["a"]}, qid=qid, measures=["map"]).to_html()
     assert "No query differs." in same
+    assert "no ranking is ahead" in same
+    assert "class=strong" not in same
+
+
+def test_no_winner_is_named_without_its_test():
+    rng = np.random.default_rng(0)
+    qid, y = np.repeat(np.arange(40), 10), rng.integers(0, 2, 400)
+    scores = {
+        "best": y + 0.1 * rng.normal(size=400),
+        "good": y + 0.8 * rng.normal(size=400),
+        "base": rng.normal(size=400),
+    }
+    html = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base").to_html()
+    assert "it is better than base" in html
+    assert "it was not tested against good" in html
+    (found,) = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base").measures
+    assert found.winner(0.95) is None
+    (found,) = compare_rankings(y, scores, qid=qid, measures=["map"]).measures
+    assert found.winner(0.95) == "best"
+
+
+def test_page_says_where_it_comes_from_and_has_one_minus(report):
+    html = report.to_html(about={"data": "a<b.csv, SHA-256 12"}, date="2026-01-31")
+    assert "a&lt;b.csv, SHA-256 12" in html
+    assert "on 2026-01-31" in html
+    body = html.partition("<body>")[2]
+    assert re.findall(r">-[0-9.]", body) == []
+    assert re.search(r">−[0-9.]", body)
 
 
 def test_differences_point_to_the_better_ranking(report):

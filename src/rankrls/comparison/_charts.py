@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from rankrls.comparison.significance import Interval
 
-__all__ = ["differences_chart", "intervals_chart", "tick_values"]
+__all__ = ["differences_chart", "intervals_chart", "signed", "tick_values"]
 
 _WIDTH = 480
 _MAX_BARS = 800
 
 
-def intervals_chart(rows: Sequence[tuple[str, Interval]], best: str) -> str:
-    """Means with their intervals, one row a ranking."""
+def intervals_chart(rows: Sequence[tuple[str, Interval]], best: str | None) -> str:
+    """Means with their intervals, one row a ranking; the best is marked, if there is one."""
     low = min(interval.low for _, interval in rows)
     high = max(interval.high for _, interval in rows)
     pad = 0.06 * (high - low) or 0.01
@@ -29,7 +29,8 @@ def intervals_chart(rows: Sequence[tuple[str, Interval]], best: str) -> str:
     bottom = top + step * len(rows)
     for tick in tick_values(low, high, 5):
         parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+        shown = f"{tick:g}".replace("-", "−")
+        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{bottom + 16}" text-anchor="middle">{shown}</text>')
     for k, (name, interval) in enumerate(rows):
         y = top + step * k
         mark = " best" if name == best else ""
@@ -58,7 +59,7 @@ def differences_chart(gap: NDArray[np.float64], first: str, second: str, greater
     for value in (reach, 0.0, -reach):
         parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - 8}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         parts.append(
-            f'<text class="tick" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{_signed(value)}</text>'
+            f'<text class="tick" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{signed(value, "+.2g")}</text>'
         )
     edges = np.linspace(0, len(gap), min(len(gap), _MAX_BARS) + 1).astype(int)
     for a, b in zip(edges[:-1], edges[1:], strict=True):
@@ -92,8 +93,9 @@ def _open(height: float, label: str) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(label, quote=True)}">'
 
 
-def _signed(value: float) -> str:
-    return "0" if value == 0.0 else f"{value:+.2g}"
+def signed(value: float, spec: str = "+.4f") -> str:
+    """A difference with its sign; the minus is as wide as the plus."""
+    return "0" if value == 0.0 else format(value, spec).replace("-", "−")
 
 
 def _shortened(text: str, most: int) -> str:

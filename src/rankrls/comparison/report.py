@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,17 @@ class MeasureReport:
         """The ranking with the best mean; the first of equals."""
         sign = 1.0 if self.greater_is_better else -1.0
         return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
+
+    def p_values(self, name: str) -> dict[str, float]:
+        """P of the randomisation test, by Holm, against each ranking that one was compared with."""
+        pairs = ((line.first, line.second, line.p_holm) for line in self.randomization)
+        return {b if a == name else a: p for a, b, p in pairs if name in (a, b)}
+
+    def winner(self, confidence: float) -> str | None:
+        """The best ranking, if it was tested against every other one and no lead may be chance; else None."""
+        found = self.p_values(self.best)
+        sure = len(found) == len(self.intervals) - 1 and all(p < 1.0 - confidence for p in found.values())
+        return self.best if sure else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +203,14 @@ class RankingReport(Shown):
                 out.append((title, ["qid", "items", line.first, line.second, "difference"], rows))
         return out
 
-    def to_html(self, *, title: str = "Comparison of rankings", top: int = 10) -> str:
+    def to_html(
+        self,
+        *,
+        title: str = "Comparison of rankings",
+        top: int = 10,
+        about: Mapping[str, str] | None = None,
+        date: str | None = None,
+    ) -> str:
         """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
 
         Parameters
@@ -199,10 +218,15 @@ class RankingReport(Shown):
         title : str
         top : int, default=10
             Most changed queries shown of each pair.
+        about : mapping of str to str, optional
+            Where the data and the rankings came from, such as paths and hashes.
+        date : str, optional
+            When the page was made; today by default.
         """
         from rankrls.comparison._page import page
 
-        return page(self, title, top)
+        when = datetime.now(UTC).strftime("%Y-%m-%d") if date is None else date
+        return page(self, title, top, about or {}, when)
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write :meth:`to_html` to a file, whole or not at all."""

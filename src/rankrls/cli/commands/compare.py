@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from rankrls._errors import InputError
@@ -45,7 +46,10 @@ def run(options: Options, report: Report) -> Result:
     top = options.top_queries
     if options.html is not None:
         title = options.title or f"Rankings of {options.data.name}"
-        found.save_html(options.html, title=printable(title), top=max(top, 10))
+        about = {"data": f"{options.data}, {table.n_rows} rows, SHA-256 {table.sha256}"}
+        about |= {labels[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
+        about = {name: printable(text) for name, text in about.items()}
+        found.save_html(options.html, title=printable(title), top=max(top, 10), about=about)
         report.note(f"the page is {options.html}")
     tables = [Table(title, columns, rows) for title, columns, rows in found.tables(str(options.data), top=top)]
     return Result({"command": "compare", "data": table.summary(), **found.as_dict(top=top)}, tables)
@@ -61,3 +65,8 @@ def _is_model(path: Path) -> bool:
     """Whether a file is an archive, as model files are; text is a file of scores."""
     with path.open("rb") as file:
         return file.read(2) == b"PK" or path.suffix == ".rankrls"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
