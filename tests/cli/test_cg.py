@@ -159,7 +159,8 @@ def test_progress(files, rankrls, capsys):
         *("fit", files / "train.txt", "--method", "cg", "--vali", files / "vali.txt", "-m", files / "m.rankrls"),
         "--verbose",
     )
-    assert "choosing and fitting: iteration 1, disagreement so far 0." in result.err
+    assert "choosing and fitting: iteration 1 of at most 500" in result.err
+    assert "disagreement so far 0." in result.err
     assert read_info(files / "m.rankrls")["parameters"]["verbose"] == 0
 
 
