@@ -44,6 +44,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "rankrls"
 html_static_path = ["_static"]
+html_css_files = ["rankrls.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,

@@ -5,8 +5,7 @@ from latex2mathml.converter import convert
 from sphinx.errors import ExtensionError
 
 
-def _mathml(node, display):
-    text = node.astext()
+def _mathml(text, display):
     converted = convert(text, display=display)
     if "\\" in converted:  # a command that the converter does not know is left as it is
         raise ExtensionError(f"latex2mathml does not know all commands of {text!r}")
@@ -14,12 +13,18 @@ def _mathml(node, display):
 
 
 def visit_inline(self, node):
-    self.body.append(f'<span class="math">{_mathml(node, "inline")}</span>')
+    self.body.append(f'<span class="math">{_mathml(node.astext(), "inline")}</span>')
     raise nodes.SkipNode
 
 
 def visit_block(self, node):
-    self.body.append(self.starttag(node, "div", _mathml(node, "block"), CLASS="math") + "</div>\n")
+    r"""Formulas that blank lines part are parts of one block; lines that ``\\\\`` parts are aligned at ``&``."""
+    formulas = [formula for formula in node.astext().split("\n\n") if formula.strip()]
+    for n, formula in enumerate(formulas):
+        if "\\\\" in formula and "\\begin" not in formula:
+            formulas[n] = rf"\begin{{aligned}}{formula}\end{{aligned}}"
+    converted = "".join(_mathml(formula, "block") for formula in formulas)
+    self.body.append(self.starttag(node, "div", converted, CLASS="math") + "</div>\n")
     raise nodes.SkipNode
 
 
