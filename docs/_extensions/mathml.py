@@ -7,24 +7,24 @@ from sphinx.errors import ExtensionError
 
 def _mathml(text, display):
     converted = convert(text, display=display)
-    if "\\" in converted:  # a command that the converter does not know is left as it is
-        raise ExtensionError(f"latex2mathml does not know all commands of {text!r}")
+    if "\\" in converted or ">&<" in converted:  # what the converter does not know is left as it is
+        raise ExtensionError(f"latex2mathml does not understand {text!r}")
     return converted
 
 
 def visit_inline(self, node):
-    self.body.append(f'<span class="math">{_mathml(node.astext(), "inline")}</span>')
+    self.body.append(f'<span class="formula">{_mathml(node.astext(), "inline")}</span>')
     raise nodes.SkipNode
 
 
 def visit_block(self, node):
-    r"""Formulas that blank lines part are parts of one block; lines that ``\\\\`` parts are aligned at ``&``."""
+    r"""Formulas that blank lines part are parts of one block; lines that ``\\`` parts are aligned at ``&``."""
     formulas = [formula for formula in node.astext().split("\n\n") if formula.strip()]
     for n, formula in enumerate(formulas):
         if "\\\\" in formula and "\\begin" not in formula:
-            formulas[n] = rf"\begin{{aligned}}{formula}\end{{aligned}}"
+            formulas[n] = rf"\begin{{split}}{formula}\end{{split}}"
     converted = "".join(_mathml(formula, "block") for formula in formulas)
-    self.body.append(self.starttag(node, "div", converted, CLASS="math") + "</div>\n")
+    self.body.append(self.starttag(node, "div", converted, CLASS="formula") + "</div>\n")
     raise nodes.SkipNode
 
 
