@@ -74,13 +74,17 @@ class Column:
         if self.holds == "texts":
             return [*self.words, ""], np.where(self.codes < 0, len(self.words), self.codes)
         different, codes = np.unique(self.values, return_inverse=True)
-        spell = _spelled_day if self.holds == "days" else _spelled
-        return ["" if np.isnan(value) else spell(value) for value in different.tolist()], codes.astype(np.intp)
+        return ["" if np.isnan(v) else self._spell(v) for v in different.tolist()], codes.astype(np.intp)
+
+    def _spell(self, value: float) -> str:
+        return _spelled_day(value) if self.holds == "days" else _spelled(value)
 
     def cell(self, row: int) -> str:
         """The text of a cell."""
-        words, codes = self.as_texts()
-        return words[codes[row]]
+        if self.holds == "texts":
+            return self.words[self.codes[row]] if self.codes[row] >= 0 else ""
+        value = float(self.values[row])
+        return "" if np.isnan(value) else self._spell(value)
 
     def _read(self, found: list[float | None]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         values = np.array([np.nan if value is None else value for value in found] + [np.nan])

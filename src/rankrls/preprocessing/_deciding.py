@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError, Parameter
-from rankrls.preprocessing._cells import Column
+from rankrls.preprocessing._cells import Column, day_of
 
 __all__ = ["ColumnUse", "Rules", "decided", "names_of"]
 
@@ -20,6 +20,7 @@ _CAMEL_ID = re.compile(r"[a-z]I[dD]$")
 _MANY = 50  # different texts, from which on a column is no plain category if they also are a large share of the rows
 _LARGE_SHARE = 0.2
 _FEW_FOR_AN_ID = 20
+_FIRST_WORDS = 200
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
 
 
@@ -204,16 +205,18 @@ def _guess(column: Column, rules: Rules) -> tuple[str, str]:
         if _is_id(column.name, whole, distinct, present):
             return "unused", "like an id"
         return "number", "numbers"
-    _, no_date = column.as_days(rules.formats)
-    if not no_date.any():
-        return "date", "dates"
     share = 1.0 - bad.sum() / present
     if column.holds == "texts" and share >= 0.9:
         row = int(np.argmax(bad))
         return "unused", f"numbers but for {int(bad.sum())} cells, the first {column.cell(row)!r} in row {row}"
-    if (1.0 - no_date.sum() / present) >= 0.9:
+    some = column.words[:_FIRST_WORDS]  # a date is slow to refuse, and ids may be a million
+    if sum(day_of(word, rules.formats) is not None for word in some) > 0.5 * len(some):
+        _, no_date = column.as_days(rules.formats)
         row = int(np.argmax(no_date))
-        return "unused", f"dates but for {int(no_date.sum())} cells, the first {column.cell(row)!r} in row {row}"
+        if not no_date.any():
+            return "date", "dates"
+        if 1.0 - no_date.sum() / present >= 0.9:
+            return "unused", f"dates but for {int(no_date.sum())} cells, the first {column.cell(row)!r} in row {row}"
     return _guess_texts(column, rules, distinct, present)
 
 
@@ -253,10 +256,12 @@ def _distinct(column: Column) -> int:
 
 
 def _examples(column: Column) -> tuple[str, ...]:
-    words, codes = column.as_texts()
-    shown = codes[~column.missing]
-    _, first = np.unique(shown, return_index=True)
-    return tuple(words[shown[k]] for k in sorted(first)[:2])
+    rows = np.flatnonzero(~column.missing)
+    if not len(rows) or column.holds == "others":
+        return ()
+    values = (column.codes if column.holds == "texts" else column.values)[rows]
+    others = np.flatnonzero(values != values[0])[:1]
+    return tuple(column.cell(int(row)) for row in (rows[0], *rows[others]))
 
 
 def _ambiguous(cell: str) -> str:
