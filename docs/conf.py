@@ -35,6 +35,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1,
+    "write_computation_times": False,  # that page has scripts from elsewhere
     "remove_config_comments": True,
     "abort_on_example_error": True,
 }
