@@ -11,6 +11,12 @@ import numpy as np
 import pytest
 
 from rankrls import CGRankRLS, InputError, InputWarning, RankRLS, RankRLSCV, SparseRankRLSCV
+from rankrls.model_selection import (
+    leave_pair_out,
+    leave_preference_out,
+    leave_query_out,
+    tournament_leave_pair_out,
+)
 from rankrls.selection import costs
 from rankrls.selection.costs import Cost, Speed, check_affordable, dense_cost, free_memory
 
@@ -24,7 +30,7 @@ def _data(m: int = 1800, n: int = 3) -> tuple[Any, Any, Any]:
 
 @pytest.fixture
 def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "free_memory", lambda: 1e6)
+    monkeypatch.setattr(costs, "free_memory", lambda: 1e3)
     monkeypatch.setattr(costs, "SURELY_SHORT", 0.0)
 
 
@@ -65,6 +71,20 @@ def test_estimators_refuse_a_matrix_that_does_not_fit(model: Any) -> None:
     with pytest.raises(InputError, match="does not fit"):
         model.fit_pairs(X, [0, 2, 4], [1, 3, 5])
     assert not hasattr(model, "n_queries_")
+
+
+@pytest.mark.usefixtures("short_of_memory")
+def test_held_out_scores_refuse_it_too() -> None:
+    X, y, qid = _data(60)
+    model = RankRLS(kernel="rbf")
+    for hold_out in (
+        lambda: leave_query_out(model, X, y, qid=qid),
+        lambda: leave_pair_out(model, X, y, qid=qid),
+        lambda: leave_preference_out(model, X, [0, 2, 4], [1, 3, 5]),
+        lambda: tournament_leave_pair_out(model, X, y > 0),
+    ):
+        with pytest.raises(InputError, match="does not fit"):
+            hold_out()
 
 
 @pytest.mark.usefixtures("short_of_memory")

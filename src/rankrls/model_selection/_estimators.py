@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.models._parameters import check_alphas
 from rankrls.models._validation import labelled_items
+from rankrls.selection.candidates import Candidate
+from rankrls.selection.costs import check_affordable
 
-__all__ = ["checked_model", "labelled_data"]
+__all__ = ["affordable_candidate", "checked_model", "labelled_data"]
 
 
 _BY_REFITS = "use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid"
@@ -55,3 +57,15 @@ def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> L
     if data.Y.shape[1] != 1:
         raise InputError("{y} must hold one target at a time; y has {0}.", data.Y.shape[1], parameter="y")
     return data
+
+
+def affordable_candidate(model: Any, data: Comparisons, values: int, blocks: list[Any] | None = None) -> Candidate:
+    """What is solved, if its cost allows it: with blocks held out without refitting, or one solution for each value."""
+    candidate: Candidate = model._candidate(data)
+    if blocks is None:
+        cost = candidate.cost(data, None, 1).times(values)
+    else:
+        units = np.arange(data.n_units)
+        cost = candidate.cost(data, np.array([len(units[block]) for block in blocks]), values)
+    check_affordable(cost, linear=candidate.kernel.is_linear)
+    return candidate

@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
 from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
-from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times
 from rankrls.models._parameters import number
 from rankrls.models._validation import check_comparable
@@ -183,7 +183,7 @@ def leave_pair_out(
         check_something_is_left(data)
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    ((problem, factor, _),) = pair_problems(model._candidate(data), data)
+    ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, len(grid)), data)
     model._warn_of_lost_features(problem.parts[0], data.X, None if auto else grid * factor, pairs_held_out=True)
     if auto:
         grid = problem.axis(problem.extreme_values())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.model_selection._estimators import checked_model
+from rankrls.model_selection._estimators import affordable_candidate, checked_model
 from rankrls.models._validation import preferred_items
 from rankrls.selection.folds import preference_blocks
 from rankrls.selection.plans import held_out_scores
@@ -77,7 +77,7 @@ def leave_preference_out(
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
     data = preferred_items(model, X, winners, losers, strength, weight, kernel=model.kernel, groups=groups)
     blocks, _ = preference_blocks(data)
-    candidate = model._candidate(data)
+    candidate = affordable_candidate(model, data, len(grid), blocks)
     lead = held_out_scores(data, candidate, candidate.problem(data), blocks, grid)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.model_selection._estimators import checked_model
+from rankrls.model_selection._estimators import affordable_candidate, checked_model
 from rankrls.models._validation import check_comparable, labelled_items
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes
 from rankrls.selection.plans import held_out_scores
@@ -110,7 +110,7 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    candidate = model._candidate(data)
+    candidate = affordable_candidate(model, data, len(grid), blocks)
     scores = data.given_rows(held_out_scores(data, candidate, candidate.problem(data), blocks, grid))
     if data.one_target:
         scores = scores[:, :, 0]

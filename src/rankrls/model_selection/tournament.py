@@ -12,7 +12,7 @@ from sklearn.metrics import auc, roc_curve
 from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls.holdout.pair_holdout import tournament_wins
-from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
 from rankrls.models._validation import check_comparable
 from rankrls.selection.plans import pair_problems
@@ -113,7 +113,7 @@ def tournament_leave_pair_out(
             parameter="y",
         )
     check_pairs_can_be_held_out(model, data, "tournament_leave_pair_out")
-    ((problem, factor, _),) = pair_problems(model._candidate(data), data)
+    ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, 1), data)
     scores = tournament_wins(problem, labels, grid * factor)[:, 0]
     fpr, tpr, thresholds = roc_curve(labels == values[1], scores, sample_weight=data.weights, drop_intermediate=False)
     return Tournament(data.given_rows(scores), fpr, tpr, thresholds, float(auc(fpr, tpr)))
