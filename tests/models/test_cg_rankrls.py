@@ -409,14 +409,14 @@ def test_in_a_pipeline_validation_data_are_scaled_too():
 
 
 def test_progress_is_written_on_standard_error(capsys, monkeypatch):
-    from rankrls.selection import surface
+    from rankrls.selection import progress
 
-    monkeypatch.setattr(surface, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     CGRankRLS((1.0, 2.0), verbose=1).fit(X, Y, qid=QID, **VALIDATION)
     out, err = capsys.readouterr()
     assert not out
     assert "CGRankRLS: iteration 2 of at most 500" in err
-    assert "best 0." in err
+    assert "best so far 0." in err
 
 
 @pytest.mark.parametrize(

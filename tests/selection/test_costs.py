@@ -17,7 +17,7 @@ from rankrls.model_selection import (
     leave_query_out,
     tournament_leave_pair_out,
 )
-from rankrls.selection import costs
+from rankrls.selection import costs, progress
 from rankrls.selection.costs import Cost, Speed, check_affordable, dense_cost, free_memory
 
 GIB = 2.0**30
@@ -159,3 +159,21 @@ def test_a_fit_holds_no_more_matrices_than_are_announced(model: str, matrices: f
     out = subprocess.run([sys.executable, "-c", _PEAK, model], capture_output=True, text=True, check=True)
     # beside them what does not grow as fast: scores of 21 values, a mean of each query, buffers of threads
     assert float(out.stdout) < matrices + 0.45
+
+
+def test_a_search_says_how_far_it_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, qid = _data(200)
+    steps: list[Any] = []
+    RankRLSCV(ties=("include", "exclude"), kernel=("linear", "rbf"), verbose=steps.append).fit(X, y, qid=qid)
+    assert [(step.done, step.total) for step in steps] == [(k, 4) for k in range(5)]
+    scores = [step.score for step in steps[1:]]
+    assert scores == sorted(scores, reverse=True)  # the best disagreement so far
+    assert all(step.left > 0.0 for step in steps[:-1])
+    assert steps[-1].left == 0.0
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    RankRLSCV(verbose=1).fit(X, y, qid=qid)
+    out, err = capsys.readouterr()
+    assert not out
+    assert "RankRLSCV: 1 of 1 candidates, best so far" in err
+    RankRLSCV().fit(X, y, qid=qid)
+    assert capsys.readouterr() == ("", "")

@@ -109,8 +109,9 @@ class LeastSquares(Candidate):
         if self.solver == "cg":
             return Cost(float(m) ** 2 * n, bytes=8.0 * m**2, matrix=m)
         out = dense_cost(m, n, lengths, values)
-        if data.n_units > m:  # more preferences than items
-            out = Cost(out.products + float(m) ** 3, 2.0 * out.cubes, 44.0 * m**2, m)
+        if data.n_units > m:  # more preferences than items: their rows over the eigenvectors are held, too
+            held = 44.0 * m**2 + (0.0 if lengths is None else 28.0 * m * data.n_units)
+            out = Cost(out.products + float(m) ** 2 * data.n_units, 2.0 * out.cubes, held, m)
         return Cost(parts * out.products, parts * out.cubes, parts * out.bytes, m)
 
     def part(self, X: Any, comparison: Comparison, K: NDArray[np.float64] | None = None) -> Problem:
