@@ -21,6 +21,7 @@ _HOMES = {
     "RankRLS": "rankrls.models",
     "RankRLSCV": "rankrls.models",
     "TransductiveRankRLS": "rankrls.models",
+    "CoRankRLS": "rankrls.models",
     "CoRankingPursuit": "rankrls.models",
     "ConditionalRankRLS": "rankrls.models",
     "ConditionalRankRLSCV": "rankrls.models",
@@ -43,6 +44,7 @@ _HOMES = {
 __all__ = [
     "AutoRankRLS",
     "CGRankRLS",
+    "CoRankRLS",
     "CoRankingPursuit",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         ConditionalRankRLS,
         ConditionalRankRLSCV,
         CoRankingPursuit,
+        CoRankRLS,
         GreedyRankRLS,
         RankBoost,
         RankingPursuit,

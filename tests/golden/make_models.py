@@ -18,6 +18,7 @@ from rankrls import (
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankingPursuit,
+    CoRankRLS,
     GreedyRankRLS,
     Items,
     RankBoost,
@@ -60,6 +61,7 @@ def models(X, y, qid):
         "conditional": ConditionalRankRLSCV(item_kernel="rbf").fit(
             X[:12], X[:12] @ X[12:18].T, items=Items(X[12:18], ids=list("abcdef"))
         ),
+        "co_rankrls": CoRankRLS(kernel="rbf", gamma=0.1, n_views=2, mu=0.5).fit(X, partly, qid=qid),
         "greedy": GreedyRankRLS(max_features=3, cv=3).fit(X, y, qid=qid),
         "svm": RankSVM(0.5, loss="hinge", kernel="polynomial", degree=2).fit(X, y, qid=qid),
         "svm_cv": RankSVMCV((0.1, 1.0), cv=GroupKFold(3)).fit(X, y, qid=qid),

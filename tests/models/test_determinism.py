@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankrls import (
     CGRankRLS,
+    CoRankRLS,
     GreedyRankRLS,
     RankBoost,
     RankingPursuitCV,
@@ -64,6 +65,7 @@ SELECTING = {
     "RankingPursuitCV": lambda: RankingPursuitCV(4, cv=3, dictionary="features"),
     "GreedyRankRLS": lambda: GreedyRankRLS(cv=3, alphas=(0.1, 10.0)),
     "GreedyRankRLS, disagreement": lambda: GreedyRankRLS(cv=3, alphas=(1.0,), scoring="disagreement"),
+    "CoRankRLS": lambda: CoRankRLS(n_views=3),
     "RankBoost": lambda: RankBoost(15),
 }
 FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "RankingPursuitCV", "GreedyRankRLS")

@@ -245,6 +245,8 @@ ALL = {
     "RankingPursuitCV": lambda: rankrls.RankingPursuitCV(3, cv=2),
     "CoRankingPursuit": lambda: rankrls.CoRankingPursuit(3, views=([0, 1], [2, 3])),
     "TransductiveRankRLS": lambda: rankrls.TransductiveRankRLS(),
+    "AutoRankRLS": lambda: rankrls.AutoRankRLS(n_basis=20),
+    "CoRankRLS": lambda: rankrls.CoRankRLS(n_views=2),
     "GreedyRankRLS": lambda: rankrls.GreedyRankRLS(max_features=3),
     "RankSVM": lambda: rankrls.RankSVM(),
     "RankSVMCV": lambda: rankrls.RankSVMCV((0.1, 1.0), cv=2),

@@ -42,6 +42,7 @@ class _Holder:
     slack: NDArray[np.float64]
     right: NDArray[np.float64]  # F y in the eigenbasis, (rows, targets)
     shrunk: NDArray[np.float64]  # slack times right, (rows, alphas * targets)
+    image: NDArray[np.float64] | None  # in the eigenbasis
 
     @property
     def n_alphas(self) -> int:
@@ -55,6 +56,8 @@ def dual_holdout_scores(
     unseen: NDArray[np.float64] | None,
     blocks: list[Any],
     alphas: NDArray[np.float64],
+    *,
+    image: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Score the rows of each block by the model of all other rows.
 
@@ -70,6 +73,8 @@ def dual_holdout_scores(
         Disjoint; whole queries of a scored graph, any rows of a pair graph.
     alphas : ndarray
         Positive; see :func:`rankrls.equations.holdout.holdout_alphas` for tiny ones.
+    image : ndarray of shape (rows, rows), optional
+        What scores are made of, if they are other functions of c than those that are fitted: a row for each score.
 
     Returns
     -------
@@ -93,6 +98,7 @@ def dual_holdout_scores(
         slack,
         right,
         (slack[:, :, None] * right[:, None, :]).reshape(size, -1),
+        None if image is None else image @ s.vectors,
     )
     out = np.full((size, len(alphas), right.shape[1]), np.nan)
     map_blocks(lambda block: _hold(holder, block, out), blocks)
@@ -113,9 +119,12 @@ def _hold(h: _Holder, block: Any, out: NDArray[np.float64]) -> None:
         error[:, k] = solve_positive(part, residual[:, k])
     fitted = h.target[block][:, None, :] - error
     x = np.zeros((len(h.vectors), 0))
-    if len(h.unseen):
+    if len(h.unseen) or h.image is not None:
         x = h.inverse[:, :, None] * (h.right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets))
         x = x.reshape(len(x), -1)
+    if h.image is not None:
+        out[block] = (h.image[block] @ x).reshape(u, alphas, targets)
+        return
     inside = h.graph.block_scores(block, h.unseen)
     scores = inside.scores(fitted.reshape(u, -1), x, np.tile(h.target[block], alphas))
     out[block] = scores.reshape(u, alphas, targets)

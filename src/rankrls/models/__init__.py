@@ -5,6 +5,7 @@ from rankrls.models._pipelines import fit_pairs
 from rankrls.models.auto_rankrls import AutoRankRLS
 from rankrls.models.cg_rankrls import CGRankRLS
 from rankrls.models.co_ranking_pursuit import CoRankingPursuit
+from rankrls.models.co_rankrls import CoRankRLS
 from rankrls.models.conditional import ConditionalRankRLS, ConditionalRankRLSCV
 from rankrls.models.greedy_rankrls import GreedyRankRLS
 from rankrls.models.rankboost import RankBoost
@@ -17,6 +18,7 @@ from rankrls.models.transductive import TransductiveRankRLS
 __all__ = [
     "AutoRankRLS",
     "CGRankRLS",
+    "CoRankRLS",
     "CoRankingPursuit",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",

@@ -8,12 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.columns import take_items
 from rankrls.graph import ScoredGraph
 from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
@@ -32,10 +30,10 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
+from rankrls.models._unscored import unscored_layout, with_unscored
 from rankrls.models._validation import (
     check_comparable,
     check_matrix,
-    check_no_extra_qid,
     labelled_items,
     split_labels,
 )
@@ -178,7 +176,7 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
             raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
         scored = data.take(np.flatnonzero(~unscored))
         check_comparable(scored, float(self.regression_weight))
-        X_all, more = self._with_unscored(data, X_unscored, qid_unscored)
+        X_all, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=self._is_precomputed())
         numbers = np.concatenate((numbers, m + np.arange(more)))
         is_scored = np.concatenate((~unscored, np.zeros(more, dtype=bool)))
         plans = view_plans(
@@ -322,7 +320,7 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
             (comparison,) = scored.graphs(self._setting())
             return ScoredGraph.of(comparison.graph)
         rows = np.flatnonzero(unscored)
-        layout = _joint_layout(data, rows, more, qid_unscored)
+        layout = unscored_layout(data, rows, more, qid_unscored)
         weights = None
         if data.weights is not None:
             weights = np.concatenate((data.weights[rows], np.ones(more)))
@@ -334,27 +332,6 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
             balance=self.balance,
             regression_weight=float(self.regression_weight),
         )
-
-    def _with_unscored(self, data: LabelledItems, X_unscored: Any, qid_unscored: Any) -> tuple[Any, int]:
-        """All rows, those of X_unscored last, and how many they are."""
-        if X_unscored is None:
-            if qid_unscored is not None:
-                raise InputError("{qid_unscored} was given without {X_unscored}.", parameter="qid_unscored")
-            return data.X, 0
-        if self._is_precomputed():
-            raise InputError(
-                "With a precomputed kernel unscored rows are rows of {X} whose label in {y} is NaN.",
-                parameter="X_unscored",
-            )
-        check_no_extra_qid(data.has_qid, qid_unscored, "fit's unscored rows (qid_unscored)")
-        if qid_unscored is not None and not data.has_qid:
-            raise InputError(
-                "{qid_unscored} was given without {qid}: all rows have a query or none.", parameter="qid_unscored"
-            )
-        X_more = check_matrix(self, X_unscored, reset=False)
-        if sparse.issparse(data.X) or sparse.issparse(X_more):
-            return sparse.csr_array(sparse.vstack((data.X, X_more))), X_more.shape[0]
-        return np.vstack((data.X, X_more)), X_more.shape[0]
 
     def _take(
         self,
@@ -426,16 +403,3 @@ class ViewFunction:
         """The last stage's sum: kernel, features (None for all), items (None for a kernel matrix), coefficients."""
         kernel, features, items, _, coefficients = self.model._terms(self.number)
         return kernel, features, items, coefficients[-1]
-
-
-def _joint_layout(data: LabelledItems, rows: NDArray[np.intp], more: int, qid_unscored: Any) -> QueryLayout:
-    """Queries of the unscored rows of X and of X_unscored together."""
-    if not data.has_qid:
-        return query_layout(None, len(rows) + more)
-    if not more:
-        return query_layout(data.layout.codes[rows], len(rows))
-    given = query_layout(qid_unscored, more)
-    if not len(rows):
-        return given
-    ids = [*data.layout.ids[data.layout.codes[rows]].tolist(), *given.ids[given.codes].tolist()]
-    return query_layout(ids, len(ids))

@@ -184,12 +184,16 @@ def _check_pursuit(owner: str, state: State) -> None:
         require(rows.shape[0] == len(basis), owner, "X_fit_", "has not one row for each of basis_indices_")
 
 
+def _check_view_features(owner: str, state: State) -> None:
+    for part in state["_view_features_"]:
+        inside = part is None or (part.dtype.kind in "iu" and ((part >= 0) & (part < state["n_features_in_"])).all())
+        require(inside, owner, "_view_features_", "names a feature that does not exist")
+
+
 def _check_views(owner: str, state: State) -> None:
     kernels, features, path = state["_view_kernels_"], state["_view_features_"], state["path_"]
     basis, rows, n = state["basis_indices_"], state.get("X_fit_"), state["n_features_in_"]
-    for part in features:
-        inside = part is None or (part.dtype.kind in "iu" and ((part >= 0) & (part < n)).all())
-        require(inside, owner, "_view_features_", "names a feature that does not exist")
+    _check_view_features(owner, state)
     require(len(kernels) == path.indices.shape[1], owner, "_view_kernels_", "are not as many as the path has views")
     require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
     given = {kernel.name == "precomputed" for kernel in kernels}
@@ -215,6 +219,17 @@ def _check_conditional(owner: str, state: State) -> None:
     require(len(state["intercept_"]) == state["n_items_"], owner, "intercept_", "has not one for each item")
     require((items is None) == (state.get("_item_kernel_") is None), owner, "items_", "do not go with their kernel")
     require(items is None or items.n_items == state["n_items_"], owner, "items_", "are not as many as n_items_")
+
+
+def _check_agreeing(owner: str, state: State) -> None:
+    _check_view_features(owner, state)
+    require(
+        (state.get("coef_") is None) != (state.get("dual_coef_") is None), owner, "coef_", "do not go with dual_coef_"
+    )
+    if state.get("dual_coef_") is not None:
+        require(state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
+        right = state["dual_coef_"].shape[1] == len(state["_view_kernels_"]) == len(state["_view_features_"])
+        require(right, owner, "dual_coef_", "has not a column for each view")
 
 
 def _check_boosting(owner: str, state: State) -> None:
@@ -273,6 +288,16 @@ _GREEDY = {
     "path_": "ForwardPath",
     "alpha_": "number",
 }
+_AGREEING = {
+    **_FITTED,
+    "coef_?": "float n",
+    "dual_coef_?": "float k,v",
+    "X_fit_?": "rows k,n",
+    "_view_kernels_": "[Kernel]",
+    "_view_features_": "list v",
+    "alpha_": "number",
+    "mu_": "number",
+}
 _CONDITIONAL = {
     **{name: form for name, form in _FITTED.items() if name != "_fitted_with_qid"},
     "n_items_": "count",
@@ -314,6 +339,7 @@ _MODELS = tuple(
         ("GreedyRankRLS", _GREEDY, _check_selected),
         ("ConditionalRankRLS", _CONDITIONAL, _check_conditional),
         ("ConditionalRankRLSCV", _CONDITIONAL, _check_conditional),
+        ("CoRankRLS", _AGREEING, _check_agreeing),
         ("RankBoost", _BOOSTING, _check_boosting),
         ("AutoRankRLS", _AUTO, _check_auto),
     )

@@ -18,6 +18,7 @@ from rankrls.greedy.forward_problem import ForwardProblem
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 from rankrls.hinge.ranksvm import HingeProblem
 from rankrls.kernels import Kernel
+from rankrls.problems.consensus import Consensus, ConsensusProblem
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.krylov_problem import KrylovProblem
 from rankrls.problems.primal import PrimalProblem
@@ -30,6 +31,7 @@ from rankrls.selection.costs import Cost, dense_cost, primal_cost
 from rankrls.selection.judging import Judge
 
 __all__ = [
+    "Agreeing",
     "Candidate",
     "ForwardSelected",
     "HingeLoss",
@@ -238,6 +240,22 @@ def basis_cost(data: Comparisons, kernel: Kernel, size: int, lengths: NDArray[np
     """What a function over a basis of so many items takes; parameters as of :meth:`LeastSquares.cost`."""
     each = _multiplications_a_value(kernel, data.X) + 20.0
     return Cost(size**2 * each, float(size) ** 3) + primal_cost(data.n_units, size, size * each, lengths, values)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Agreeing(Candidate):
+    """Co-regularised RankRLS: items are numbers of rows among all, scored or not, on which the views agree."""
+
+    consensus: Consensus
+
+    @property
+    def square(self) -> bool:
+        return False
+
+    def problem(self, comparisons: Comparisons) -> Problem:
+        rows = comparisons.X[:, 0].astype(np.intp)
+        parts = comparisons.graphs(self.setting)
+        return JointProblem.of([ConsensusProblem(self.consensus, rows, c.graph, c.target) for c in parts])
 
 
 def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:

@@ -1,0 +1,283 @@
+"""Co-regularised RankRLS: views of scored and unscored rows that agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from rankrls._comparisons import Comparisons
+from rankrls._errors import InputError
+from rankrls.graph import ScoredGraph
+from rankrls.models._base import check_one_target
+from rankrls.models._parameters import (
+    GraphParameters,
+    KernelParameters,
+    SelectionParameters,
+    check_parameters,
+    estimator,
+    number,
+    options,
+    parameter,
+)
+from rankrls.models._selecting import SelectingRanker
+from rankrls.models._unscored import unscored_layout, with_unscored
+from rankrls.models._validation import check_comparable, check_matrix, labelled_items, split_labels
+from rankrls.models._views import ViewPlan, select_features, view_plans
+from rankrls.problems.consensus import Consensus, ConsensusProblem
+from rankrls.problems.problem import PathSolutions, Problem, Solutions
+from rankrls.problems.scorer import expansion_scores
+from rankrls.selection.candidates import Agreeing, Candidate
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import Results
+
+__all__ = ["CoRankRLS"]
+
+_AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
+"""Weights of the agreement, relative to the mean square of the centred views."""
+
+
+@estimator
+class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):
+    r"""Co-regularised RankRLS: several views of scored and unscored rows that agree on all of them.
+
+    Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
+
+    .. math::
+
+        \lVert F ( y - h_S ) \rVert^2 + \frac{\alpha}{M} \sum_v \left[ \lVert f_v \rVert^2
+        + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right] ,
+
+    with S the scored rows and C the centring of Z inside its queries. The prediction is the mean of the views'
+    functions. It helps where few queries are scored and many rows are not; with many scored queries it gains nothing
+    that :class:`RankRLSCV` does not reach.
+
+    Parameters
+    ----------
+    alphas : "auto" or array-like, default="auto"
+        Regularization values to choose from, positive.
+    mu : "auto", float or tuple, default="auto"
+        Weights of the agreement to choose from, positive. "auto" is 0.1, 1, 10 and 100 over the mean diagonal entry of
+        the views' centred kernels.
+    views : sequence of views, optional
+        As in :class:`CoRankingPursuit`, without ``rows``. None makes ``n_views`` random halves of the features.
+    n_views : int, default=16
+        M, if there are no ``views``.
+    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
+        Of the views that name none; not precomputed.
+    ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
+    cv, scoring, rule : as in :class:`RankRLSCV`
+        Queries, folds and validation data that are judged are the scored ones.
+    random_state : int or RandomState, default=0
+        Draws the halves.
+
+    Attributes
+    ----------
+    alpha_, mu_ : float
+    alpha_at_edge_, mu_at_edge_ : bool
+    best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_ : as in
+        :class:`RankRLSCV`
+    held_out_scores_ : ndarray of shape (m,)
+        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+    coef_ : ndarray of shape (n,)
+        Weights of the features if the kernels of all views are linear.
+    dual_coef_ : ndarray of shape (rows of Z, M)
+        Coefficients of the rows in each view; kernels other than linear.
+    X_fit_ : ndarray or sparse array
+        The rows Z, those of ``X_unscored`` last; likewise.
+    n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    Notes
+    -----
+    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes; O(s^3) for s scored rows and all alphas.
+    What is held out stays among the unscored rows: for queries that are new altogether, judge by folds that leave
+    their rows out of ``X``. One scored query, and one global ranking, are judged by 5 folds of rows. Rows of weight
+    zero are left out of Z too.
+
+    References
+    ----------
+    Sindhwani and Rosenberg 2008: An RKHS for multi-view learning and manifold co-regularization. Tsivtsivadze, Heskes:
+    Semi-supervised ranking pursuit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import CoRankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(200, 12)), np.repeat(np.arange(40), 5)
+    >>> y = np.where(qid < 6, X.sum(axis=1) + rng.normal(size=200), np.nan)  # 6 of 40 queries are scored
+    >>> model = CoRankRLS(n_views=4).fit(X, y, qid=qid)
+    >>> model.selection_, model.predict(X).shape
+    ('leave-query-out over 6 queries', (200,))
+    """
+
+    _single_target = True
+
+    alphas: Any = parameter(default="auto", kw_only=False)
+    mu: Any = parameter(default="auto")
+    views: Any = parameter(default=None)
+    n_views: int = parameter(default=16, check=number(least=1, whole=True))
+    random_state: Any = parameter(default=0)
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_unscored: Any = None,
+        qid_unscored: Any = None,
+    ) -> Self:
+        """Choose mu and alpha by held-out scored queries, then learn from all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+        y : array-like of shape (m,)
+            Labels, higher is better; NaN marks an unscored row.
+        qid : array-like of shape (m,), optional
+            One query id per row. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; rows of X_unscored weigh 1.
+        X_unscored : array-like, sparse matrix or data frame of shape (l, n), optional
+            Further unscored rows.
+        qid_unscored : array-like of shape (l,), optional
+            Their queries, needed where there is a qid. An id of a row of X is the same query.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        labels, missing = split_labels(y)
+        if labels is not None and (given := np.asarray(labels)).ndim == 2 and given.shape[1] == 1:
+            labels = column_or_1d(given, warn=True)
+        data = labelled_items(self, X, labels, qid, sample_weight, kernel="linear")
+        check_one_target(self, data)
+        numbers = data.given_numbers(np.arange(data.n_rows))
+        scored = np.ones(len(numbers), dtype=bool) if missing is None else ~missing[numbers]
+        if not scored.any():
+            raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
+        self._rows = np.flatnonzero(scored)
+        known = data.take(self._rows, items=False)
+        check_comparable(known, float(self.regression_weight))
+        self._Z, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=False)
+        self._layout = data.layout if not more else unscored_layout(data, np.arange(data.n_rows), more, qid_unscored)
+        weights = np.ones(data.n_rows) if data.weights is None else data.weights
+        self._row_weights = np.concatenate((weights, np.ones(more)))
+        kept = np.zeros(data.n_rows if data.kept is None else len(data.kept), dtype=bool)
+        kept[numbers[self._rows]] = True
+        known = replace(known, X=self._rows[:, None].astype(np.float64), kept=None if kept.all() else kept)
+        measure = self._measure()
+        try:
+            self._choose(known, self._plan(measure, known), self._grid())
+        finally:
+            del self._rows, self._Z, self._layout, self._row_weights
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items by the mean of the views' functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = check_matrix(self, X, reset=False)
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_)
+        parts = zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True)
+        scores = [
+            expansion_scores(
+                select_features(X, features), kernel.columns(select_features(self.X_fit_, features)), a[:, None]
+            )
+            for kernel, features, a in parts
+        ]
+        return np.asarray(np.sum(scores, axis=0)[:, 0])
+
+    def _check(self) -> None:
+        check_parameters(self, several=True)
+        if not (isinstance(self.mu, str) and self.mu == "auto"):
+            for value in options(self.mu, "mu"):
+                number(above=0.0)("mu", value)
+        for name in ("kernel", "gamma", "degree", "coef0"):
+            if len(options(getattr(self, name), name)) > 1:
+                raise InputError(
+                    f"{{{name}}} is one value here, which every view without one of its own has.", parameter=name
+                )
+        if self.kernel == "precomputed":
+            raise InputError("Views are made of features: a precomputed {kernel} has none.", parameter="kernel")
+
+    def _data_kernel(self) -> str:
+        return "linear"
+
+    def _constrained(self) -> bool:
+        return True  # pairs that are held out without refitting would be judged by the consensus, not by the prediction
+
+    def _plans(self) -> list[ViewPlan]:
+        """The views."""
+        n, names = self._Z.shape[1], getattr(self, "feature_names_in_", None)
+        views = self.views
+        if views is None:
+            rng, half = check_random_state(self.random_state), (n + 1) // 2
+            views = [{"features": np.sort(rng.permutation(n)[:half])} for _ in range(int(self.n_views))]
+        settings = {name: options(getattr(self, name), name)[0] for name in ("kernel", "gamma", "degree", "coef0")}
+        plans = view_plans(views, {**settings, "kernel_params": self.kernel_params}, n, names, self._Z.shape[0])
+        for number_, plan in enumerate(plans):
+            if plan.rows is not None or plan.kernel.name == "precomputed":
+                raise InputError("views[{0}] has rows or a kernel matrix of its own.", number_, parameter="views")
+        return plans
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
+        self._views = self._plans()
+        layout = self._layout
+        graph = ScoredGraph.build(np.zeros((layout.n_rows, 1)), layout, weights=self._row_weights)
+        parts = [(plan.kernel, select_features(self._Z, plan.features)) for plan in self._views]
+        kernels = [lambda kernel=kernel, Z=Z: kernel(Z) for kernel, Z in parts]
+        for mu in self._agreements(kernels, graph):
+            consensus = Consensus.of(kernels, graph, mu)
+            for setting, chosen in self._settings(comparisons):
+                candidate = Agreeing(
+                    kernel=parts[0][0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus
+                )
+                yield candidate, candidate.problem(comparisons)
+
+    def _agreements(self, kernels: list[Any], graph: ScoredGraph) -> list[float]:
+        """The values of mu to try, the least agreement first."""
+        if not (isinstance(self.mu, str) and self.mu == "auto"):
+            return sorted(float(value) for value in options(self.mu, "mu"))
+        traces = [np.trace(graph.F @ np.ascontiguousarray((graph.F @ make()).T)) for make in kernels]
+        scale = float(f"{np.mean(traces) / graph.weights.sum():.6g}")  # the same in any order of the rows
+        return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
+
+    def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
+        problem = candidate.problem(comparisons)
+        assert isinstance(problem, ConsensusProblem)
+        assert isinstance(solutions, PathSolutions)
+        coefficients = problem.view_coefficients(solutions)
+        self._view_kernels_ = [plan.kernel for plan in self._views]
+        self._view_features_ = [plan.features for plan in self._views]
+        if all(plan.kernel.is_linear for plan in self._views):
+            self.coef_ = np.zeros(self._Z.shape[1])
+            for plan, a in zip(self._views, coefficients.T, strict=True):
+                features = slice(None) if plan.features is None else plan.features
+                self.coef_[features] += select_features(self._Z, plan.features).T @ a
+        else:
+            self.dual_coef_, self.X_fit_ = coefficients, self._Z
+        del self._views
+
+    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+        super()._publish(results, plan, data)
+        self.mu_ = float(self.best_params_["mu"])
+        tried = np.unique(results.table()["mu"].astype(np.float64))
+        self.mu_at_edge_ = len(tried) > 2 and self.mu_ in (tried[0], tried[-1])
