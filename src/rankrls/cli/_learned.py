@@ -10,6 +10,7 @@ from rankrls.cli._findings import show
 from rankrls.cli._report import Report, Table
 from rankrls.cli._training import Data, Plan, Trained
 from rankrls.comparison.judgement import Judgement
+from rankrls.io.data import few
 from rankrls.selection.search import choices_at_edges
 
 __all__ = ["as_dict", "choice_table", "described", "measured", "model_tables"]
@@ -83,10 +84,12 @@ def _rows(columns: dict[str, Any]) -> list[tuple[Any, ...]]:
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-def choice_table(plan: Plan, trained: Trained) -> Table:
-    """What was chosen, and by what."""
+def choice_table(plan: Plan, data: Data, trained: Trained) -> Table:
+    """What was chosen, of which features, and by what."""
     estimator, scale = trained.estimator, plan.options.scale
-    rows = [
+    names = data.tables["train"].feature_names
+    rows = [] if names is None else [["features", few(names)]]
+    rows += [
         [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)]
         for name, v in chosen(plan, estimator).items()
     ]

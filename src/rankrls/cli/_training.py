@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls.cli._doubts import doubts
 from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
 from rankrls.cli._files import read
 from rankrls.cli._findings import check_measures, measures_for
@@ -186,6 +187,9 @@ def read_data(plan: Plan, report: Report) -> Data:
             table = (encoded if tables else fitted)(plan.encoder, table, report)
         if options.event is not None:
             pairs[role] = comparable_pairs(table)
+        if not tables:
+            for doubt in doubts(table):
+                report.note(doubt)
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays

@@ -47,7 +47,7 @@ def run(options: Options, report: Report) -> Result:
             *_findings.file_tables(_learned.described(data)),
             *columns_table(described_columns(plan.encoder).get("columns_used", [])),
             *_learned.model_tables(plan, trained),
-            _learned.choice_table(plan, trained),
+            _learned.choice_table(plan, data, trained),
             *rating_table(rated),
             *_findings.measure_tables(judged),
         ],
