@@ -364,3 +364,9 @@ def test_rows_in_another_order_are_the_same_features():
     one, other = TableEncoder(**QUERY).fit(table), TableEncoder(**QUERY).fit(shuffled)
     assert one.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
     np.testing.assert_allclose(one.transform(shuffled), other.transform(shuffled), rtol=1e-12, atol=1e-12)
+
+
+def test_a_name_that_is_nearly_right_is_suggested():
+    with pytest.raises(InputError) as caught:
+        TableEncoder(categorical=["brnd", "{odd}"]).fit({**shop(), "{od}": ["a", "b"] * 60})
+    assert all(name in caught.value.remedy for name in ("'brand'", "'{od}'"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,10 @@ def not_there(names: Sequence[str], columns: Mapping[str, Column]) -> InputError
     known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
     problem = "The table has no column {0} (it has {1})."
     problem = problem if len(names) == 1 else problem.replace("column ", "columns ")
-    return InputError(problem, listed, known, parameter="X", column=names[0])
+    near = dict.fromkeys(other for name in names for other in get_close_matches(name, columns, n=1, cutoff=0.7))
+    meant = " and ".join(map(repr, near)).replace("{", "{{").replace("}", "}}")
+    remedy = f"Did you mean {meant}?" if near else ""
+    return InputError(problem, listed, known, remedy=remedy, parameter="X", column=names[0])
 
 
 def day_of(text: str, formats: Sequence[str] = ()) -> float | None:
