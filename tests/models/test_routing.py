@@ -55,8 +55,10 @@ def public(module):
 
 OF_QUERIES = {name: cls for name, cls in public(rankrls).items() if "qid" in inspect.signature(cls.fit).parameters}
 RANKERS = {name: cls(**QUICK.get(name, {})) for name, cls in OF_QUERIES.items()}
-SCALERS = {name: cls() for name, cls in public(preprocessing).items()}
+SCALERS = {name: cls() for name, cls in public(preprocessing).items() if name.startswith("Query")}
 every_ranker = pytest.mark.parametrize("model", RANKERS.values(), ids=RANKERS)
+BALANCED = {name: model for name, model in RANKERS.items() if "balance" in model.get_params()}
+every_balanced = pytest.mark.parametrize("model", BALANCED.values(), ids=BALANCED)
 every_scaler = pytest.mark.parametrize("scaler", SCALERS.values(), ids=SCALERS)
 
 
@@ -95,7 +97,7 @@ def test_pipelines_and_cross_validation(model):
 
 
 @pytest.mark.usefixtures("routing")
-@every_ranker
+@every_balanced
 def test_searches(model):
     """One id a row is enough for folds of whole queries as well: the splitter takes qid as its groups."""
     folds = GroupKFold(3).set_split_request(groups="qid")
@@ -166,7 +168,7 @@ def judged_without_qid(run):
     return np.asarray(values), " ".join(str(w.message) for w in said)
 
 
-@every_ranker
+@every_balanced
 def test_without_routing_nothing_is_judged_as_one_query(model):
     for scoring in (None, make_ranking_scorer("map")):
         for run in (
