@@ -112,7 +112,7 @@ def assert_equal(x, y, name):
         assert list(x) == list(y), name
         for key in x:
             assert_equal(x[key], y[key], f"{name}.{key}")
-    elif type(x).__module__.startswith("rankrls."):
+    elif type(x).__module__.split(".")[0] in ("rankrls", "sklearn"):
         assert_equal(vars(x), vars(y), name)
     else:
         assert x == y or (x != x and y != y), name

@@ -107,8 +107,8 @@ class AutoRankRLS(Ranker):
     best_params_ : dict
         ``model``, ``scale``, ``alpha``, and ``gamma`` if it has one.
     best_score_, best_score_error_ : float
-        What the chosen model can be expected to reach on new queries: its own held-out value less ``optimism_``; and
-        the standard error over queries.
+        An estimate of what the chosen model reaches on new queries: its own held-out value less ``optimism_``, which
+        takes most but not all of what is too good about it away; and the standard error over queries.
     optimism_ : float
         By how much the chosen model's own held-out value is too good because it was chosen by it. Measured by 200
         repeated splits: the whole choice is made on queries drawn with replacement, and judged on those that were not
