@@ -3,6 +3,7 @@
     python experiments/auto.py --data DIR                 # LETOR's folds: train on trainingset, judge on testset
     python experiments/auto.py --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
     python experiments/auto.py --tables                   # scikit-learn's tables, one ranking each, ten halves
+    python experiments/auto.py --samples 40               # the same as --splits, on samples of 30 synthetic queries
 
 Everything is chosen on training queries by their held-out NDCG@10 (of the tables by leave-pair-out); test queries judge
 and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections
@@ -112,13 +113,39 @@ def splits(data: Path, wanted: str, count: int) -> None:
             test = Rows(X[~first], y[~first], qid[~first])
             reached = np.nanmean(judged(test, scores_of(model, test)))
             found.append((model.best_score_ + model.optimism_, model.best_score_, reached))
-        own, corrected, reached = np.array(found).T
         print(f"{collection.name}, {count} halves of {len(ids)} queries")
-        for name, values in (("own held-out value", own), ("less its optimism", corrected)):
-            apart = values - reached
-            error = apart.std(ddof=1) / np.sqrt(count)
-            gap = f"{apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
-            print(f"  {name:20s} {values.mean():.4f}, {gap}")
+        optimism(found)
+
+
+def optimism(found: list[tuple[float, float, float]]) -> None:
+    """The chosen model's own value and the corrected one, against what it reached."""
+    own, corrected, reached = np.array(found).T
+    for name, values in (("own held-out value", own), ("less its optimism", corrected)):
+        apart = values - reached
+        error = apart.std(ddof=1) / np.sqrt(len(apart))
+        gap = f"{apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
+        print(f"  {name:20s} {values.mean():.4f}, {gap}")
+
+
+def synthetic(rng: np.random.Generator, queries: int) -> Rows:
+    """Ten items a query, three grades, a line and a product of features under noise."""
+    X = rng.normal(size=(queries * 10, 5))
+    hidden = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 1.5 * rng.normal(size=len(X))
+    return Rows(X, np.digitize(hidden, [0.3, 1.2]).astype(float), np.repeat(np.arange(queries), 10))
+
+
+def samples(count: int) -> None:
+    """Choices on 30 synthetic queries, judged on 600 others."""
+    found = []
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        train = synthetic(rng, 30)
+        model = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
+        test = synthetic(rng, 600)
+        reached = float(np.nanmean(judged(test, scores_of(model, test))))
+        found.append((model.best_score_ + model.optimism_, model.best_score_, reached))
+    print(f"{count} samples of 30 synthetic queries")
+    optimism(found)
 
 
 def table_splits() -> Iterator[tuple[str, Rows, Rows]]:
@@ -150,9 +177,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
     parser.add_argument("--collection", default="auto", help="one collection only, by its name")
     parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the optimism")
+    parser.add_argument("--samples", type=int, default=0, help="so many samples of synthetic queries")
     parser.add_argument("--tables", action="store_true", help="scikit-learn's tables")
     options = parser.parse_args()
-    if options.tables:
+    if options.samples:
+        samples(options.samples)
+    elif options.tables:
         tables()
     elif options.data is None:
         parser.error("give --data DIR, or --tables")
