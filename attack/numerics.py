@@ -14,11 +14,12 @@ from numpy.random import Generator
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from tests.models.oracles import GRAPHS, laplacian, query_rows
-from tests.oracles import dual_coefficients, gaussian, ridge
+from tests.oracles import gaussian, refined_dual_coefficients, ridge
 
 from attack.campaign import Refused, Target, Wrong
 from attack.cases import chance, choice
 from rankrls import InputError, RankRLS, RankRLSCV, SparseRankRLS
+from rankrls.metrics import Measure
 from rankrls.model_selection import leave_query_out
 
 __all__ = ["TARGET"]
@@ -45,34 +46,42 @@ class Problem:
         self.rbf = case["rbf"]
         gamma = 0.5 / max(float(np.var(self.X) * n), 1e-300)
         self.kernel = {"kernel": "rbf", "gamma": gamma} if self.rbf else {}
-        self.features, self.new_features = self.X, self.new
-        if self.rbf:  # a kernel machine is a linear one in its own features
-            values, vectors = np.linalg.eigh(gaussian(self.X, self.X, gamma))
-            kept = values > 1e-13 * values[-1]
-            into = vectors[:, kept] / np.sqrt(values[kept])
-            self.features = gaussian(self.X, self.X, gamma) @ into
-            self.new_features = gaussian(self.new, self.X, gamma) @ into
         L = laplacian(self.y, self.qid, self.w, self.graph)
-        largest = float(np.linalg.eigvalsh(self.features.T @ L @ self.features)[-1])
+        K, K_new = (gaussian(Z, self.X, gamma) if self.rbf else Z @ self.X.T for Z in (self.X, self.new))
+        self.K, self.K_new, self.lost = K, K_new, 0.0
+        product = L @ K if self.rbf else self.X.T @ L @ self.X
+        largest = float(np.linalg.eigvals(product).real.max())
         if largest <= 0.0:
             raise Refused
         self.alpha = largest * 10.0 ** case["log_alpha"]
+        if self.rbf:
+            self._solve_with_kernel(L, gamma)
+            return
         self.condition = 1.0 + largest / self.alpha
-        weights = ridge(self.features, L, self.y, self.alpha)
-        self.expected = self.new_features @ weights
-        if self.rbf:  # items that lie close make K singular, and the dual coefficients as large as its norm over alpha
-            pairs = laplacian(self.y, self.qid, self.w, GRAPHS[_PAIRS])
-            norms = max(np.linalg.norm(L, 2), np.linalg.norm(pairs, 2)) * len(self.y)
-            self.condition = 1.0 + float(norms) / self.alpha
-            self.expected = gaussian(self.new, self.X, gamma) @ dual_coefficients(
-                gaussian(self.X, self.X, gamma), L, self.y, self.alpha
-            )
-        self.scale = float(np.abs(self.expected).max() + np.abs(self.features @ weights).max())
+        weights = ridge(self.X, L, self.y, self.alpha)
+        self.expected = self.new @ weights
+        self.scale = float(np.abs(self.expected).max() + np.abs(self.X @ weights).max())
+
+    def _solve_with_kernel(self, L: Any, gamma: float) -> None:
+        """The scores in extended precision, and what rounding in double precision may do to them.
+
+        An error E of the kernel matrix moves the scores of new items by ``k'F'(F K F' + alpha I)^-1 F E a``, where
+        ``|k'F'(F K F' + alpha I)^-1| <= 1 / (2 sqrt(alpha))``; one of k by its product with a. If directions of K are
+        left out whose eigenvalues are below a cutoff, the scores lose at most ``sqrt(cutoff) |a|``.
+        """
+        m = len(self.y)
+        X, new = (Z.astype(np.longdouble) for Z in (self.X, self.new))
+        a = refined_dual_coefficients(gaussian(X, X, gamma), L, self.y, self.alpha)
+        self.expected = np.asarray(gaussian(new, X, gamma) @ a, dtype=float)
+        self.scale = float(np.abs(self.expected).max() + np.abs(self.K @ a).max())
+        size = float(np.linalg.norm(a))
+        amplified = m * np.sqrt(np.linalg.norm(L, 2) / self.alpha) * size / 2.0
+        self.condition = 1.0 + float(amplified + np.abs(a).sum()) / max(self.scale, 1e-300)
+        self.lost = float(np.sqrt(m * _EPSILON * np.linalg.norm(self.K, 2)) * size) / max(self.scale, 1e-300)
 
     def same(self, what: str, found: Any, expected: Any, factor: float = 1e3, least: float = 1e-9) -> None:
         """Raise :class:`Wrong` if scores differ by more than rounding explains."""
         error = float(np.abs(np.asarray(found) - expected).max(initial=0.0)) / max(self.scale, 1e-300)
-        least = max(least, 1e-6) if self.rbf else least  # the features of the kernel are those above rounding
         bound = least + factor * _EPSILON * self.condition
         if not error <= bound:
             raise Wrong(f"{what} differ by {error:.1e} of the scores, more than {bound:.1e}")
@@ -87,18 +96,15 @@ def _solvers(p: Problem) -> None:
     """Primal, dual, the sparse form with every row, a sparse matrix, a precomputed kernel, conjugate gradients."""
     for solver in ("dual",) if p.rbf else ("primal", "dual"):
         p.same(f"{solver} scores", p.fit(solver=solver).predict(p.new), p.expected)
-    gamma = p.kernel.get("gamma")
-    K, K_new = (gaussian(Z, p.X, gamma) if p.rbf else Z @ p.X.T for Z in (p.X, p.new))
     given = {"qid": p.qid, "sample_weight": p.w}
-    model = RankRLS(p.alpha, kernel="precomputed", **p.graph).fit(K, p.y, **given)
-    p.same("scores of a precomputed kernel", model.predict(K_new), p.expected)
+    model = RankRLS(p.alpha, kernel="precomputed", **p.graph).fit(p.K, p.y, **given)
+    p.same("scores of a precomputed kernel", model.predict(p.K_new), p.expected)
     if not p.rbf:
         model = RankRLS(p.alpha, **p.graph).fit(sparse.csr_array(p.X), p.y, **given)
         p.same("scores of sparse features", model.predict(p.new), p.expected)
     options = p.kernel if p.rbf else {"kernel": "linear"}
     model = SparseRankRLS(p.alpha, n_basis=len(p.y), **options, **p.graph).fit(p.X, p.y, **given)
-    least = 1e-3 if p.rbf else 1e-6  # it leaves out directions of a singular kernel matrix
-    p.same("scores of the sparse form with every row", model.predict(p.new), p.expected, least=least)
+    p.same("scores of the sparse form with every row", model.predict(p.new), p.expected, least=1e-9 + p.lost)
     if p.condition < 1e4:
         p.same("scores by conjugate gradients", p.fit(solver="cg").predict(p.new), p.expected, least=1e-5)
 
@@ -125,15 +131,12 @@ def _held_out(p: Problem) -> None:
 
 
 def _preferences(p: Problem) -> None:
-    """All pairs of the queries as preferences."""
+    """All pairs of the queries as preferences; the graph is the one that they make."""
     i, j = np.nonzero((p.qid[:, None] == p.qid) & (p.y[:, None] > p.y))
-    graph = {"ties": "exclude", "balance": "pairs"}
     for solver in ("dual",) if p.rbf else ("primal", "dual"):
         options = {**p.kernel, "solver": solver}
-        scored = RankRLS(p.alpha, **graph, **options).fit(p.X, p.y, qid=p.qid, sample_weight=p.w).predict(p.new)
         model = RankRLS(p.alpha, **options).fit_pairs(p.X, i, j, strength=p.y[i] - p.y[j], weight=p.w[i] * p.w[j])
-        p.scale = max(p.scale, float(np.abs(scored).max()))
-        p.same("scores of preferences", model.predict(p.new), scored, factor=1e4)
+        p.same(f"{solver} scores of preferences", model.predict(p.new), p.expected)
 
 
 def _weights(p: Problem) -> None:
@@ -176,7 +179,8 @@ def _order(p: Problem) -> None:
         raise Refused  # folds of rows are taken in the order of the rows
     permuted = p.rng.permutation(len(p.y))
     names = [f"query {k}" for k in p.rng.permutation(10_000)[: p.qid.max() + 1]]
-    options = {**p.kernel, **p.graph, "scoring": choice(p.rng, ["ndcg@3", "tau", "squared_error"])}
+    measures = [Measure("ndcg", k=3, ties="average"), "tau", "squared_error"]  # equal scores must not be in row order
+    options = {**p.kernel, **p.graph, "scoring": choice(p.rng, measures)}
     y = np.abs(np.round(p.y))
     found = []
     for rows, ids, threads in ((np.arange(len(y)), p.qid, "1"), (permuted, np.array(names)[p.qid], "2")):
@@ -211,6 +215,8 @@ ROUTES: dict[str, Callable[[Problem], None]] = {
 def judge(case: bytes) -> None:
     """One route on one problem."""
     options = json.loads(case)
+    if options["route"] == "preferences":
+        options["graph"] = _PAIRS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", ConvergenceWarning)

@@ -6,7 +6,10 @@ import math
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["BadLine", "Row", "is_foreign", "letor", "names_feature_0", "preferences", "records", "scores", "table"]
+__all__ = [
+    *("BadLine", "Row", "is_foreign", "letor", "likely_delimiter"),
+    *("names_feature_0", "preferences", "records", "scores", "table"),
+]
 
 NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 BLANKS = b" \t\r\v\f"
@@ -230,6 +233,13 @@ def table(data: bytes, delimiter: bytes, *, optional: bool = False, single: bool
     if len(rows) == 1:
         raise BadLine(None)
     return {key: value if key in ("names", "X") or key in names else None for key, value in out.items()}
+
+
+def likely_delimiter(data: bytes) -> bytes:
+    """What the first line has most often outside of quotes; of equally many the first of comma, semicolon, tab, bar."""
+    line = data.removeprefix(b"\xef\xbb\xbf").lstrip(b" \r\n").partition(b"\n")[0]
+    bare = b"".join(re.split(rb'"[^"]*(?:"|$)', line))
+    return max((b",", b";", b"\t", b"|"), key=bare.count)
 
 
 def preferences(data: bytes, delimiter: bytes, ids: list[str] | int) -> dict[str, list[Any] | None]:

@@ -33,7 +33,7 @@ def judge_preferences(case: bytes) -> None:
     bad, right = None, {}
     ids = options["ids"]
     try:
-        right = plain.preferences(data, b",", ids)
+        right = plain.preferences(data, plain.likely_delimiter(data), ids)
     except plain.BadLine as error:
         bad = error
     keywords = {"ids": ids} if isinstance(ids, list) else {"n_items": ids}

@@ -29,6 +29,15 @@ def dual_coefficients(K, L, y, alpha):
     return np.linalg.solve(L @ K + alpha * np.eye(len(y)), L @ y)
 
 
+def refined_dual_coefficients(K, L, y, alpha):
+    """The same in extended precision, for K in it: solves in double precision, each of what is still left over."""
+    a, left = np.zeros(len(y), dtype=K.dtype), L @ y.astype(K.dtype)
+    for _ in range(8):
+        a += np.linalg.solve((L @ K + alpha * np.eye(len(y))).astype(float), left.astype(float))
+        left = L @ (y - K @ a) - alpha * a
+    return a
+
+
 def ridge(X, L, y, alpha):
     """Minimiser of (y - Xw)'L(y - Xw) + alpha w'w, as one stacked least-squares problem: no squared condition."""
     values, vectors = np.linalg.eigh(L)

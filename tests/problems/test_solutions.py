@@ -17,7 +17,7 @@ from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.reduced import ReducedProblem
-from tests.oracles import dual_coefficients, explicit_laplacian, gaussian, ridge
+from tests.oracles import dual_coefficients, explicit_laplacian, gaussian, refined_dual_coefficients, ridge
 from tests.refusals import Refusal
 
 ALPHAS = np.array([1e-8, 1e-3, 1.0, 1e3, 1e8])
@@ -131,6 +131,23 @@ def test_pairs_primal_dual_and_reduced_agree(seed, m, p, n):
             for solution in (problem.solve(alpha), problem.path(np.array([alpha])).coefficients[0]):
                 weights = solution[:, 0] if isinstance(problem, PrimalProblem) else X.T @ solution[:, 0]
                 np.testing.assert_allclose(weights, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-4, 1e-2, 1.0])
+def test_more_pairs_than_items_that_lie_close(alpha):
+    """The kernel matrix is singular to rounding, but scores of new items need the coefficients in its null space."""
+    rng = np.random.default_rng(3)
+    m, new = 25, rng.normal(size=(6, 1)).astype(np.longdouble)
+    X, y = np.round(rng.normal(size=(m, 1)), 1).astype(np.longdouble), rng.normal(size=m)
+    i, j = np.nonzero(y[:, None] > y + 0.8)
+    graph = PairGraph(i, j, m, y[i] - y[j], np.ones(len(i)))
+    a = refined_dual_coefficients(gaussian(X, X, 0.5), graph.matrix.T @ graph.matrix.toarray(), y, alpha)
+    expected = gaussian(new, X, 0.5) @ a
+    problem = ReducedProblem(np.asarray(gaussian(X, X, 0.5), dtype=float), graph, graph.target[:, None])
+    for solution in (problem.solve(alpha), problem.path(np.array([alpha, 1.0])).coefficients[0]):
+        found = gaussian(new, X, 0.5) @ solution[:, 0]
+        rounding = np.finfo(float).eps * m * np.sqrt(m / alpha) * np.linalg.norm(a)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=10 * float(rounding))
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])

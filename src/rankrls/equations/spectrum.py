@@ -15,9 +15,9 @@ from scipy import linalg
 from rankrls._errors import InputError
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = ["Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
+__all__ = ["LOST", "Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
 
-_LOST = 1e3
+LOST = 1e3
 """An alpha of so many cutoffs stands clear of the rounding noise of the null space."""
 
 
@@ -67,7 +67,7 @@ class Spectrum:
                 alphas.min(),
                 parameter="alpha",
             )
-        dropped = null[:, None] & (alphas <= _LOST * self.cutoff)
+        dropped = null[:, None] & (alphas <= LOST * self.cutoff)
         total[dropped] = 1.0
         out = 1.0 / total
         out[dropped] = 0.0

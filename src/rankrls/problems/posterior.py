@@ -373,9 +373,11 @@ def _(problem: PrimalProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any
 @item_scores.register
 def _(problem: ReducedProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
     # K = Phi Phi' for the training items; of a new item Phi holds the part that lies in their span.
-    features = (problem._vectors / problem._root).T @ kernel(train, X)
+    seen = kernel(train, X)
+    features = (problem._vectors / problem._root).T @ seen
     plus, minus = fitted.root.product(features).T, features.T / np.sqrt(fitted.alpha)
-    return ItemScores(fitted.coefficients @ features, plus, minus, *_prior(kernel, X, fitted.alpha))
+    coefficients = problem.item_coefficients(fitted.coefficients[:, None], fitted.alpha)[:, 0]
+    return ItemScores(coefficients @ seen, plus, minus, *_prior(kernel, X, fitted.alpha))
 
 
 @item_scores.register

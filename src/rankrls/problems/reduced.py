@@ -2,6 +2,10 @@
 
 ``F K F'`` would be pairs x pairs. With ``K = U S U'`` the features ``Phi = U sqrt(S)`` have the same inner products, so
 the primal problem on Phi is the same problem, its Gram matrix no larger than items x items.
+
+Phi has no columns for eigenvalues lost in rounding. The training items' scores do not notice, but those of a new item
+have up to ``sqrt(eigenvalue)`` times the coefficients there, which are large where alpha is small. They are
+``a = F'(target - F f) / alpha``, as every stationary point's.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.equations.spectrum import Spectrum, spectrum
+from rankrls.equations.spectrum import LOST, Spectrum, spectrum
 from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions, Problem, matrix_columns, spectral_resolution
@@ -64,7 +68,19 @@ class ReducedProblem(Problem):
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
         weights = self._primal.path(values).coefficients
-        return PathSolutions(np.stack([self._vectors @ (w / self._root[:, None]) for w in weights]), self.read)
+        found = [self.item_coefficients(w, float(alpha)) for w, alpha in zip(weights, values, strict=True)]
+        return PathSolutions(np.stack(found), self.read)
+
+    def item_coefficients(self, weights: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+        """Coefficients of the items, (m, targets), of weights of Phi: in the null space of K too. O(m^2 + pairs)."""
+        U = self._vectors
+        inside = U @ (weights / self._root[:, None])
+        gram = self._primal.equations.gram
+        if alpha <= LOST * len(U) * np.finfo(np.float64).eps * float(np.trace(gram)):
+            return np.asarray(inside)  # next to nothing divided by next to nothing
+        scores = U @ (self._root[:, None] * weights)
+        outside = self.graph.F.T @ (self._primal.target - self.graph.F @ scores) / alpha
+        return np.asarray(inside + outside - U @ (U.T @ outside))
 
     def resolution(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return spectral_resolution(float(self.values.max(initial=0.0)), values)
