@@ -223,14 +223,8 @@ class ScoredGraph(Graph):
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
         if w is not None and (w.shape != labels.shape[:1] or not (np.isfinite(w) & (w > 0.0)).all()):
             raise InputError("{weights} must be positive, one for each label.", parameter="weights")
-        return cls.build(
-            labels,
-            query_layout(qid, len(labels)),
-            weights=w,
-            ties=ties,
-            balance=balance,
-            regression_weight=regression_weight,
-        )
+        given: Any = {"ties": ties, "balance": balance, "regression_weight": regression_weight}
+        return cls.build(labels, query_layout(qid, len(labels)), weights=w, **given)
 
     @property
     def n_items(self) -> int:  # type: ignore[override]
@@ -387,11 +381,10 @@ class ScoredGraph(Graph):
         if self.n_blocks > 1:
             return blocks, slack
         if self.regresses or self.ties == "exclude":
-            raise InputError(
-                "Items of one ranking are held out only if every pair of them is compared.",
-                remedy="Give {qid}, or {ties='include'} and {regression_weight=0}.",
-                parameter="ties" if self.ties == "exclude" else "regression_weight",
-            )
+            problem = "Items of one ranking are held out only if every pair of them is compared."
+            remedy = "Give {qid}, or {ties='include'} and {regression_weight=0}."
+            wrong = "ties" if self.ties == "exclude" else "regression_weight"
+            raise InputError(problem, remedy=remedy, parameter=wrong)
         return blocks, slack - self.weights / self.query_weight[0]
 
     def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> QueryScores:

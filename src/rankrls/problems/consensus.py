@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,8 @@ class ConsensusProblem(DualProblem):
         across = consensus.kernel[:, scored]
         problem = DualProblem.from_kernel(across[scored].copy(), graph, target)
         super().__init__(graph, target, problem.C if problem.C is not None else np.empty((0, 0)), problem.unseen)
-        self.read = self._scorer
+        self.read = partial(_read, across, consensus.reach)
         self._image = (graph.F @ (consensus.reach[scored] @ across).T).T
-
-    def _scorer(self, a: Array) -> Scorer:
-        """Functions of rows of Z by their numbers."""
-        return _RowScorer(coefficients=self.consensus.kernel[:, self.scored] @ a, reach=self.consensus.reach)
 
     def holdout(self, blocks: list[Any], alphas: Array) -> Array:
         return dual_holdout_scores(
@@ -114,6 +111,11 @@ class ConsensusProblem(DualProblem):
         """Coefficients of the rows of Z in each view, (Z, M), of solution number k."""
         h = self.consensus.kernel[:, self.scored] @ solutions.coefficients[k]
         return np.column_stack([B @ h for B in self.consensus.views])
+
+
+def _read(across: Array, reach: Array, a: Array) -> Scorer:
+    """Functions of rows of Z by their numbers. No method: a problem that holds one of its own is freed late."""
+    return _RowScorer(coefficients=across @ a, reach=reach)
 
 
 @dataclass(frozen=True, eq=False)
