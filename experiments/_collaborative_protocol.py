@@ -33,6 +33,8 @@ WIDTHS = tuple(2.0**k for k in range(-15, 16))
 GROUPS = ((20, 40), (40, 60), (60, 80))
 """Numbers of ratings of the reference users: from the first up to, not including, the second."""
 MEASURES = ("disagreement", "mse")
+"""The first is the paper's equation (1): a pair of equal ratings that the scores keep apart is half an error, and all
+pairs are in N."""
 _RATED = (50, 300)
 """Numbers of ratings of the test users, both included."""
 _CHUNK = 20
@@ -279,5 +281,5 @@ def _judge_chunk(
 def _judge(method: Method, problem: Problem, settings: list[Setting]) -> NDArray[np.float64]:
     scores, sizes = method.scores(problem, settings)
     y = problem.y[problem.n_learn :]
-    error = disagreement_error(y, scores)
+    error = disagreement_error(y, scores, tied_labels="half")
     return np.column_stack((error, np.mean((scores - y[:, None]) ** 2, axis=0), sizes))

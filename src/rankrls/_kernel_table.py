@@ -87,3 +87,5 @@ TABLE = (
 FORMULAS = {name: formula for formula in TABLE for name in formula.names}
 KERNELS = tuple(FORMULAS)
 """Names of the kernels that have a formula."""
+PARAMETERS = frozenset(name for formula in TABLE for name in formula.parameters)
+"""The parameters that some kernel has."""

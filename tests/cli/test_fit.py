@@ -155,14 +155,15 @@ def test_a_choice_at_the_edge_is_noted(files, rankrls):
         ),
         ("ranksvm", ["--Cs", "10,20,30"], "C", "smallest", "--Cs lo:hi:n"),
         ("pursuit", ["--max-basis", "1"], "n_basis", "largest", "--max-basis P"),
+        ("rankrls", ["--kernel", "linear,rbf", "--gamma", "7,8,9"], "gamma", "smallest", "--gamma a,b,c"),
     ],
-    ids=["cg", "sparse", "ranksvm", "pursuit"],
+    ids=["cg", "sparse", "ranksvm", "pursuit", "gamma"],
 )
 def test_every_method_notes_a_choice_at_the_edge(method, options, chosen, end, widen, files, rankrls):
     model = files / "m.rankrls"
     result = rankrls("fit", files / "train.txt", "-m", model, "--method", method, *options, "--json")
     assert result.json[f"{chosen}_at_edge"] is True
-    [note] = [note for note in result.json["notes"] if "of its grid" in note]
+    [note] = [note for note in result.json["notes"] if f"chosen {chosen.replace('_', ' ')}, " in note]
     assert note.startswith(f"the chosen {chosen.replace('_', ' ')}, {result.json['chosen'][chosen]:.3g}, is the {end}")
     assert f"a wider one ({widen})" in note
     assert read_info(model)["selection"][f"{chosen}_at_edge"] is True

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from rankrls._queries import query_layout
-from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status
+from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.features.feature_products import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 from tests.oracles import dual_coefficients, explicit_laplacian, ridge
@@ -260,3 +260,28 @@ def test_pairs():
     w = np.linalg.solve(D.T @ D + 2.0 * np.eye(5), D.T @ t)
     np.testing.assert_allclose(X.T @ system.items(run.solution(0)), w, atol=1e-9)
     np.testing.assert_allclose(run.scores[:, 0], X[:4] @ w, atol=1e-9)
+
+
+def test_the_largest_eigenvalue_is_that_of_lanczos_from_the_right_side():
+    A, b = spd(3, 30)
+    basis = [b / np.linalg.norm(b)]
+    for _ in range(5):  # an orthonormal basis of the Krylov space, by Gram and Schmidt
+        v = A @ basis[-1]
+        for _ in range(2):
+            for u in basis:
+                v = v - u * (u @ v)
+        basis.append(v / np.linalg.norm(v))
+    Q = np.array(basis)
+    for steps in range(1, 7):
+        expected = np.linalg.eigvalsh(Q[:steps] @ A @ Q[:steps].T)[-1]
+        assert largest_eigenvalue(Matrix(A), b, steps) == pytest.approx(expected, rel=1e-10)
+    top = np.linalg.eigvalsh(A)[-1]
+    assert 0.9 * top < largest_eigenvalue(Matrix(A), b) <= top * (1 + 1e-12)
+
+
+def test_the_largest_eigenvalue_is_one_that_the_right_side_has():
+    A = np.diag([5.0, 3.0, 2.0, 0.0])
+    assert largest_eigenvalue(Matrix(A), np.array([0.0, 1.0, 1.0, 0.0])) == pytest.approx(3.0)
+    assert largest_eigenvalue(Matrix(A), np.array([0.0, 0.0, 7.0, 0.0])) == pytest.approx(2.0)
+    for right in (np.zeros(4), np.array([0.0, 0.0, 0.0, 1.0])):
+        assert largest_eigenvalue(Matrix(A), right) == 0.0

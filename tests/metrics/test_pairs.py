@@ -195,3 +195,50 @@ def test_pair_squared_error_needs_two_items_and_no_document_ids():
     with pytest.raises(ValueError) as error:
         Measure("pair_squared_error").per_query(np.arange(3.0), np.arange(3.0), query_layout(None, 3), docno=[1, 2, 3])
     assert error.value.parameter == "docno"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        Measure("disagreement"),
+        Measure("disagreement", tied_labels="half"),
+        Measure("pair_accuracy"),
+        Measure("kendall_tau"),
+        Measure("kendall_tau", empty=0.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("labels", [3, 40])
+def test_the_error_of_one_ranking_is_the_jackknife_over_its_items(measure, weighted, labels):
+    rng = np.random.default_rng(labels)
+    m = 35
+    y, F = rng.integers(0, labels, m).astype(float), rng.integers(0, 9, (m, 4)) / 3.0
+    F[:, 3] = 1.0  # no pair is apart
+    w = rng.uniform(0.5, 2.0, m) if weighted else None
+
+    def value(rows):
+        layout = query_layout(None, len(rows))
+        return measure.mean(y[rows], F[rows], layout, None if w is None else w[rows])
+
+    without = np.array([value(np.delete(np.arange(m), i)) for i in range(m)])
+    expected = np.sqrt((m - 1) / m * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    found = measure.error_of_one(y, F, query_layout(None, m), w)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert (found[:3] > 0.0).all()
+
+
+def test_the_error_of_one_ranking_is_that_of_repeated_samples():
+    """The spread of the error over many samples of items, which the jackknife of each of them estimates."""
+    rng = np.random.default_rng(0)
+    measure, m, layout = Measure("disagreement"), 120, query_layout(None, 120)
+    drawn = [(rng.normal(size=m), rng.normal(size=(m, 1))) for _ in range(300)]
+    values = [measure.mean(y, y[:, None] + noise, layout)[0] for y, noise in drawn]
+    errors = [measure.error_of_one(y, y[:, None] + noise, layout)[0] for y, noise in drawn]
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.15)
+
+
+def test_a_measure_without_pairs_has_no_error_of_one_ranking():
+    y, layout = np.array([1.0, 0.0, 2.0]), query_layout(None, 3)
+    for measure in (Measure("ndcg", k=3), Measure("pair_squared_error")):
+        assert np.isnan(measure.error_of_one(y, y[:, None], layout)).all()

@@ -13,12 +13,11 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from rankrls import CGRankRLS, RankRLS
+from rankrls import CGRankRLS, RankRLS, RankRLSCV
 from rankrls.metrics import disagreement_error, ndcg, preference_accuracy
 from tests.models.oracles import GRAPHS, dense_scores, graph_id, ranking_data
 from tests.refusals import Refusal
 
-GRID = tuple(2.0**k for k in range(-10, 11))
 RNG = np.random.default_rng(60)
 X, Y, QID = ranking_data(61, queries=30, longest=9, n=6)
 X_VAL, Y_VAL, QID_VAL = ranking_data(62, queries=20, longest=9, n=6)
@@ -90,9 +89,9 @@ def test_the_three_readings_of_one_surface():
     tikhonov = CGRankRLS(selection="tikhonov").fit(features, y, **given)
     last = tikhonov.validation_surface_[:, -1]
     k = np.flatnonzero(last == last.min()).max()  # equal measures: the largest alpha
-    assert tikhonov.alpha_ == GRID[k]
+    assert tikhonov.alpha_ == tikhonov.alphas_[k]
     assert tikhonov.n_iter_ == tikhonov.iterations_[k]
-    np.testing.assert_allclose(tikhonov.coef_, RankRLS(GRID[k]).fit(features, y).coef_, rtol=1e-2, atol=1e-4)
+    np.testing.assert_allclose(tikhonov.coef_, RankRLS(tikhonov.alpha_).fit(features, y).coef_, rtol=1e-2, atol=1e-4)
     assert tikhonov.status_ == ["converged"] * 21
     hybrid = CGRankRLS(patience=5).fit(features, y, **given)
     width = hybrid.validation_surface_.shape[1]
@@ -109,6 +108,58 @@ def test_the_three_readings_of_one_surface():
     assert early.n_iter_ == np.argmin(curve) + 1
     assert len(curve) == early.n_iter_ + 5 or early.status_ == ["converged"]
     assert disagreement_error(labels, early.predict(Z)) == pytest.approx(curve.min())
+
+
+def noisy_outcome(m=600, n=100):
+    """A binary outcome of three features of a hundred, and 2000 further items: much regularization pays."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(m + 2000, n))
+    features[:, 0] *= 1.5
+    y = (features[:, :3].sum(axis=1) + 4 * rng.normal(size=m + 2000) > 2).astype(float)
+    return (features[:m], y[:m]), (features[m:], y[m:])
+
+
+def test_an_automatic_grid_reaches_what_the_exact_search_reaches():
+    """All pairs of one ranking count: eigenvalues are hundreds of times those of centred items."""
+    (features, y), (Z, labels) = noisy_outcome()
+    auc = lambda model: 1 - disagreement_error(labels, model.fit(features, y).predict(Z))
+    exact = RankRLSCV(balance="pairs", cv=5)
+    iterated = CGRankRLS(balance="pairs", selection="tikhonov", cv=5, tol=1e-8)
+    assert auc(iterated) == pytest.approx(auc(exact), abs=0.001)
+    assert iterated.alpha_ == pytest.approx(exact.alpha_, rel=0.05)
+    assert not iterated.alpha_at_edge_
+    fixed = CGRankRLS(tuple(2.0 ** np.arange(-10, 11)), balance="pairs", selection="tikhonov", cv=5)
+    assert auc(fixed) < auc(iterated) - 0.01
+    assert fixed.alpha_at_edge_
+
+
+def test_an_automatic_grid_depends_on_what_is_compared_and_not_on_the_order_of_rows():
+    (features, y), _ = noisy_outcome(m=200)
+    order = np.random.default_rng(2).permutation(200)
+    for kernel, given in (("linear", features), ("precomputed", features @ features.T)):
+        shuffled = given[order] if kernel == "linear" else given[np.ix_(order, order)]
+        grids = {
+            balance: CGRankRLS(balance=balance, kernel=kernel).fit(given, y).alphas_ for balance in ("pairs", "queries")
+        }
+        again = CGRankRLS(balance="pairs", kernel=kernel).fit(shuffled, y[order])
+        np.testing.assert_allclose(again.alphas_, grids["pairs"], rtol=1e-9)
+        np.testing.assert_allclose(np.diff(np.log(grids["pairs"])), np.log(1e10) / 20)
+        assert grids["pairs"][0] / grids["queries"][0] > 100
+    largest = np.linalg.eigvalsh(features.T @ (200 * np.eye(200) - 1) @ features)[-1]
+    assert 5 * largest < grids["pairs"][-1] <= 10 * largest * (1 + 1e-9)
+
+
+def test_one_ranking_has_a_standard_error_over_its_items():
+    (features, y), (Z, labels) = noisy_outcome(m=200)
+    model = CGRankRLS(balance="pairs").fit(features, y, X_val=Z, y_val=labels)
+    assert 0.005 < model.best_score_error_ < 0.02  # of 2000 items
+    assert (model.cv_results_["standard_error"] > 0).all()
+    features, y = noisy(3)
+    Z, labels = noisy(4)
+    labels = labels + Z @ np.linalg.lstsq(features, y, rcond=None)[0]
+    best, small = (CGRankRLS(rule=rule).fit(features, y, X_val=Z, y_val=labels) for rule in ("best", "one_se"))
+    assert small.alpha_ > best.alpha_
+    assert best.best_score_ < small.best_score_ <= best.best_score_ + best.best_score_error_
 
 
 def test_of_equal_measures_the_largest_alpha_counts_whenever_it_got_there():
@@ -296,7 +347,7 @@ def test_an_interrupt_keeps_the_best_model_so_far():
 
         def product(v, calls=calls):
             calls.append(1)
-            if len(calls) == 6:
+            if len(calls) == 16:  # ten for the grid
                 raise KeyboardInterrupt
             return features @ (features.T @ v)
 
@@ -379,8 +430,8 @@ def test_features_that_tell_nothing_apart(selection):
         CGRankRLS(selection=selection).fit_pairs(sparse.csr_array(np.ones((4, 2))), [0, 1], [2, 3], **flat),
     ):
         assert not model.coef_.any()
-        assert model.validation_surface_.tolist() == [[0.5]] * 21
-        assert (model.alpha_, model.n_iter_, model.best_score_) == (1024.0, 0, 0.5)
+        assert model.validation_surface_.tolist() == [[0.5]]  # nothing that a grid could be relative to
+        assert (model.alpha_, model.n_iter_, model.best_score_) == (1.0, 0, 0.5)
     model = CGRankRLS((1.0,), selection="tikhonov").fit(np.ones((4, 2)), [0, 1, 2, 3])
     assert not model.coef_.any()
     assert model.status_ == ["converged"]

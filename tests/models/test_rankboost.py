@@ -198,6 +198,24 @@ def test_preferences():
     assert model.n_queries_ == 1
 
 
+@pytest.mark.parametrize("patience", [1, 4, None])
+def test_rounds_that_tie_every_validation_query_are_not_the_best(patience):
+    """The first stumps look at a feature that is constant in the validation data: their tau is 0/0."""
+    rng = np.random.default_rng(0)
+    qid, X = np.repeat(np.arange(20), 10), rng.normal(size=(200, 2))
+    y = np.digitize(2 * X[:, 0] + X[:, 1], [-1.0, 1.5]).astype(float)
+    Z = np.column_stack((np.full(200, -50.0), X[:, 1]))
+    model = RankBoost(60, scoring="tau", patience=patience).fit(X, y, qid=qid, X_val=Z, y_val=y, qid_val=qid)
+    curve = model.validation_scores_
+    unjudged = int(np.isnan(curve).sum())
+    assert unjudged >= 2
+    assert np.isnan(curve[:unjudged]).all()
+    assert model.best_score_ == np.nanmax(curve)
+    assert model.n_estimators_ == np.nanargmax(curve) + 1 > unjudged
+    if patience is not None:
+        assert (model.stopped_, len(curve)) == ("patience", model.n_estimators_ + patience)
+
+
 def test_nothing_to_learn_is_no_error_but_no_labels_to_compare_is():
     X, y, qid = ranking_data(1)
     model = fitted(np.ones_like(X), y, qid)

@@ -9,6 +9,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.equations import holdout
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
+from rankrls.selection.search import choices_at_edges
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -310,6 +311,28 @@ def test_edge_of_the_grid():
     assert edge(best / 1e7, best, best * 1e7) == (False, best)
     assert edge(best, best * 1e7) == (False, best)  # two values have no inside
     assert edge(best) == (False, best)
+
+
+def test_edge_of_the_grids_of_a_kernel():
+    def edges(**grids):
+        model = RankRLSCV((0.1, 1.0, 10.0), **grids).fit(X, Y, qid=QID)
+        return model.best_params_, choices_at_edges(model)
+
+    gammas = (1e-4, 1e-2, 0.1, 1.0, 100.0)
+    best, found = edges(kernel="rbf", gamma=gammas)
+    inside = best["gamma"]
+    assert gammas[0] < inside < gammas[-1]
+    assert found == {"alpha": best["alpha"] != 1.0, "gamma": False}
+    tried = (inside, inside * 1e6, inside * 2e6)
+    assert edges(kernel="rbf", gamma=tried)[1]["gamma"]
+    assert edges(kernel=("linear", "rbf"), gamma=tried)[1].get("gamma", True)  # other kernels have no gamma
+    assert not edges(kernel="rbf", gamma=tried[:2])[1]["gamma"]  # two values have no inside
+    assert "gamma" not in edges(kernel="rbf", gamma=inside)[1]
+    best, found = edges(kernel="polynomial", gamma=0.01, degree=(1, 2, 3), coef0=(0.0, 1.0))
+    assert found["degree"] == (best["degree"] != 2)
+    assert found["coef0"] is False
+    model = RankRLSCV(kernel="rbf", gamma=gammas).fit(X, Y, qid=QID)
+    assert not hasattr(model.set_params(gamma=0.1).fit(X, Y, qid=QID), "gamma_at_edge_")
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls._kernel_table import PARAMETERS
 from rankrls.cli._doubts import doubts
 from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
 from rankrls.cli._files import read
@@ -321,11 +322,13 @@ def _note_edges(method: Method, estimator: Any, report: Report) -> None:
         if not at_edge:
             continue
         value, tried = estimator.best_params_[name], estimator.cv_results_[name]
-        low, high = float(tried.min()), float(tried.max())  # of all combinations: an automatic grid is each one's own
-        end = "largest" if value == high or value**2 > low * high else "smallest"
+        numbers = [v for v in tried.tolist() if v is not None]  # other kernels may not have it
+        low, high = min(numbers), max(numbers)  # of all combinations: an automatic grid is each one's own
+        end = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
+        widen = f"{flag_of(name)} a,b,c" if name in PARAMETERS else method.widen
         report.note(
-            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one "
-            f"({method.widen}) may do better."
+            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one ({widen}) may do "
+            "better."
         )
 
 

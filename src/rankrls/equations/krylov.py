@@ -27,14 +27,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from rankrls._errors import InputError
 from rankrls.equations.shifted_iterates import ShiftedIterates
 
-__all__ = ["FeatureSystem", "KernelSystem", "KrylovRun", "MultiShiftCG", "Status", "System"]
+__all__ = ["FeatureSystem", "KernelSystem", "KrylovRun", "MultiShiftCG", "Status", "System", "largest_eigenvalue"]
 
 _PRECISION = 4.0 * np.finfo(np.float64).eps
 """Where the recurrence's residual has fallen to this, it says nothing about the true one any more."""
+_INVARIANT = 1e-8
+"""A Krylov space whose next direction is shorter than this share of the first is complete: the rest is rounding."""
 
 
 class Status(StrEnum):
@@ -362,3 +365,25 @@ class MultiShiftCG:
         for k in range(first, run.active):
             run.status_sorted[k] = status
         run.active = min(run.active, first)
+
+
+def largest_eigenvalue(system: System, right: NDArray[np.float64], products: int = 10) -> float:
+    """The largest eigenvalue of A among the directions that the right side has, from below, by a few Lanczos steps.
+
+    Conjugate gradients for alpha = 0 are Lanczos from the right side, and their step lengths make its tridiagonal
+    matrix (Golub & Van Loan, Matrix Computations, section 11.3). No solution has a part in any other direction, and a
+    start there, unlike a random one, does not depend on the order of the rows. 0 if the right side is 0.
+    """
+    cg = MultiShiftCG(tol=_INVARIANT, max_iter=products)
+    run = cg.init(system, right, np.zeros(1))
+    diagonal: list[float] = []
+    beside: list[float] = []
+    while not run.done:
+        before, iteration = run.beta / run.gamma, run.iteration
+        cg.step(run)
+        if run.iteration > iteration:
+            diagonal.append(1.0 / run.gamma + before)
+            beside.append(np.sqrt(run.beta) / run.gamma)
+    if not diagonal:
+        return 0.0
+    return float(linalg.eigh_tridiagonal(diagonal, beside[:-1], eigvals_only=True)[-1])

@@ -188,6 +188,10 @@ class Definition(ABC):
     def judge(self, task: Task) -> tuple[Array, Array]:
         """Each query's values, (q, columns), and their average, (columns,); NaN is a query that is not judged."""
 
+    def error_of_one(self, task: Task) -> Array:
+        """Standard errors (columns,) of the measure of one ranking, over its items; NaN if there is no way to it."""
+        return np.full(task.scores.shape[1], np.nan)
+
 
 def ratio(numerator: Array, denominator: Array) -> Array:
     """Numerator over denominator, NaN if the denominator is zero."""

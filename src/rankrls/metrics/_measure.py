@@ -58,6 +58,16 @@ class RankingMeasure(ABC):
         NaN is a query that is not judged, and the average of none.
         """
 
+    def error_of_one(
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
+    ) -> Array:
+        """Standard errors, (columns,), of the value of one ranking with scores (m, columns).
+
+        Over the items, by the jackknife (Efron and Stein 1981): the spread of the values without each item in turn. NaN
+        for measures that are not of pairs.
+        """
+        return np.full(y_score.shape[1], np.nan)
+
     def per_query(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> Array:
@@ -206,6 +216,11 @@ class Measure(RankingMeasure):
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> tuple[Array, Array]:
         return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
+
+    def error_of_one(
+        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
+    ) -> Array:
+        return self._definition.error_of_one(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices))
 
 
 def _as_columns(y_score: Array) -> Array:

@@ -45,6 +45,14 @@ class PairMeasure(OverPairs):
         values, average = self.compute(counts, task.choices)
         return values, average
 
+    def error_of_one(self, task: Task) -> Array:
+        from rankrls._compiled.pair_counts import counts_without
+
+        counts = counts_without(task.y, task.scores, task.sample_weight)
+        values: Array = self.compute(counts, task.choices)[0]
+        n, middle = len(values), mean_of_judged(values)
+        return np.asarray(np.sqrt((n - 1.0) * mean_of_judged((values - middle) ** 2)))
+
 
 def _disagreement(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
     errors = counts.wrong + 0.5 * counts.level

@@ -192,7 +192,8 @@ class SelectingRanker(KernelRanker):
     def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
         name = results.parameter
         setattr(self, f"{name}_", results.best_value)
-        setattr(self, f"{name}_at_edge_", results.at_edge)
+        for chosen, at_edge in results.edges.items():
+            setattr(self, f"{chosen}_at_edge_", at_edge)
         self.best_params_ = {**results.best_choices, name: results.best_value}
         self.best_index_ = results.best_index
         self.best_score_ = results.best_score

@@ -38,8 +38,9 @@ from rankrls.selection.search import Results
 
 __all__ = ["AutoRankRLS"]
 
-_WIDTHS = (0.125, 0.5, 2.0, 8.0)
-"""Gaussian widths to try: gamma times the mean squared distance of two items."""
+_WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
+"""Gaussian widths to try: gamma times the mean squared distance of two items. With n standardised features, where that
+is 2 n, gamma goes from 0.016 / n to 4 / n."""
 _EXPORTS = {("linear", False): "all", ("linear", True): "no", ("basis", False): "onnx", ("basis", True): "no"}
 
 
@@ -69,7 +70,7 @@ class AutoRankRLS(Ranker):
     r"""Chooses among linear, degree-2 and Gaussian RankRLS on raw, standardised and query-wise scaled features.
 
     Every model is fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2, and
-    Gaussians of four widths, over one basis of items), whose regularization is chosen by exact leave-query-out. The
+    Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out. The
     models are ordered by complexity: linear before degree 2 before Gaussian, and inside each raw before standardised
     before scaled inside the query. By the one-standard-error rule the first one is taken that is not worse than the
     best by more than one standard error of their difference, query by query.

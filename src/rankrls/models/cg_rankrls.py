@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
-from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status
+from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
+from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
@@ -44,8 +45,6 @@ from rankrls.selection.surface import Reading, Surface, Watched
 
 __all__ = ["CGRankRLS"]
 
-_GRID = tuple(2.0**k for k in range(-10, 11))
-
 
 @estimator
 class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
@@ -64,7 +63,8 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
     Parameters
     ----------
     alphas : "auto" or tuple of float, default="auto"
-        Regularization values, 0 allowed. "auto" is 2^-10, 2^-9, ..., 2^10 as in the paper, and 0 for early stopping.
+        Regularization values, 0 allowed. "auto" is a geometric grid of 21 from ten times the largest eigenvalue of
+        X'LX down by ten decades, as in :class:`RankRLSCV`, and 0 for early stopping.
     selection : {"hybrid", "tikhonov", "early_stopping"}, default="hybrid"
         How the surface is read. "tikhonov": each alpha runs until it has converged, alpha is chosen. "early_stopping":
         one alpha, the number of iterations is chosen. "hybrid": both. The last two stop once each alpha has converged
@@ -134,8 +134,9 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
     Notes
     -----
     An iteration is one pass over the stored entries of X, O(alphas x (features + validation rows)) and one evaluation
-    of the measure; O(pairs) for preferences. ``alpha = 0`` goes to the solution of minimum norm. One alpha with
-    ``selection="tikhonov"`` holds nothing out.
+    of the measure; O(pairs) for preferences. An automatic grid takes ten passes for the largest eigenvalue that the
+    labels have a part in. ``alpha = 0`` goes to the solution of minimum norm. One alpha with ``selection="tikhonov"``
+    holds nothing out. The measure of one ranking has a standard error over its items if it is one of pairs.
 
     With X_val the model is trained on all of X. Without it, a run on all rows moves beside those of the training parts,
     and the model is its iterate at the chosen alpha and number of iterations. Equal measures: the largest alpha, then
@@ -312,11 +313,12 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
         if self.cv is not None:
             raise InputError("Give either {cv} or validation data ({X_val}), not both.", parameter="cv")
 
-    def _checked_alphas(self) -> NDArray[np.float64]:
+    def _checked_alphas(self) -> NDArray[np.float64] | None:
+        """The given alphas, or 0 for early stopping; None for an automatic grid."""
         check_parameters(self)
         early = self.selection == "early_stopping"
         if isinstance(self.alphas, str) and self.alphas == "auto":
-            return np.array([0.0] if early else _GRID)
+            return np.zeros(1) if early else None
         alphas = check_alphas(self.alphas)
         if early and len(alphas) > 1:
             raise InputError(
@@ -327,14 +329,15 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
             )
         return alphas
 
-    def _selects(self, alphas: NDArray[np.float64]) -> bool:
-        return self.selection != "tikhonov" or len(alphas) > 1
+    def _selects(self, alphas: NDArray[np.float64] | None) -> bool:
+        return self.selection != "tikhonov" or alphas is None or len(alphas) > 1
 
-    def _run(self, data: Comparisons, plan: Plan | None, alphas: NDArray[np.float64]) -> Self:
+    def _run(self, data: Comparisons, plan: Plan | None, given: NDArray[np.float64] | None) -> Self:
         check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
+        alphas = _grid(systems) if given is None else given
 
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
             return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]
@@ -422,6 +425,12 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
 
     def _say(self, what: str) -> None:
         warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}"), stacklevel=4)
+
+
+def _grid(systems: KrylovSystems) -> NDArray[np.float64]:
+    """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
+    largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
+    return auto_alphas(np.array(largest))[::-1]
 
 
 def _check_judged(given: Preferences, what: str) -> None:

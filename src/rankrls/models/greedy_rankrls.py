@@ -241,8 +241,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
     def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
         super()._publish(results, plan, data)
         self.n_features_ = self.path_.n_stages  # fewer than were chosen if the rest lie in their span
-        tried = np.unique(results.table()["alpha"].astype(np.float64))
-        self.alpha_at_edge_ = len(tried) > 2 and self.alpha_ in (tried[0], tried[-1])
+        self.alpha_at_edge_ = results.edges.get("alpha", False)
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
         most = self._most(comparisons.X.shape[1])

@@ -320,7 +320,8 @@ class _Judgements:
             self.means.append(mean)
             self.errors.append(error)
             self.sizes.append(size)
-            if is_better(self.sign * mean, self.sign * self.means[self.best], size):
+            # A round that ties all that tau compares cannot be judged: it is not the best, and patience has not begun.
+            if np.isnan(self.means[self.best]) or is_better(self.sign * mean, self.sign * self.means[self.best], size):
                 self.best = len(self.means) - 1
             if self.patience is not None and len(self.means) - 1 - self.best >= self.patience:
                 return True

@@ -281,6 +281,8 @@ class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters
         one target were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
         Whether the chosen alpha is the smallest or largest of a grid of three or more: widen the grid then.
+    gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
+        Likewise, of each of the chosen kernel's parameters that has several values to choose from.
     selection_ : str
         How it was chosen, in words.
     held_out_scores_ : ndarray of shape (m,) or (m, targets), or None

@@ -299,6 +299,8 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
     C_ : float
     C_at_edge_ : bool
         Whether it is the smallest or largest of a grid of three or more: widen the grid then.
+    gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
+        Likewise, of each of the chosen kernel's parameters that has several values to choose from.
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_,
     query_scores_ : as in :class:`RankRLSCV`, with C in the place of alpha
     coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_, objective_, dual_gap_, n_iter_, n_queries_,

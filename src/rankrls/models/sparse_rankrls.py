@@ -289,8 +289,8 @@ class SparseRankRLSCV(
 
     Attributes
     ----------
-    alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, alpha_at_edge_, selection_,
-    held_out_scores_, query_scores_ : as in :class:`RankRLSCV`
+    alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, alpha_at_edge_, gamma_at_edge_,
+    degree_at_edge_, coef0_at_edge_, selection_, held_out_scores_, query_scores_ : as in :class:`RankRLSCV`
     dual_coef_, X_fit_, basis_indices_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`SparseRankRLS`
 

@@ -31,7 +31,8 @@ class Curve:
     Attributes
     ----------
     mean, error : ndarray of shape (values,)
-        The measure, and its standard error (NaN if there is a single judged block).
+        The measure, and its standard error over the judged blocks; of one ranking over its items for a measure of
+        pairs, else NaN.
     values : ndarray of shape (blocks, values), optional
         The measure of each query or block.
     scores : ndarray of shape (items, values, targets), optional
@@ -87,14 +88,15 @@ class LabelJudge:
         if not merged:
             scores = merge_ties(scores, self.layout)
         used = self.weights if self.measure.uses_sample_weight else None
-        judged = [
-            self.measure.judge(self.Y[:, t], np.ascontiguousarray(scores[:, :, t]), self.layout, used)
-            for t in range(self.Y.shape[1])
-        ]
+        columns = [(self.Y[:, t], np.ascontiguousarray(scores[:, :, t])) for t in range(self.Y.shape[1])]
+        judged = [self.measure.judge(y, given, self.layout, used) for y, given in columns]
         values, mean = judged[0]
         if len(judged) > 1:
             values, mean = (_mean_ignoring_nan(np.stack(part)) for part in zip(*judged, strict=True))
-        return Curve(mean, mean_and_error(values)[1], values, scores)
+        if self.layout.n_queries > 1:
+            return Curve(mean, mean_and_error(values)[1], values, scores)
+        errors = [self.measure.error_of_one(y, given, self.layout, used) for y, given in columns]
+        return Curve(mean, np.sqrt(_mean_ignoring_nan(np.stack(errors) ** 2)), values, scores)
 
     def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
         """All rows together. What was never held out is not judged: its queries have NaN."""

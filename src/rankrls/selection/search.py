@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -91,6 +92,20 @@ class Results:
         self.best_scores = None if curve.scores is None else curve.scores[:, k].copy()
         self.at_edge = len(values) > 2 and k in (0, len(values) - 1)
         return True
+
+    @property
+    def edges(self) -> dict[str, bool]:
+        """Of the parameter, and of each choice among several numbers: is the best at an end of three or more?
+
+        A choice is compared with those of the candidates that differ from the best in nothing else.
+        """
+        out = {self.parameter: self.at_edge}
+        for name, value in self.best_choices.items():
+            others = self.best_choices | {name: None}
+            tried = {choices[name] for choices, *_ in self.rows if choices | {name: None} == others}
+            if isinstance(value, Real) and len(tried) > 1:
+                out[name] = len(tried) > 2 and value in (min(tried), max(tried))
+        return out
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Columns for ``cv_results_``."""
