@@ -127,8 +127,8 @@ def notes(result: Result) -> list[str]:
         f"2^{np.log2(ALPHAS[0]):.0f} to 2^{np.log2(ALPHAS[-1]):.0f}. Sentences whose parses are all equally good are "
         "not judged by tau-b.",
         "The disagreement error is equation (1) of 2008: equally good parses that the scores keep apart are half an "
-        "error, and in N. With the paper's W = BB' each parse beside itself is in N too, n^2 instead of n^2 - n pairs of "
-        "a sentence of n parses: its errors are (n - 1) / n of those here, 0.8 of them for five parses.",
+        "error, and in N. With the paper's W = BB' each parse beside itself is in N too, n^2 instead of n^2 - n pairs "
+        "of a sentence of n parses: its errors are (n - 1) / n of those here, 0.8 of them for five parses.",
     ]
     if result.sizes[1] == 0:
         out.append("No sentence has further parses: the sparse learners are the basic ones. Give a smaller --basis.")

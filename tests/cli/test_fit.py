@@ -155,7 +155,7 @@ def test_a_choice_at_the_edge_is_noted(files, rankrls):
         ),
         ("ranksvm", ["--Cs", "10,20,30"], "C", "smallest", "--Cs lo:hi:n"),
         ("pursuit", ["--max-basis", "1"], "n_basis", "largest", "--max-basis P"),
-        ("rankrls", ["--kernel", "linear,rbf", "--gamma", "7,8,9"], "gamma", "smallest", "--gamma a,b,c"),
+        ("rankrls", ["--kernel", "rbf", "--gamma", "1e4,2e4,3e4"], "gamma", "smallest", "--gamma a,b,c"),
     ],
     ids=["cg", "sparse", "ranksvm", "pursuit", "gamma"],
 )

@@ -13,8 +13,9 @@ COLUMNS = "--label --qid --id --features --ignore --input-format --group"
 VOTES = "--event --winner --loser --left --right --preferred --strength --sides"
 LEARNING = (
     "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
-    "--regression-weight --scale --metric --metrics --convention --rule --cv --global --positive --selection "
-    "--max-iter --tol --patience --random-state --within-query --time-limit --nested --n-basis --basis --max-features "
+    "--regression-weight --scale --metric --metrics --convention --tied-labels --rule --cv --global --positive "
+    "--selection --max-iter --tol --patience --random-state "
+    "--within-query --time-limit --nested --n-basis --basis --max-features "
     "--max-basis --Cs --loss --n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
     "--query-text --text-features --impute --date-format --min-frequency"
 )
@@ -25,11 +26,12 @@ HAS = {
     "rank": f"-k --top --format --ids --run --target --global -o --output {COLUMNS} --threads -v --verbose -q --quiet",
     "explain": f"--ids --query -k --top --names --target {COLUMNS} --json -v --verbose -q --quiet",
     "evaluate": (
-        "--scores --metrics --convention --per-query --pairs --ids --global --event "
+        "--scores --metrics --convention --tied-labels --per-query --pairs --ids --global --event "
         f"{COLUMNS} --json --threads -v --verbose -q --quiet"
     ),
     "compare": (
-        f"--metrics --convention --baseline --html --title --top {COLUMNS} --json --threads -v --verbose -q --quiet"
+        f"--metrics --convention --tied-labels --baseline --html --title --top {COLUMNS} --json --threads "
+        "-v --verbose -q --quiet"
     ),
     "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",
     "convert": f"--names {COLUMNS} -v --verbose -q --quiet",

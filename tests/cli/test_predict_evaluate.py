@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, load, save
+from rankrls import RankRLS, RankRLSCV, load, save
 from rankrls.io import load_letor
-from rankrls.metrics import evaluate
+from rankrls.metrics import Measure, evaluate
 
 
 @pytest.fixture(params=["none", "minmax"])
@@ -180,3 +180,45 @@ def test_queries_that_are_not_judged(tmp_path, rankrls, refused):
     shown = rankrls("evaluate", *files)
     assert "disagreement        -" in shown.out.replace("─", "")
     refused("evaluate", *files, "--metrics", "disagreement", Refusal("judges nothing"))
+
+
+@pytest.mark.parametrize("how", ["ignore", "half"])
+def test_tied_labels_are_half_an_error_or_none(how, model, files, rankrls):
+    """Of every command that judges, and of the choice itself: the library's measure with the same argument."""
+    measures = [Measure("disagreement", tied_labels=how), "map"]
+    train, test = load_letor(files / "train.txt"), load_letor(files / "test.txt")
+    wanted = ("--metrics", "disagreement,map", "--tied-labels", how, "--json")
+    ours = evaluate(test.y, direct_scores(model, test), qid=test.qid, measures=measures)
+    found = rankrls("evaluate", model, files / "test.txt", *wanted).json["measures"]
+    assert {name: each["value"] for name, each in found.items()} == pytest.approx(ours)
+    other = files / "other.rankrls"
+    fitted = rankrls("fit", files / "train.txt", "--test", files / "test.txt", "-m", other, *wanted).json
+    expected = RankRLSCV(scoring=measures[0]).fit(train.X, train.y, qid=train.qid)
+    assert fitted["selection"]["value"] == pytest.approx(expected.best_score_)
+    assert fitted["selection"]["measure"] == str(measures[0])
+    ours = evaluate(test.y, expected.predict(test.X), qid=test.qid, measures=measures)
+    assert {name: each["value"] for name, each in fitted["measures"]["test"].items()} == pytest.approx(ours)
+    report = rankrls("compare", files / "test.txt", model, other, *wanted).json
+    assert list(report["measures"]) == [str(measures[0]), "map"]
+    searched = rankrls("cv", files / "train.txt", "--tied-labels", how, "--json").json
+    assert searched["selection"]["value"] == pytest.approx(expected.best_score_)
+
+
+def test_only_measures_of_pairs_of_labels_have_tied_labels(model, files, refused):
+    test = files / "test.txt"
+    for measure in ("map", "tau", "map,ndcg@10"):
+        named = Refusal(f"got {measure.replace(',', ', ')}", parameter="tied_labels")
+        refused("evaluate", model, test, "--metrics", measure, "--tied-labels", "half", named)
+    new = ("-m", files / "new.rankrls")
+    refused(
+        "fit",
+        files / "train.txt",
+        *new,
+        "--metric",
+        "map",
+        "--tied-labels",
+        "half",
+        Refusal("got map", parameter="tied_labels"),
+    )
+    refused("cv", files / "train.txt", "--leave-pair-out", "--tied-labels", "half", Refusal("exclude each other"))
+    refused("evaluate", model, test, "--tied-labels", "third", Refusal("half", parameter="tied_labels"))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankrls._errors import InputError
+from rankrls.cli._options import Options
 from rankrls.cli._report import Table
 from rankrls.comparison.judgement import Judgement
-from rankrls.metrics import resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 
 __all__ = [
     "check_measures",
     "file_rows",
     "file_tables",
+    "measure_of",
     "measure_tables",
     "measures_for",
     "show",
@@ -33,10 +37,27 @@ def measures_for(y: Any, first: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
-def check_measures(names: Iterable[str] | None, convention: str) -> None:
-    """Refuse measures, and a convention, that are none."""
+def check_measures(names: Iterable[str] | None, options: Options) -> None:
+    """Refuse measures, and a convention, that are none; and a choice of tied labels that none of the measures has."""
     for name in names or ("map",):
-        resolve_measure(name, convention)
+        resolve_measure(name, options.convention)
+    if options.tied_labels is not None and names and all(measure_of(name, options) == name for name in names):
+        raise InputError(
+            "{tied_labels} is for disagreement and pair_accuracy, which count pairs of labels; got {0}.",
+            ", ".join(names),
+            parameter="tied_labels",
+        )
+
+
+def measure_of(name: str, options: Options) -> str | Measure:
+    """A measure with ``--tied-labels``, if that is given and the measure has the choice; else its name."""
+    measure = resolve_measure(name, options.convention)
+    if options.tied_labels is None or not isinstance(measure, Measure):
+        return name
+    try:
+        return replace(measure, tied_labels=options.tied_labels)
+    except InputError:
+        return name
 
 
 def file_tables(found: dict[str, Any]) -> list[Table]:

@@ -53,7 +53,7 @@ def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judg
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
             **{key: getattr(estimator, name, None) for key, name in _SELECTION.items()},
-            "measure": plan.metric,
+            "measure": plan.chosen_by,
             "convention": plan.options.convention,
         },
         "measures": {role.replace(" ", "_"): found for role, found in measured(judged).items()},
@@ -99,7 +99,7 @@ def choice_table(plan: Plan, data: Data, trained: Trained) -> Table:
     value = getattr(estimator, "best_score_", None)
     if value is None:
         return Table("Fitted", ["", ""], rows, left=2)
-    measure = plan.options.pair_measure if plan.options.by_pairs else plan.metric
+    measure = plan.options.pair_measure if plan.options.by_pairs else plan.chosen_by
     if np.isfinite(getattr(estimator, "optimism_", np.nan)):
         measure += ", less optimism"
     rows.append([measure, show(value, getattr(estimator, "best_score_error_", None))])

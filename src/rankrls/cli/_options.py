@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["Options", "flag_of", "names_of_options"]
 
 _LEARN = "fit cv"
-_CHOICE = "choose by validation data or by folds"
+_NAMES = ("row", "docid", "comment")
 _EXCLUSIVE = (
     ("verbose", "quiet", ""),
-    ("vali", "cv", _CHOICE),
-    ("vali_pairs", "cv", _CHOICE),
+    *((name, "cv", "choose by validation data or by folds") for name in ("vali", "vali_pairs")),
     *(("pairs", name, "both say what is compared") for name in ("winner", "left", "event")),
     ("judged_pairs", "event", "both say what is compared"),
+    *(("tied_labels", name, "preferences have no labels") for name in ("judged_pairs", "winner", "left", "event")),
     *(("event", name, "pairs of times are judged by the C-index") for name in ("per_query", "metrics", "metric")),
     *(("judged_pairs", name, "one judges by preferences, the other by labels") for name in ("metrics", "per_query")),
     *(  # there is no shortcut under constraints
         ("leave_pair_out", name, "it judges by the C-index of held-out pairs")
-        for name in ("vali", "cv", "pairs", "winner", "left", "metric", "metrics", "positive")
+        for name in ("vali", "cv", "pairs", "winner", "left", "metric", "metrics", "tied_labels", "positive")
     ),
 )
 """Options that exclude each other, and why."""
@@ -117,6 +117,8 @@ class Options:
         Measures to print; by default those that suit the labels.
     convention
         Whose NDCG, MAP, ...: letor, trec, sklearn, lightgbm, xgboost, ranklib.
+    tied_labels
+        Pairs of equal labels in disagreement: left out (ignore, the default), or half an error if kept apart (half).
     rule
         Choose the best, or by one_se the simplest within one standard error of it; auto does the latter by default.
     cv
@@ -297,7 +299,7 @@ class Options:
     vali_pairs: Path | None = option("FILE", _LEARN, kind=Path)
     test_pairs: Path | None = option("FILE", "fit", kind=Path)
     judged_pairs: Path | None = option("FILE", "evaluate", kind=Path, flags=("--pairs",))
-    ids: str | None = option("WORD", "fit cv evaluate explain", reads=word("row", "docid", "comment"))
+    ids: str | None = option("WORD", "fit cv evaluate explain", reads=word(*_NAMES))
     kernel: Any = option("NAME[,NAME]", _LEARN, "linear", reads=words(*KERNELS))
     gamma: Any = option("G[,G]", _LEARN, "auto", reads=numbers(float, "positive", above=0, auto=True))
     degree: Any = option("D[,D]", _LEARN, "3", reads=numbers(int, "at least 1", above=0))
@@ -310,6 +312,7 @@ class Options:
     metric: str | None = option("NAME", _LEARN)
     metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=separated)
     convention: str = option("TOOL", "fit cv evaluate compare", "letor")
+    tied_labels: str | None = option("WORD", "fit cv evaluate compare", reads=word("ignore", "half"))
     rule: str | None = option("WORD", _LEARN, reads=word("best", "one_se"))
     cv: int | None = option("K", _LEARN, kind=int, reads=number(2))
     leave_pair_out: bool = switch("cv")
@@ -322,16 +325,9 @@ class Options:
     top_features: int = option("K", "explain", 10, int, reads=number(0), flags=("--top", "-k"))
     top_items: int | None = option("K", "rank", kind=int, reads=number(1), flags=("--top", "-k"))
     layout: str = option("WORD", "rank", "tsv", reads=word("tsv", "trec"), flags=("--format",))
-    names_in_ranking: str = option(
-        "WORD", "rank", "auto", reads=word("auto", "row", "docid", "comment"), flags=("--ids",)
-    )
+    names_in_ranking: str = option("WORD", "rank", "auto", reads=word("auto", *_NAMES), flags=("--ids",))
     run: str = option("NAME", "rank", "rankrls")
-    engine: str = option(
-        *("WORD", "export"),
-        reads=word(*ENGINES),
-        flags=("--format",),
-        required=True,
-    )
+    engine: str = option("WORD", "export", reads=word(*ENGINES), flags=("--format",), required=True)
     name: str = option("NAME", "export", "rankrls")
     names: Path | None = option("FILE", "explain export convert", kind=Path)
     store: str | None = option("NAME", "export")
@@ -407,8 +403,8 @@ class Options:
             values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
         for one, other, why in _EXCLUSIVE:
             if values[one] not in (None, False) and values[other] not in (None, False):
-                problem = "{0} and {1} exclude each other{2}."
-                raise InputError(problem, flag_of(one), flag_of(other), why and f": {why}", parameter=one)
+                says = (flag_of(one), flag_of(other), why and f": {why}")
+                raise InputError("{0} and {1} exclude each other{2}.", *says, parameter=one)
         return cls(**values)
 
     def reading(self, **how: Any) -> Reading:

@@ -17,7 +17,7 @@ from rankrls._kernel_table import PARAMETERS
 from rankrls.cli._doubts import doubts
 from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
 from rankrls.cli._files import read
-from rankrls.cli._findings import check_measures, measures_for
+from rankrls.cli._findings import check_measures, measure_of, measures_for
 from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Say
@@ -54,6 +54,11 @@ class Plan:
     def method(self) -> Method:
         """The learner."""
         return METHODS[self.options.method]
+
+    @property
+    def chosen_by(self) -> str:
+        """The measure that chooses, with what was said of it."""
+        return self.metric if self.options.by_pairs else str(measure_of(self.metric, self.options))
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -98,10 +103,11 @@ def plan(options: Options) -> Plan:
     """Check the options before any file is read."""
     by_pairs = options.leave_pair_out or options.by_pairs
     metric = options.metric or (PREFERENCES if by_pairs else "disagreement")
-    check_measures(options.metrics, options.convention)
+    check_measures((*(options.metrics or ()), *(() if by_pairs else (metric,))), options)
+    choice = metric if by_pairs else measure_of(metric, options)
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
     own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
-    estimator = build(own, scoring=resolve_measure(metric, options.convention), **how)
+    estimator = build(own, scoring=resolve_measure(choice, options.convention), **how)
     out = Plan(options, metric, estimator, _scaler(options.scale), encoder_for(options))
     _check_pairs(out)
     return out
@@ -232,7 +238,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         estimator.positive = _positive(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
-            estimator.verbose = _progress(say, plan.metric)
+            estimator.verbose = _progress(say, plan.chosen_by)
         try:
             with keeping_its_best() if plan.method.keeps_best else nullcontext():
                 _fit(estimator, data)
@@ -353,5 +359,6 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
         qid = table.qid if "train" not in data.pairs else None
         return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
     wanted = plan.options.metrics
-    names = wanted if wanted is not None else measures_for(table.y, (plan.metric,))
-    return judge(names, plan.options.convention, table, scores, must_judge=wanted or ())
+    first = (plan.metric,) if wanted is None else ()
+    names = [measure_of(name, plan.options) for name in wanted or measures_for(table.y, first)]
+    return judge(names, plan.options.convention, table, scores, must_judge=names if wanted else ())

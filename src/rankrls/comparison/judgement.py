@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import ColumnTable, LetorTable, PairTable
-from rankrls.metrics import preference_accuracy, resolve_measure
+from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 
 __all__ = ["PREFERENCES", "Judgement", "judge", "judge_pairs"]
@@ -63,12 +63,12 @@ class Judgement:
 
 
 def judge(
-    names: Sequence[str],
+    names: Sequence[str | RankingMeasure],
     convention: str,
     table: LetorTable | ColumnTable,
     scores: NDArray[np.float64],
     *,
-    must_judge: Iterable[str] = (),
+    must_judge: Iterable[str | RankingMeasure] = (),
 ) -> dict[str, Judgement]:
     """Judge scores of a table's rows by its labels.
 
@@ -84,8 +84,9 @@ def judge(
         measure = resolve_measure(name, convention)
         docno = table.docids if measure.uses_docno else None
         values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
-        out[name] = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
-        if name in must_judge and not out[name].judged:
+        found = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
+        out[str(name)] = found
+        if name in must_judge and not found.judged:
             raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
     return out
 

@@ -337,6 +337,7 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
+        self._begin(data)
         alphas = _grid(systems) if given is None else given
 
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
@@ -355,7 +356,6 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
             greater_is_better=plan is None or plan.greater_is_better,
             report=report,
         )
-        self._begin(data)
         try:
             surface.run()
             surface.choose_by(self.rule, start)

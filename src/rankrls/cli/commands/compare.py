@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from rankrls._errors import InputError
-from rankrls.cli._findings import check_measures, measures_for
+from rankrls.cli._findings import check_measures, measure_of, measures_for
 from rankrls.cli._models import load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable
@@ -18,7 +18,7 @@ __all__ = ["run"]
 
 def run(options: Options, report: Report) -> Result:
     """Compare several rankings of one file."""
-    check_measures(options.metrics, options.convention)
+    check_measures(options.metrics, options)
     paths = [*options.models]
     if options.baseline is not None and options.baseline not in paths:
         paths.append(options.baseline)
@@ -39,7 +39,7 @@ def run(options: Options, report: Report) -> Result:
             table.y,
             {labels[path]: scores[path] for path in paths},
             qid=table.qid,
-            measures=options.metrics or measures_for(table.y),
+            measures=[measure_of(name, options) for name in options.metrics or measures_for(table.y)],
             convention=options.convention,
             baseline=None if options.baseline is None else labels[options.baseline],
         )

@@ -46,7 +46,7 @@ def run(options: Options, report: Report) -> Result:
     if options.leave_pair_out:
         found |= {"how": estimator.selection_, "confidence": CONFIDENCE, "interval_method": METHOD}
         text = f"Interval: {METHOD}.\n"
-    metric = "C-index" if options.leave_pair_out else plan.metric
+    metric = "C-index" if options.leave_pair_out else plan.chosen_by
     table = _curve_table(metric, value, estimator.selection_, curve, best)
     found |= described_columns(plan.encoder)
     return Result(

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._findings import check_measures, measures_for, show
+from rankrls.cli._findings import check_measures, measure_of, measures_for, show
 from rankrls.cli._models import StoredModel, load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -22,7 +22,7 @@ __all__ = ["run"]
 
 def run(options: Options, report: Report) -> Result:
     """Judge the ranking of a file's queries."""
-    check_measures(options.metrics, options.convention)
+    check_measures(options.metrics, options)
     stored, table, scores = _scored(options, report)
     whose = str(options.scores if stored is None else stored.path)
     result = {"command": "evaluate", "scores_of": whose, "data": table.summary()}
@@ -35,9 +35,9 @@ def run(options: Options, report: Report) -> Result:
         title = f"{whose} on {table.path if timed else options.judged_pairs}"
         shown = Table(title, ["", "share", "95 % interval", "preferences"], _rows(found))
         return Result(result | {"measures": _measures(found)}, [shown])
-    names = options.metrics
+    names = [measure_of(name, options) for name in options.metrics or measures_for(table.y)]
     with report.working("judging", "judging"):
-        found = judge(names or measures_for(table.y), options.convention, table, scores, must_judge=names or ())
+        found = judge(names, options.convention, table, scores, must_judge=names if options.metrics else ())
         result |= {"convention": options.convention, "measures": _measures(found)}
     title = f"{whose} on {table.path}, {options.convention} measures"
     tables = [Table(title, ["", "mean", "95 % interval", "queries"], _rows(found))]
