@@ -26,9 +26,9 @@ from rankrls.comparison import bootstrap_interval, compare_per_query
 
 _HELP = """\
 where the data come from:
-  The papers' corpus (the goodness of the parses of BioInfer's sentences) is not public. RLScore publishes a sample with
-  its examples: rank_train.light and rank_test.light, 42 sentences. Any LETOR file will do: a line a parse, its goodness
-  as the label, its sentence as the qid.
+  BioInfer is public, but the papers' candidate parses of its sentences and their goodness are not. RLScore publishes a
+  sample with its examples: rank_train.light and rank_test.light, 42 sentences. Any LETOR file will do: a line a parse,
+  its goodness as the label, its sentence as the qid.
 
 examples:
   python experiments/parse_ranking.py --data ~/data
@@ -116,9 +116,9 @@ def notes(result: Result) -> list[str]:
     learnt, judged = result.train.shape[1], result.test.shape[1]
     out = [
         f"The papers train on {_PAPER_SENTENCES[0]} sentences of BioInfer and judge on {_PAPER_SENTENCES[1]}, by a "
-        f"graph kernel; that corpus is not public. Here are {learnt} and {judged} sentences with the features that the "
-        "file gives, so not the figures can be compared but the order of the learners; the intervals, over sentences, "
-        "say how little so few can tell.",
+        "graph kernel; its candidate parses are not public. Here are "
+        f"{learnt} and {judged} sentences with the features that the file gives, so not the figures can be compared "
+        "but the order of the learners; the intervals, over sentences, say how little so few can tell.",
         f"2008: up to {result.basis} random parses of each sentence are the basis ({result.sizes[0]:.0f} in all), up "
         f"to {result.further} others the further parses ({result.sizes[1]:.0f} in all); averaged over "
         f"{len(result.outcomes['2008', 'RankRLS'])} draws. The papers' sizes are 5 and 15.",

@@ -145,8 +145,9 @@ def plain_errors(problem_of, tasks, widths, alphas, beta, half):
             for a, alpha in enumerate(alphas):
                 f = K[task.n_learn :, :n] @ np.linalg.solve(L @ K[:n, :n] + alpha * np.eye(n), L @ y[:n])
                 judged = y[task.n_learn :]
-                pairs = judged[:, None] < judged
-                out[t, w, a] = (f[:, None] >= f)[pairs].mean(), ((f - judged) ** 2).mean()
+                apart = np.abs(np.sign(judged[:, None] - judged) - np.sign(f[:, None] - f))
+                pairs = len(f) * (len(f) - 1)  # equation (1), over its normalisation: i and j in both orders
+                out[t, w, a] = 0.5 * apart.sum() / pairs, ((f - judged) ** 2).mean()
     return out
 
 
