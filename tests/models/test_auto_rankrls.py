@@ -299,5 +299,5 @@ def test_in_a_pipeline_and_told_of_its_progress() -> None:
     assert {step.total for step in steps} == {14}
     assert np.isnan(steps[0].score)
     assert steps[-1].left == 0.0
-    assert "12 of 12" in steps[-1].words("ndcg@10")
+    assert "14 of 14" in steps[-1].words("ndcg@10")
     assert predict_by_query(model, X, qid).shape == y.shape
