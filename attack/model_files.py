@@ -94,7 +94,7 @@ def hostile_nodes() -> Iterator[tuple[str, dict[str, Any]]]:
     for name in ("os.system", "builtins.eval", "subprocess.Popen", "numpy.absolute", "functools.partial"):
         yield name, {"object": name, "state": {"args": {"tuple": ["echo pwned > pwned"]}}}
     yield "sklearn.linear_model.Ridge", {"object": "sklearn.linear_model.Ridge", "state": {}}
-    yield "rankrls.models._base.Ranker", {"object": "rankrls.models._base.Ranker", "state": {}}
+    yield "rankrls.models.families.base.Ranker", {"object": "rankrls.models.families.base.Ranker", "state": {}}
     yield "rankrls.models.rankrls.RankRLS", {"object": "rankrls.models.rankrls.RankRLS", "state": {}}
     yield "this", {"object": "this.s", "state": {}}
     yield "antigravity", {"object": "antigravity", "state": {}}

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 import typing
@@ -71,7 +72,8 @@ def test_pickles_and_reprs_name_no_file():
     model = rankrls.RankRLS().fit(np.eye(3), [1, 0, 2])
     assert repr(rankrls.RankRLS) == "<class 'rankrls.RankRLS'>"
     pickled = pickle.dumps(model, protocol=4)
-    assert b"rankrls.models" not in pickled.replace(b"rankrls.models._", b"")  # values inside have no public class
+    values = re.sub(rb"rankrls\.models\.(inputs|families)\.", b"", pickled)  # values inside have no public class
+    assert b"rankrls.models" not in values
     np.testing.assert_array_equal(pickle.loads(pickled).coef_, model.coef_)
 
 

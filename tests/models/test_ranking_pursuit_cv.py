@@ -147,7 +147,7 @@ def test_preferences_are_left_out_by_refits(grouped):
     model = RankingPursuitCV(5, gamma=0.2, cv=None if grouped else 4)
     model.fit_pairs(X, i, j, strength=s, groups=groups)
     assert model.selection_ == ("5 folds of 7 groups of preferences" if grouped else "4 folds of 60 preferences")
-    from rankrls.models._validation import preferred_items
+    from rankrls.models.inputs.validation import preferred_items
     from rankrls.selection.folds import preference_blocks
 
     data = preferred_items(RankingPursuit(), X, i, j, s, None, kernel="rbf", groups=groups)

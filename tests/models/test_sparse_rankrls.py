@@ -300,7 +300,7 @@ def test_a_basis_by_pursuit(graph):
 
 
 def test_a_pursuit_among_samples(monkeypatch):
-    from rankrls.models import _basis
+    from rankrls.models.families import basis as _basis
 
     options = {"n_basis": 4, "basis": "pursuit", "gamma": 0.2}
     monkeypatch.setattr(_basis, "_LEAST_CANDIDATES", 1)

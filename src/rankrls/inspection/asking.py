@@ -13,7 +13,7 @@ from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
-from rankrls.models._validation import check_choice, check_count, check_features, check_no_extra_qid
+from rankrls.models.inputs.validation import check_choice, check_count, check_features, check_no_extra_qid
 from rankrls.problems.questions import CRITERIA, among, inside_queries
 
 __all__ = ["Questions", "pairs_to_ask"]

@@ -17,7 +17,13 @@ from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
-from rankrls.models._validation import check_alpha, check_choice, check_comparable, check_features, preferred_items
+from rankrls.models.inputs.validation import (
+    check_alpha,
+    check_choice,
+    check_comparable,
+    check_features,
+    preferred_items,
+)
 from rankrls.problems.posterior import Fitted, ItemScores, evidence_of, item_scores
 
 __all__ = ["Posterior", "pair_posterior", "posterior"]

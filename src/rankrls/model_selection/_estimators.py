@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
-from rankrls.models._parameters import check_alphas
-from rankrls.models._validation import labelled_items
+from rankrls.models.inputs.parameters import check_alphas
+from rankrls.models.inputs.validation import labelled_items
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import check_affordable
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankrls._comparisons import PreferredItems
 from rankrls._errors import InputError
 from rankrls.holdout.preferred_pairs import held_out_leads
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.survival import survival_pairs
 
 __all__ = ["checked_comparable", "comparable_items", "held_out_times"]

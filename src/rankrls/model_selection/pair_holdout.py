@@ -15,8 +15,8 @@ from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times
-from rankrls.models._parameters import number
-from rankrls.models._validation import check_comparable
+from rankrls.models.inputs.parameters import number
+from rankrls.models.inputs.validation import check_comparable
 from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
 
 __all__ = ["PairHoldout", "leave_pair_out"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.model_selection._estimators import affordable_candidate, checked_model
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.selection.folds import preference_blocks
 from rankrls.selection.plans import held_out_scores
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.model_selection._estimators import affordable_candidate, checked_model
-from rankrls.models._validation import check_comparable, labelled_items
+from rankrls.models.inputs.validation import check_comparable, labelled_items
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes
 from rankrls.selection.plans import held_out_scores
 

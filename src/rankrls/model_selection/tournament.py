@@ -14,7 +14,7 @@ from rankrls._shown import Shown
 from rankrls.holdout.pair_holdout import tournament_wins
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
-from rankrls.models._validation import check_comparable
+from rankrls.models.inputs.validation import check_comparable
 from rankrls.selection.plans import pair_problems
 
 __all__ = ["Tournament", "tournament_leave_pair_out"]

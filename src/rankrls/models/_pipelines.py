@@ -17,8 +17,8 @@ from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.models._base import Ranker
-from rankrls.models._validation import check_no_extra_qid
+from rankrls.models.families.base import Ranker
+from rankrls.models.inputs.validation import check_no_extra_qid
 from rankrls.preprocessing import TableEncoder
 
 __all__ = [

@@ -22,10 +22,10 @@ from rankrls.features.columns import take_items
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.models._base import Ranker
-from rankrls.models._parameters import check_parameters, choice, estimator, flag, number, parameter
-from rankrls.models._selecting import AUTO_VALUES, SelectingRanker
-from rankrls.models._validation import check_comparable, check_matrix, labelled_items
+from rankrls.models.families.base import Ranker
+from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
+from rankrls.models.inputs.parameters import check_parameters, choice, estimator, flag, number, parameter
+from rankrls.models.inputs.validation import check_comparable, check_matrix, labelled_items
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler

@@ -17,8 +17,8 @@ from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.models._base import KernelRanker, NotConverged, check_square
-from rankrls.models._parameters import (
+from rankrls.models.families.base import KernelRanker, NotConverged, check_square
+from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
     check_alphas,
@@ -28,7 +28,7 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
-from rankrls.models._validation import check_features, preferred_items, validation_data
+from rankrls.models.inputs.validation import check_features, preferred_items, validation_data
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import (
     fifth_of_preferences,

@@ -19,8 +19,8 @@ from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
 from rankrls.greedy.pursuit import PursuitPath
 from rankrls.greedy.pursuit_problem import expanded
 from rankrls.kernels import Kernel
-from rankrls.models._base import Ranker, check_one_target, check_square
-from rankrls.models._parameters import (
+from rankrls.models.families.base import Ranker, check_one_target, check_square
+from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     check_parameters,
@@ -30,14 +30,14 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
-from rankrls.models._unscored import unscored_layout, with_unscored
-from rankrls.models._validation import (
+from rankrls.models.inputs.unscored import unscored_layout, with_unscored
+from rankrls.models.inputs.validation import (
     check_comparable,
     check_matrix,
     labelled_items,
     split_labels,
 )
-from rankrls.models._views import ViewPlan, select_features, view_plans
+from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
 
 __all__ = ["CoRankingPursuit", "ViewFunction"]
 

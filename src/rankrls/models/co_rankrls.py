@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.graph import ScoredGraph
-from rankrls.models._base import check_one_target
-from rankrls.models._parameters import (
+from rankrls.models.families.base import check_one_target
+from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     SelectionParameters,
@@ -25,10 +26,9 @@ from rankrls.models._parameters import (
     options,
     parameter,
 )
-from rankrls.models._selecting import SelectingRanker
-from rankrls.models._unscored import unscored_layout, with_unscored
-from rankrls.models._validation import check_comparable, check_matrix, labelled_items, split_labels
-from rankrls.models._views import ViewPlan, select_features, view_plans
+from rankrls.models.inputs.unscored import unscored_layout, with_unscored
+from rankrls.models.inputs.validation import check_comparable, check_matrix, labelled_items, split_labels
+from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
 from rankrls.problems.consensus import Consensus, ConsensusProblem
 from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores

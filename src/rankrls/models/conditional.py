@@ -14,14 +14,14 @@ from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
-from rankrls.models._conditional import (
+from rankrls.models.families.conditional import (
     ConditionalRanker,
     UtilityData,
     check_something_known,
     check_two_queries,
     solutions,
 )
-from rankrls.models._parameters import (
+from rankrls.models.inputs.parameters import (
     check_alphas,
     choice,
     estimator,

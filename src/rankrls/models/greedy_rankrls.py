@@ -14,7 +14,8 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
-from rankrls.models._parameters import (
+from rankrls.models.families.selecting import ChosenByFolds
+from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
     check_alphas,
@@ -24,8 +25,7 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
-from rankrls.models._selecting import ChosenByFolds
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of

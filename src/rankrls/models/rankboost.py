@@ -15,9 +15,15 @@ from rankrls._errors import InputError
 from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
 from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
 from rankrls.metrics import resolve_measure
-from rankrls.models._base import Ranker, check_one_target
-from rankrls.models._parameters import BALANCES, check_parameters, choice, estimator, number, parameter
-from rankrls.models._validation import check_comparable, check_matrix, labelled_items, preferred_items, validation_data
+from rankrls.models.families.base import Ranker, check_one_target
+from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
+from rankrls.models.inputs.validation import (
+    check_comparable,
+    check_matrix,
+    labelled_items,
+    preferred_items,
+    validation_data,
+)
 from rankrls.selection.choice import is_better
 from rankrls.selection.judging import Curve
 from rankrls.selection.plans import Validation

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, Setting
 from rankrls.kernels import Kernel
-from rankrls.models._parameters import SelectionParameters, check_parameters, estimator, number, parameter
-from rankrls.models._pursuits import PathRanker
-from rankrls.models._selecting import ChosenByFolds
-from rankrls.models._validation import preferred_items
+from rankrls.models.families.pursuits import PathRanker
+from rankrls.models.families.selecting import ChosenByFolds
+from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, estimator, number, parameter
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Pursued
 from rankrls.selection.plans import Plan

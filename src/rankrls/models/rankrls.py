@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons, Setting
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
-from rankrls.models._base import SOLVERS, KernelRanker, NotConverged
-from rankrls.models._parameters import (
+from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
+from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.families.updating import UpdatingRanker
+from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     SelectionParameters,
@@ -25,10 +27,8 @@ from rankrls.models._parameters import (
     options,
     parameter,
 )
-from rankrls.models._selecting import SelectingRanker
-from rankrls.models._signs import check_positive, constrained_signs
-from rankrls.models._updating import UpdatingRanker
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.signs import check_positive, constrained_signs
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.primal import solve_equations
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.signed import solve_signed

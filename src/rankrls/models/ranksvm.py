@@ -14,9 +14,10 @@ from rankrls._errors import InputError
 from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure
-from rankrls.models._base import NotConverged
-from rankrls.models._basis import BasisRanker
-from rankrls.models._parameters import (
+from rankrls.models.families.base import NotConverged
+from rankrls.models.families.basis import BasisRanker
+from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.inputs.parameters import (
     BALANCES,
     BasisParameters,
     KernelParameters,
@@ -29,8 +30,7 @@ from rankrls.models._parameters import (
     options,
     parameter,
 )
-from rankrls.models._selecting import SelectingRanker
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.subset import Basis
 from rankrls.selection.candidates import HingeLoss

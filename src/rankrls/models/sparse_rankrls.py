@@ -15,9 +15,11 @@ from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
-from rankrls.models._base import NotConverged
-from rankrls.models._basis import BasisRanker, basis_of
-from rankrls.models._parameters import (
+from rankrls.models.families.base import NotConverged
+from rankrls.models.families.basis import BasisRanker, basis_of
+from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.families.updating import UpdatingRanker
+from rankrls.models.inputs.parameters import (
     BasisParameters,
     GraphParameters,
     KernelParameters,
@@ -29,9 +31,7 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
-from rankrls.models._selecting import SelectingRanker
-from rankrls.models._updating import UpdatingRanker
-from rankrls.models._validation import preferred_items
+from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis

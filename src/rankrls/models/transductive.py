@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.holdout.transductive import transduce
-from rankrls.models._base import KernelRanker
-from rankrls.models._basis import BasisRanker
-from rankrls.models._parameters import (
+from rankrls.models.families.base import KernelRanker
+from rankrls.models.families.basis import BasisRanker
+from rankrls.models.inputs.parameters import (
     BasisParameters,
     GraphParameters,
     KernelParameters,
@@ -23,7 +23,7 @@ from rankrls.models._parameters import (
     number,
     parameter,
 )
-from rankrls.models._validation import check_comparable, labelled_items, split_labels
+from rankrls.models.inputs.validation import check_comparable, labelled_items, split_labels
 from rankrls.problems.problem import PathSolutions, Solutions
 from rankrls.selection.candidates import LeastSquares, OverBasis
 from rankrls.selection.folds import group_blocks

@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, InputWarning
-from rankrls.models._base import Ranker
 from rankrls.models._pipelines import label_users
+from rankrls.models.families.base import Ranker
 from rankrls.persistence._archive import ModelFileError, opened, write
 from rankrls.persistence._provenance import describe
 from rankrls.persistence._registry import KINDS, registered

@@ -127,7 +127,7 @@ _VALUES = (
         "rankrls.greedy.forward",
     ),
     _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.copursuit"),
-    Kind("SeenQueries", _QUERIES, _check_ids, _take_queries, _make_queries, "rankrls.models._updating"),
+    Kind("SeenQueries", _QUERIES, _check_ids, _take_queries, _make_queries, "rankrls.models.families.updating"),
 )
 
 # Estimators -----------------------------------------------------------------------------------------------------------

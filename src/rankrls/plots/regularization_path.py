@@ -14,7 +14,7 @@ from rankrls.equations.spectrum import auto_alphas
 from rankrls.model_selection._estimators import checked_model
 from rankrls.models import RankRLS
 from rankrls.models._pipelines import check_target
-from rankrls.models._validation import check_comparable, labelled_items, preferred_items
+from rankrls.models.inputs.validation import check_comparable, labelled_items, preferred_items
 from rankrls.plots._matplotlib import COLOURS, REST, Display, label_line_ends, names_of, positive_grid
 from rankrls.problems.problem import Problem
 

@@ -15,8 +15,8 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.graph import ScoredGraph
-from rankrls.models._base import KernelRanker
-from rankrls.models._validation import check_no_extra_qid, labelled_items
+from rankrls.models.families.base import KernelRanker
+from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
 from rankrls.problems.primal import solve_equations
 from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer

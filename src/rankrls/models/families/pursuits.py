@@ -15,9 +15,17 @@ from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.greedy.pursuit_problem import Pursuit, expanded
 from rankrls.kernels import Kernel
-from rankrls.models._base import KernelRanker
-from rankrls.models._parameters import GraphParameters, KernelParameters, choice, estimator, flag, number, parameter
-from rankrls.models._validation import check_features, check_finite_features
+from rankrls.models.families.base import KernelRanker
+from rankrls.models.inputs.parameters import (
+    GraphParameters,
+    KernelParameters,
+    choice,
+    estimator,
+    flag,
+    number,
+    parameter,
+)
+from rankrls.models.inputs.validation import check_features, check_finite_features
 from rankrls.problems.problem import Solutions
 
 __all__ = ["PathRanker"]

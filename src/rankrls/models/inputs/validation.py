@@ -17,7 +17,7 @@ from rankrls._queries import query_layout
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
 from rankrls.metrics import RankingMeasure
-from rankrls.models._parameters import check_alpha, check_alphas, check_choice, check_count, check_fraction
+from rankrls.models.inputs.parameters import check_alpha, check_alphas, check_choice, check_count, check_fraction
 from rankrls.selection.judging import LabelJudge, judged_queries
 from rankrls.selection.plans import Validation
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.models._validation import check_matrix, check_no_extra_qid
+from rankrls.models.inputs.validation import check_matrix, check_no_extra_qid
 
 __all__ = ["unscored_layout", "with_unscored"]
 

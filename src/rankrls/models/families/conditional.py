@@ -18,15 +18,15 @@ from rankrls._queries import query_layout
 from rankrls.equations.krylov import Status
 from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.metrics import RankingMeasure, disagreement_error
-from rankrls.models._base import NotConverged, check_square
-from rankrls.models._parameters import (
+from rankrls.models.families.base import NotConverged, check_square
+from rankrls.models.inputs.parameters import (
     KernelParameters,
     check_parameters,
     estimator,
     flag,
     parameter,
 )
-from rankrls.models._validation import (
+from rankrls.models.inputs.validation import (
     check_features,
     check_finite_features,
     check_labels,

@@ -13,9 +13,9 @@ from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.models._base import KernelRanker, check_square
-from rankrls.models._parameters import check_alphas, check_parameters, combinations, options
-from rankrls.models._validation import preferred_items, validation_data
+from rankrls.models.families.base import KernelRanker, check_square
+from rankrls.models.inputs.parameters import check_alphas, check_parameters, combinations, options
+from rankrls.models.inputs.validation import preferred_items, validation_data
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import Cost, check_affordable

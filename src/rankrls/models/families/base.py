@@ -18,8 +18,8 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._queries import FROM_SIZES
 from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
-from rankrls.models._spreads import warn_of_lost_features
-from rankrls.models._validation import (
+from rankrls.models.inputs.spreads import warn_of_lost_features
+from rankrls.models.inputs.validation import (
     check_comparable,
     check_features,
     check_no_extra_qid,

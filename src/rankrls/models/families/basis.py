@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
 from rankrls.features.columns import take_items
 from rankrls.kernels import Kernel
-from rankrls.models._base import KernelRanker
+from rankrls.models.families.base import KernelRanker
 from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis

@@ -1,0 +1,1 @@
+"""What a family of estimators shares: prediction, and how it chooses."""

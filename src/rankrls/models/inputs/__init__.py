@@ -1,0 +1,1 @@
+"""What estimators are given: parameters, items, labels, views, checked once."""
