@@ -155,8 +155,15 @@ class Trials:
         """What the last child wrote to standard error."""
         return (self.folder / "err").read_text(errors="replace").strip()
 
-    def refused(self, status: int) -> None:
-        """See that a command that could not write has said so in one line, with status 2."""
+    def refused(self, status: int, largest: int | None = None) -> None:
+        """See that a command that could not write has said so in one line, with status 2.
+
+        The file that its messages go to may be limited too: what it says may then be the beginning of such a line.
+        """
+        if largest is not None and status == 2 and len(self.said()) >= largest - 2:
+            if not "rankrls: ".startswith(self.said()[:9]) or self.left_behind():
+                raise Fault("wrong", f"at most {largest} bytes: {self.said()[:300]}, and left: {self.left_behind()}")
+            return
         lines = [line for line in self.said().splitlines() if not line.startswith("rankrls: note: ")]
         if status != 2 or len(lines) != 1 or not lines[0].startswith("rankrls: error: ") or "internal" in lines[0]:
             raise Fault("wrong", f"exit code {status}: {self.said()[-300:]}")
@@ -206,7 +213,7 @@ def too_large(trials: Trials, writer: Writer) -> str:
     how = {"largest": trials.rng.randrange(size)}
     answer, _ = trials.disturbed(writer, **how)
     if answer["status"] != 0 and writer.is_command:
-        trials.refused(answer["status"])
+        trials.refused(answer["status"], how["largest"])
     if left := trials.left_behind():
         raise Fault("wrong", f"{how}: left behind: {left}")
     return str(how)

@@ -54,15 +54,16 @@ class Problem:
         if largest <= 0.0:
             raise Refused
         self.alpha = largest * 10.0 ** case["log_alpha"]
+        least = 1e-6 * float(np.abs(self.y).max())  # data may cancel to nothing but rounding
         if self.rbf:
-            self._solve_with_kernel(L, gamma)
+            self._solve_with_kernel(L, gamma, least)
             return
         self.condition = 1.0 + largest / self.alpha
         weights = ridge(self.X, L, self.y, self.alpha)
         self.expected = self.new @ weights
-        self.scale = float(np.abs(self.expected).max() + np.abs(self.X @ weights).max())
+        self.scale = least + float(np.abs(self.expected).max() + np.abs(self.X @ weights).max())
 
-    def _solve_with_kernel(self, L: Any, gamma: float) -> None:
+    def _solve_with_kernel(self, L: Any, gamma: float, least: float) -> None:
         """The scores in extended precision, and what rounding in double precision may do to them.
 
         An error E of the kernel matrix moves the scores of new items by ``k'F'(F K F' + alpha I)^-1 F E a``, where
@@ -73,15 +74,15 @@ class Problem:
         X, new = (Z.astype(np.longdouble) for Z in (self.X, self.new))
         a = refined_dual_coefficients(gaussian(X, X, gamma), L, self.y, self.alpha)
         self.expected = np.asarray(gaussian(new, X, gamma) @ a, dtype=float)
-        self.scale = float(np.abs(self.expected).max() + np.abs(self.K @ a).max())
+        self.scale = least + float(np.abs(self.expected).max() + np.abs(self.K @ a).max())
         size = float(np.linalg.norm(a))
         amplified = m * np.sqrt(np.linalg.norm(L, 2) / self.alpha) * size / 2.0
-        self.condition = 1.0 + float(amplified + np.abs(a).sum()) / max(self.scale, 1e-300)
-        self.lost = float(np.sqrt(m * _EPSILON * np.linalg.norm(self.K, 2)) * size) / max(self.scale, 1e-300)
+        self.condition = 1.0 + float(amplified + np.abs(a).sum()) / self.scale
+        self.lost = float(np.sqrt(m * _EPSILON * np.linalg.norm(self.K, 2)) * size) / self.scale
 
     def same(self, what: str, found: Any, expected: Any, factor: float = 1e3, least: float = 1e-9) -> None:
         """Raise :class:`Wrong` if scores differ by more than rounding explains."""
-        error = float(np.abs(np.asarray(found) - expected).max(initial=0.0)) / max(self.scale, 1e-300)
+        error = float(np.abs(np.asarray(found) - expected).max(initial=0.0)) / self.scale
         bound = least + factor * _EPSILON * self.condition
         if not error <= bound:
             raise Wrong(f"{what} differ by {error:.1e} of the scores, more than {bound:.1e}")

@@ -29,10 +29,16 @@ from scipy import sparse
 
 from rankrls.persistence._archive import ModelFileError
 
-__all__ = ["bad_value", "check_forms", "distinct", "is_finite", "require"]
+__all__ = ["bad_value", "check_forms", "distinct", "is_finite", "require", "shown_name"]
 
 _MOST_EQUAL_HASHES = 100
 _ARRAYS = {"float": "f", "rows": "f", "whole": "iu", "index": "iu", "names": "O"}
+
+
+def shown_name(value: Any) -> str:
+    """A name as a file gives it, in one line of ASCII."""
+    name = str(value)[:200]
+    return name if name.isascii() and name.isprintable() else ascii(name)
 
 
 def bad_value(owner: str, name: str, problem: str) -> ModelFileError:

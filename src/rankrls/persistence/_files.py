@@ -16,6 +16,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls.models._pipelines import label_users
 from rankrls.models.families.base import Ranker
 from rankrls.persistence._archive import ModelFileError, opened, write
+from rankrls.persistence._checks import shown_name
 from rankrls.persistence._provenance import describe
 from rankrls.persistence._registry import KINDS, registered
 from rankrls.persistence._tree import Encoder, Unstorable, decoded
@@ -125,7 +126,7 @@ def load(path: PathLike) -> Any:
         node, versions = archive.document.get("model"), archive.document["info"].get("versions")
         name = node.get("object") if isinstance(node, dict) else None
         if not (isinstance(name, str) and name in KINDS and KINDS[name].is_model):
-            raise ModelFileError("holds a {0}, which is no model of rankrls.", str(name or node)[:200])
+            raise ModelFileError("holds a {0}, which is no model of rankrls.", shown_name(name or node))
         model = decoded(node, archive)
         final = model.steps[-1][1] if isinstance(model, Pipeline) else model
         if not _is_ranker(final):

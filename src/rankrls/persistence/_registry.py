@@ -15,7 +15,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.kernels import KERNELS
 from rankrls.persistence._archive import ModelFileError
-from rankrls.persistence._checks import check_forms, distinct, require
+from rankrls.persistence._checks import check_forms, distinct, require, shown_name
 from rankrls.persistence._kinds import Kind, State
 from rankrls.persistence._transformers import TRANSFORMERS
 
@@ -35,7 +35,7 @@ def restored(name: Any, state: State) -> Any:
     if kind is None:
         raise ModelFileError(
             "holds a {0}, which is not among the classes that a model file may hold. Nothing of it was loaded.",
-            str(name)[:200],
+            shown_name(name),
         )
     return kind.restore(state)
 
@@ -159,6 +159,8 @@ def _check_choice(owner: str, state: State) -> None:
     for name in ("best_params_", "best_score_", "best_score_error_"):
         require("selection_" not in state or name in state, owner, name, "is missing")
     require(isinstance(state.get("best_params_", {}), dict), owner, "best_params_", "is no dictionary")
+    for name, value in state.items():
+        require(isinstance(value, bool) or not name.endswith("_at_edge_"), owner, name, "is neither true nor false")
 
 
 def _check_updates(owner: str, state: State) -> None:
@@ -210,6 +212,9 @@ def _check_selected(owner: str, state: State) -> None:
 
 
 def _check_conditional(owner: str, state: State) -> None:
+    _check_choice(owner, state)
+    for name in ("items_", "_item_kernel_"):
+        require(name in state, owner, name, "is missing")
     kernel, items = state["_kernel_"].name, state.get("items_")
     parts = "coef_" if kernel == "linear" else "dual_coef_"
     require(state.get(parts) is not None, owner, parts, "is missing")
@@ -254,14 +259,15 @@ _FITTED = {
     "feature_names_in_?": "names n",
     "_fitted_with_qid": "flag",
     "_one_target?": "flag",
+    "_kernel_?": "Kernel",
+    "coef_?": "float n|t,n",
+    "dual_coef_?": "float k|k,t",
     **{f"{name}?": "free" for name in _MAY_BE_NAN.split()},
 }
 _KERNEL = {
     **_FITTED,
     "_one_target": "flag",
     "_kernel_": "Kernel",
-    "coef_?": "float n|t,n",
-    "dual_coef_?": "float k|k,t",
     "X_fit_?": "rows k,n",
     "basis_indices_?": "whole b",
     "support_?": "whole u",

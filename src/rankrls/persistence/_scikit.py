@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from rankrls.persistence._checks import bad_value, require
 
 __all__ = [
+    "check_bins",
     "check_categories",
     "check_columns",
     "check_encodings",
@@ -56,10 +57,13 @@ def check_parameters(owner: str, value: Any) -> None:
         require(not getattr(value, setting) or vars(value).get(name) is not None, owner, name, "is missing")
     sizes = getattr(value, "ngram_range", (1, 1))
     require(all(type(size) is int for size in sizes), owner, "ngram_range", "are no whole numbers")
+    stop = getattr(value, "stop_words", None)
+    require(stop is None or all(type(word) is str for word in stop), owner, "stop_words", "are no words")
     try:
-        np.dtype(getattr(value, "dtype", None))
+        found = np.dtype(getattr(value, "dtype", None))
     except (TypeError, ValueError):
         raise bad_value(owner, "dtype", "is no type of numbers") from None
+    require(found.kind in "biufO", owner, "dtype", "is no type of numbers")
 
 
 def check_output(owner: str, wanted: Any) -> None:
@@ -124,6 +128,36 @@ def check_categories(owner: str, state: Mapping[str, Any]) -> None:
         require(right, owner, "_missing_indices", "are no places of categories")
     elif owner == "OrdinalEncoder":
         raise bad_value(owner, "_missing_indices", "is missing")
+    if state[enabled]:
+        _check_infrequent(owner, state)
+
+
+def _check_infrequent(owner: str, state: Mapping[str, Any]) -> None:
+    """Of each column that has infrequent categories: which they are, and what stands for each category."""
+    rare, mappings = (state.get(name) for name in ("_infrequent_indices", "_default_to_infrequent_mappings"))
+    missing = state.get("_missing_indices", {}) if owner == "OrdinalEncoder" else {}  # not among what is mapped
+    sizes = [len(values) - (k in missing) for k, values in enumerate(state["categories_"])]
+    for name, parts in (("_infrequent_indices", rare), ("_default_to_infrequent_mappings", mappings)):
+        right = isinstance(parts, list) and len(parts) == len(sizes) and all(map(_is_none_or_whole, parts))
+        require(right, owner, name, "are not lists of categories")
+    for size, places, mapping in zip(sizes, rare or (), mappings or (), strict=True):
+        right = (places is None) == (mapping is None)
+        if right and places is not None and mapping is not None:
+            left = size - len(places) + 1
+            right = len(places) > 0 and len(mapping) == size and ((mapping >= 0) & (mapping < left)).all()
+        right = right and (places is None or bool(((places >= 0) & (places < size)).all()))
+        require(right, owner, "_default_to_infrequent_mappings", "are not those of the infrequent categories")
+
+
+def _is_none_or_whole(part: Any) -> bool:
+    return part is None or (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in "iu")
+
+
+def check_bins(owner: str, state: Mapping[str, Any]) -> None:
+    """Bins are numbered."""
+    encoder = state.get("_encoder")
+    right = encoder is None or all(values.dtype.kind in "iuf" for values in vars(encoder).get("categories_", ()))
+    require(right, owner, "_encoder", "has bins that are no numbers")
 
 
 def check_imputer(owner: str, state: Mapping[str, Any]) -> None:

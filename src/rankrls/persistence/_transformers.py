@@ -9,6 +9,7 @@ import numpy as np
 from rankrls.persistence._checks import is_finite, require
 from rankrls.persistence._kinds import Kind, State, with_attributes
 from rankrls.persistence._scikit import (
+    check_bins,
     check_categories,
     check_columns,
     check_encodings,
@@ -122,8 +123,7 @@ TRANSFORMERS = (
             ("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
             ("preprocessing.Normalizer", {}),
             ("preprocessing.Binarizer", {}),
-            ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]"}),
-            ("preprocessing.KBinsDiscretizer", {"n_bins_": "whole n", "_encoder?": "OneHotEncoder"}),
+            ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]", "n_features_out_": "count"}),
             ("impute.MissingIndicator", {"features_": "index f", "_n_features": "count", "_precomputed": "flag"}),
             ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
             ("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
@@ -138,6 +138,11 @@ TRANSFORMERS = (
         {**_FEATURES, "categories_": "list n"},
         check_categories,
         make=_make_one_hot,
+    ),
+    Kind(
+        "sklearn.preprocessing.KBinsDiscretizer",
+        {**_FEATURES, "n_bins_": "whole n", "_encoder?": "OneHotEncoder"},
+        check_bins,
     ),
     Kind("sklearn.preprocessing.PolynomialFeatures", _FEATURES, check_polynomial),
     *(
