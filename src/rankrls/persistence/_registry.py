@@ -243,6 +243,7 @@ def _check_boosting(owner: str, state: State) -> None:
 
 
 def _check_auto(owner: str, state: State) -> None:
+    _check_choice(owner, state)
     chosen: Any = state["best_estimator_"]
     last = chosen.steps[-1][1] if type(chosen).__name__ == "Pipeline" else chosen
     right = type(last).__name__ in ("RankRLSCV", "SparseRankRLSCV") and last.n_features_in_ == state["n_features_in_"]
