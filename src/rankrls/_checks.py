@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 
-__all__ = ["check_count", "check_finite", "check_word", "did_you_mean", "numbers_of", "vector_of"]
+__all__ = ["check_count", "check_finite", "check_word", "numbers_of", "vector_of"]
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
@@ -48,12 +48,6 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
         row=row,
         column=column[0] if column else None,
     )
-
-
-def did_you_mean(given: Any, words: Iterable[str]) -> str:
-    """A question about the word that was perhaps meant; empty if none is near."""
-    near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
-    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def check_word(name: str, value: Any, words: Iterable[str]) -> None:

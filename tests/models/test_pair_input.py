@@ -19,7 +19,7 @@ GOOD = {"X": X, "winners": WINNERS, "losers": LOSERS}
 LEARNERS = [
     found
     for name in rankrls.__all__
-    if isinstance(found := getattr(rankrls, name), type) and hasattr(found, "fit_pairs")
+    if isinstance(found := getattr(rankrls, name), type) and getattr(found, "fit_pairs", None)
 ]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 from rankrls.cli._options import Options, flag_of
 
 __all__ = ["METHODS", "Method", "build", "method_of"]

@@ -18,10 +18,10 @@ import typer
 from typer.core import TyperCommand
 
 from rankrls import __version__
-from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
 from rankrls._extras import MissingPackageError
 from rankrls._kernel_table import KERNELS
+from rankrls._nearest import did_you_mean
 from rankrls.cli._commands import COMMANDS
 from rankrls.cli._declared import parameters_of
 from rankrls.cli._methods import METHODS, takers

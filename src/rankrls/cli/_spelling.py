@@ -9,7 +9,6 @@ from functools import cache
 from rankrls._errors import Parameter, Stated
 from rankrls.cli._methods import METHODS
 from rankrls.cli._options import flag_of, names_of_options
-from rankrls.io.tables.writing import cell
 
 __all__ = ["said"]
 
@@ -46,6 +45,8 @@ def _spell(parameter: Parameter) -> str:
         return str(parameter)
     value = parameter.value.strip("'")
     if value.startswith("["):
+        from rankrls.io.tables.writing import cell
+
         value = _quoted(",".join(cell(name) for name in literal_eval(value)))
     return f"{known[parameter.name]} {value}"
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 
 __all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "read_as", "shares", "signs", "word", "words"]
 

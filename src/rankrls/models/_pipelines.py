@@ -238,7 +238,7 @@ def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
     if isinstance(model, type):
         raise InputError("{model} must be an estimator, not its class: {0}().", model.__name__, parameter="model")
     name = type(final).__name__
-    if not hasattr(final, "fit_pairs"):
+    if getattr(final, "fit_pairs", None) is None:
         where = "the pipeline's last step" if isinstance(model, Pipeline) else "the model"
         raise InputError(
             "{0} must learn from preferences, as RankRLS, CGRankRLS or RankSVM do; {1} has no fit_pairs.",

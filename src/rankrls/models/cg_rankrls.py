@@ -430,7 +430,7 @@ class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:
     """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
     largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
-    return auto_alphas(np.array(largest))[::-1]
+    return np.ascontiguousarray(auto_alphas(np.array(largest))[::-1])
 
 
 def _check_judged(given: Preferences, what: str) -> None:

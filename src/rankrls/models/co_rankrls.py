@@ -117,6 +117,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
     """
 
     _single_target = True
+    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
 
     alphas: Any = parameter(default="auto", kw_only=False)
     mu: Any = parameter(default="auto")

@@ -86,7 +86,8 @@ class Ranker(RegressorMixin, BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in {"fit", "fit_pairs"} & vars(cls).keys():
-            setattr(cls, name, _naming_its_class(vars(cls)[name]))
+            if vars(cls)[name] is not None:
+                setattr(cls, name, _naming_its_class(vars(cls)[name]))
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Defined by each estimator."""

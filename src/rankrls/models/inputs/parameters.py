@@ -11,8 +11,8 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import did_you_mean
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
 
