@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
-from rankrls.cli._values import fills, grid, number, numbers, read_as, shares, signs, word, words
-from rankrls.cli._values import names as separated
+from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls._nearest import did_you_mean
 
-__all__ = ["Reader", "fills", "grid", "names", "number", "numbers", "read_as", "shares", "signs", "word", "words"]
+__all__ = ["Reader", "fills", "grid", "number", "numbers", "read_as", "separated", "shares", "signs", "word", "words"]
 
 Reader = Callable[[str, Any], Any]
 
@@ -43,12 +43,12 @@ def words(*choices: str, everything: str = "all") -> Reader:
     def read(flag: str, text: str) -> Any:
         if text.strip() == everything:
             return choices
-        return _one_or_more(tuple(one(flag, each) for each in names(flag, text)))
+        return _one_or_more(tuple(one(flag, each) for each in separated(flag, text)))
 
     return read
 
 
-def names(flag: str, text: str) -> tuple[str, ...]:
+def separated(flag: str, text: str) -> tuple[str, ...]:
     """Words between commas; one that holds a comma stands in quotes, as in CSV."""
     from rankrls.io.tables.cells import split_words
 
@@ -60,7 +60,7 @@ def names(flag: str, text: str) -> tuple[str, ...]:
 
 def fills(flag: str, text: str) -> Any:
     """What missing numbers count as: a word or a number, or one for each of some columns, ``price=0,age=median``."""
-    pairs = [each.rpartition("=") for each in names(flag, text)]
+    pairs = [each.rpartition("=") for each in separated(flag, text)]
     if not all(sign for _, sign, _ in pairs):
         return _fill(flag, text.strip())
     return {column: _fill(flag, how) for column, _, how in pairs}
@@ -78,7 +78,7 @@ def _fill(flag: str, text: str) -> Any:
 
 def signs(flag: str, text: str) -> bool | tuple[str, ...]:
     """``all``, which is True, or words."""
-    return True if text.strip() == "all" else names(flag, text)
+    return True if text.strip() == "all" else separated(flag, text)
 
 
 def number(least: float | None = None, most: float | None = None, why: str = "") -> Reader:
@@ -100,7 +100,7 @@ def numbers(kind: type[float] | type[int], wanted: str = "", above: float = -mat
     """A number, or a tuple of several; ``auto``, if it is allowed, is None."""
 
     def read(flag: str, text: str) -> Any:
-        found = tuple(None if auto and each == "auto" else _number(flag, each, kind) for each in names(flag, text))
+        found = tuple(None if auto and each == "auto" else _number(flag, each, kind) for each in separated(flag, text))
         if any(value is not None and value <= above for value in found):
             raise InputError(flag + " must be {0}; got {1!r}.", wanted, text)
         return _one_or_more(found)
@@ -115,7 +115,7 @@ def grid(flag: str, text: str) -> Any:
         return "auto"
     if ":" in text:
         return _geometric(flag, text)
-    values = tuple(_number(flag, each, float) for each in names(flag, text))
+    values = tuple(_number(flag, each, float) for each in separated(flag, text))
     if min(values) < 0:
         raise InputError(flag + " must not be negative; got {0:g}.", min(values))
     return values

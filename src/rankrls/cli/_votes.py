@@ -53,9 +53,9 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
 
 def _columns(text: str | None) -> str | tuple[str, ...] | None:
     """One column or pattern, or several between commas."""
-    from rankrls.cli._values import names
+    from rankrls.cli._values import separated
 
-    found = () if text is None else names("--winner", text)
+    found = () if text is None else separated("--winner", text)
     return found[0] if len(found) == 1 else found or None
 
 

@@ -29,7 +29,7 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.unscored import unscored_layout, with_unscored
 from rankrls.models.inputs.validation import check_comparable, check_matrix, labelled_items, split_labels
 from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
-from rankrls.problems.consensus import Consensus, ConsensusProblem
+from rankrls.problems.consensus import Consensus
 from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores
 from rankrls.selection.candidates import Agreeing, Candidate
@@ -262,8 +262,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
     def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
-        problem = candidate.problem(comparisons)
-        assert isinstance(problem, ConsensusProblem)
+        problem: Any = candidate.problem(comparisons)  # of one target, and so no joint one
         assert isinstance(solutions, PathSolutions)
         coefficients = problem.view_coefficients(solutions)
         self._view_kernels_ = [plan.kernel for plan in self._views]
