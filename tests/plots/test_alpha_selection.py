@@ -110,7 +110,7 @@ def test_without_errors_there_is_one_rule():
     assert np.isnan(display.one_se)
     assert display.band_ is display.one_se_ is display.threshold_ is None
     assert mark(display.chosen_) == (100.0, 0.4)
-    one_query = AlphaSelectionDisplay.from_scores([0, 1, 2], np.eye(3)[:, :2], [1.0, 2.0])
+    one_query = AlphaSelectionDisplay.from_scores([0, 1, 2], np.eye(3)[:, :2], [1.0, 2.0], scoring="ndcg")
     assert one_query.errors is None
 
 
