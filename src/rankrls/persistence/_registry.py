@@ -228,6 +228,7 @@ def _check_conditional(owner: str, state: State) -> None:
 
 def _check_agreeing(owner: str, state: State) -> None:
     _check_view_features(owner, state)
+    _check_choice(owner, state)
     require(
         (state.get("coef_") is None) != (state.get("dual_coef_") is None), owner, "coef_", "do not go with dual_coef_"
     )
