@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
@@ -19,7 +19,7 @@ from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
 from rankrls.greedy.pursuit import PursuitPath
 from rankrls.greedy.pursuit_problem import expanded
 from rankrls.kernels import Kernel
-from rankrls.models.families.base import Ranker, check_one_target, check_square
+from rankrls.models.families.base import Ranker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -30,12 +30,10 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.unscored import unscored_layout, with_unscored
+from rankrls.models.inputs.unscored import partly_scored, unscored_layout, with_unscored
 from rankrls.models.inputs.validation import (
     check_comparable,
     check_matrix,
-    labelled_items,
-    split_labels,
 )
 from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
 
@@ -162,19 +160,10 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
         self
         """
         check_parameters(self)
-        labels, missing = split_labels(y)
-        if labels is not None and (given := np.asarray(labels)).ndim == 2 and given.shape[1] == 1:
-            labels = column_or_1d(given, warn=True)
         form = "precomputed" if self._is_precomputed() else "linear"
-        data = labelled_items(self, X, labels, qid, sample_weight, kernel=form)
-        check_one_target(self, data)
-        check_square(data.X, form)
-        m = data.layout.n_rows if data.kept is None else len(data.kept)
-        numbers = data.given_numbers(np.arange(data.n_rows))
-        unscored = np.zeros(len(numbers), dtype=bool) if missing is None else missing[numbers]
-        if unscored.all():
-            raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
-        scored = data.take(np.flatnonzero(~unscored))
+        data, numbers, known = partly_scored(self, X, y, qid, sample_weight, kernel=form)
+        m, unscored = data.layout.n_rows if data.kept is None else len(data.kept), ~known
+        scored = data.take(np.flatnonzero(known))
         check_comparable(scored, float(self.regression_weight))
         X_all, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=self._is_precomputed())
         numbers = np.concatenate((numbers, m + np.arange(more)))

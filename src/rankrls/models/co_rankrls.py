@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.graph import ScoredGraph
-from rankrls.models.families.base import check_one_target
 from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -26,8 +25,8 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import unscored_layout, with_unscored
-from rankrls.models.inputs.validation import check_comparable, check_matrix, labelled_items, split_labels
+from rankrls.models.inputs.unscored import partly_scored, unscored_layout, with_unscored
+from rankrls.models.inputs.validation import check_comparable, check_matrix
 from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
 from rankrls.problems.consensus import Consensus
 from rankrls.problems.problem import PathSolutions, Problem, Solutions
@@ -40,6 +39,15 @@ __all__ = ["CoRankRLS"]
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
+
+
+@dataclass(frozen=True, eq=False)
+class _AllRows:
+    """What the views of a fit are made of: all rows, scored or not, their graph, and the views."""
+
+    Z: Any
+    graph: ScoredGraph
+    views: list[ViewPlan]
 
 
 @estimator
@@ -156,30 +164,22 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         self
         """
         self._check()
-        labels, missing = split_labels(y)
-        if labels is not None and (given := np.asarray(labels)).ndim == 2 and given.shape[1] == 1:
-            labels = column_or_1d(given, warn=True)
-        data = labelled_items(self, X, labels, qid, sample_weight, kernel="linear")
-        check_one_target(self, data)
-        numbers = data.given_numbers(np.arange(data.n_rows))
-        scored = np.ones(len(numbers), dtype=bool) if missing is None else ~missing[numbers]
-        if not scored.any():
-            raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
-        self._rows = np.flatnonzero(scored)
-        known = data.take(self._rows, items=False)
+        data, numbers, scored = partly_scored(self, X, y, qid, sample_weight, kernel="linear")
+        rows = np.flatnonzero(scored)
+        known = data.take(rows, items=False)
         check_comparable(known, float(self.regression_weight))
-        self._Z, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=False)
-        self._layout = data.layout if not more else unscored_layout(data, np.arange(data.n_rows), more, qid_unscored)
-        weights = np.ones(data.n_rows) if data.weights is None else data.weights
-        self._row_weights = np.concatenate((weights, np.ones(more)))
+        Z, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=False)
+        layout = data.layout if not more else unscored_layout(data, np.arange(data.n_rows), more, qid_unscored)
+        weights = np.concatenate((np.ones(data.n_rows) if data.weights is None else data.weights, np.ones(more)))
+        graph = ScoredGraph.build(np.zeros((layout.n_rows, 1)), layout, weights=weights)
         kept = np.zeros(data.n_rows if data.kept is None else len(data.kept), dtype=bool)
-        kept[numbers[self._rows]] = True
-        known = replace(known, X=self._rows[:, None].astype(np.float64), kept=None if kept.all() else kept)
-        measure = self._measure()
+        kept[numbers[rows]] = True
+        known = replace(known, X=rows[:, None].astype(np.float64), kept=None if kept.all() else kept)
+        self._all = _AllRows(Z, graph, self._plans(Z))
         try:
-            self._choose(known, self._plan(measure, known), self._grid())
+            self._choose(known, self._plan(self._measure(), known), self._grid())
         finally:
-            del self._rows, self._Z, self._layout, self._row_weights
+            del self._all
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -225,25 +225,23 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
     def _constrained(self) -> bool:
         return True  # pairs that are held out without refitting would be judged by the consensus, not by the prediction
 
-    def _plans(self) -> list[ViewPlan]:
+    def _plans(self, Z: Any) -> list[ViewPlan]:
         """The views."""
-        n, names = self._Z.shape[1], getattr(self, "feature_names_in_", None)
+        n, names = Z.shape[1], getattr(self, "feature_names_in_", None)
         views = self.views
         if views is None:
             rng, half = check_random_state(self.random_state), (n + 1) // 2
             views = [{"features": np.sort(rng.permutation(n)[:half])} for _ in range(int(self.n_views))]
         settings = {name: options(getattr(self, name), name)[0] for name in ("kernel", "gamma", "degree", "coef0")}
-        plans = view_plans(views, {**settings, "kernel_params": self.kernel_params}, n, names, self._Z.shape[0])
+        plans = view_plans(views, {**settings, "kernel_params": self.kernel_params}, n, names, Z.shape[0])
         for number_, plan in enumerate(plans):
             if plan.rows is not None or plan.kernel.name == "precomputed":
                 raise InputError("views[{0}] has rows or a kernel matrix of its own.", number_, parameter="views")
         return plans
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
-        self._views = self._plans()
-        layout = self._layout
-        graph = ScoredGraph.build(np.zeros((layout.n_rows, 1)), layout, weights=self._row_weights)
-        parts = [(plan.kernel, select_features(self._Z, plan.features)) for plan in self._views]
+        graph = self._all.graph
+        parts = [(plan.kernel, select_features(self._all.Z, plan.features)) for plan in self._all.views]
         kernels = [lambda kernel=kernel, Z=Z: kernel(Z) for kernel, Z in parts]
         for mu in self._agreements(kernels, graph):
             consensus = Consensus.of(kernels, graph, mu)
@@ -261,23 +259,22 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         scale = float(f"{np.mean(traces) / graph.weights.sum():.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
-    def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
-        problem: Any = candidate.problem(comparisons)  # of one target, and so no joint one
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         assert isinstance(solutions, PathSolutions)
-        coefficients = problem.view_coefficients(solutions)
-        self._view_kernels_ = [plan.kernel for plan in self._views]
-        self._view_features_ = [plan.features for plan in self._views]
-        if all(plan.kernel.is_linear for plan in self._views):
-            self.coef_ = np.zeros(self._Z.shape[1])
-            for plan, a in zip(self._views, coefficients.T, strict=True):
+        Z, views = self._all.Z, self._all.views
+        rows = comparisons.X[:, 0].astype(np.intp)
+        coefficients = candidate.consensus.view_coefficients(rows, solutions.coefficients[0])
+        self._view_kernels_ = [plan.kernel for plan in views]
+        self._view_features_ = [plan.features for plan in views]
+        if all(plan.kernel.is_linear for plan in views):
+            self.coef_ = np.zeros(Z.shape[1])
+            for plan, a in zip(views, coefficients.T, strict=True):
                 features = slice(None) if plan.features is None else plan.features
-                self.coef_[features] += select_features(self._Z, plan.features).T @ a
+                self.coef_[features] += select_features(Z, plan.features).T @ a
         else:
-            self.dual_coef_, self.X_fit_ = coefficients, self._Z
-        del self._views
+            self.dual_coef_, self.X_fit_ = coefficients, Z
 
     def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
         super()._publish(results, plan, data)
         self.mu_ = float(self.best_params_["mu"])
-        tried = np.unique(results.table()["mu"].astype(np.float64))
-        self.mu_at_edge_ = len(tried) > 2 and self.mu_ in (tried[0], tried[-1])
+        self.mu_at_edge_ = results.edges.get("mu", False)

@@ -27,8 +27,7 @@ from scipy import linalg
 
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.graph import Graph, ScoredGraph
-from rankrls.problems.dual import DualProblem
-from rankrls.problems.problem import PathSolutions
+from rankrls.problems.dual import DualProblem, factored_kernel
 from rankrls.problems.scorer import Scorer
 
 __all__ = ["Consensus", "ConsensusProblem"]
@@ -62,7 +61,8 @@ class Consensus:
         ``W^1/2 z``, so that what stands above holds of weighted rows for ``W^1/2 K W^1/2``, T and ``W^1/2 h``.
         """
         root = np.sqrt(graph.weights)
-        total = reach = np.zeros(0)
+        total: Any = 0.0
+        reach: Any = 0.0
         views: list[Array] = []
         for make in kernels:
             K = make()
@@ -70,11 +70,16 @@ class Consensus:
             A = 0.5 * (A + A.T)
             A[np.diag_indices_from(A)] += 1.0 / mu
             A = _inverse(A)
-            total = A.copy() if not views else total + A
+            total = total + A
             B = graph.F.T @ np.ascontiguousarray((graph.F.T @ A).T) / len(kernels)
             views.append(B)
-            reach = K @ B if len(views) == 1 else reach + K @ B
+            reach = reach + K @ B
         return cls(len(kernels) * _inverse(total) / root / root[:, None], reach, views)
+
+    def view_coefficients(self, scored: NDArray[np.intp], a: Array) -> Array:
+        """Coefficients of the rows of Z in each view, (Z, M), from those of the scored rows, (scored, 1)."""
+        h = self.kernel[:, scored] @ a
+        return np.column_stack([B @ h for B in self.views])
 
 
 def _inverse(A: Array) -> Array:
@@ -95,22 +100,14 @@ class ConsensusProblem(DualProblem):
     rounding = None
 
     def __init__(self, consensus: Consensus, scored: NDArray[np.intp], graph: Graph, target: Array) -> None:
-        self.consensus, self.scored = consensus, scored
         across = consensus.kernel[:, scored]
-        problem = DualProblem.from_kernel(across[scored].copy(), graph, target)
-        super().__init__(graph, target, problem.C if problem.C is not None else np.empty((0, 0)), problem.unseen)
-        self.read = partial(_read, across, consensus.reach)
+        read = partial(_read, across, consensus.reach)
+        # Held-out scores are read off the image, and so nothing is asked of what F does not see.
+        super().__init__(graph, target, factored_kernel(across[scored], graph), np.empty((0, graph.n_rows)), read)
         self._image = (graph.F @ (consensus.reach[scored] @ across).T).T
 
     def holdout(self, blocks: list[Any], alphas: Array) -> Array:
-        return dual_holdout_scores(
-            self.graph, self.spectrum, self.target, self.unseen, blocks, alphas, image=self._image
-        )
-
-    def view_coefficients(self, solutions: PathSolutions, k: int = 0) -> Array:
-        """Coefficients of the rows of Z in each view, (Z, M), of solution number k."""
-        h = self.consensus.kernel[:, self.scored] @ solutions.coefficients[k]
-        return np.column_stack([B @ h for B in self.consensus.views])
+        return dual_holdout_scores(self.graph, self.spectrum, self.target, None, blocks, alphas, image=self._image)
 
 
 def _read(across: Array, reach: Array, a: Array) -> Scorer:

@@ -7,13 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import column_or_1d
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.models.inputs.validation import check_matrix, check_no_extra_qid
+from rankrls.models.families.base import check_one_target, check_square
+from rankrls.models.inputs.validation import check_matrix, check_no_extra_qid, labelled_items, split_labels
 
-__all__ = ["unscored_layout", "with_unscored"]
+__all__ = ["partly_scored", "unscored_layout", "with_unscored"]
+
+
+def partly_scored(
+    estimator: Any, X: Any, y: Any, qid: Any, sample_weight: Any, *, kernel: str
+) -> tuple[LabelledItems, NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows of which some have a label and the others NaN, their numbers among those given, and which are scored."""
+    labels, missing = split_labels(y)
+    if labels is not None and (given := np.asarray(labels)).ndim == 2 and given.shape[1] == 1:
+        labels = column_or_1d(given, warn=True)
+    data = labelled_items(estimator, X, labels, qid, sample_weight, kernel=kernel)
+    check_one_target(estimator, data)
+    check_square(data.X, kernel)
+    numbers = data.given_numbers(np.arange(data.n_rows))
+    scored = np.ones(len(numbers), dtype=bool) if missing is None else ~missing[numbers]
+    if not scored.any():
+        raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
+    return data, numbers, scored
 
 
 def with_unscored(
