@@ -30,7 +30,6 @@ from rankrls.problems.problem import Problem, Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
 from rankrls.selection.plans import Plan
-from rankrls.selection.progress import Meter
 from rankrls.selection.search import Results
 
 __all__ = ["GreedyRankRLS"]
@@ -187,7 +186,6 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
 
     def _take_features(self, data: Comparisons) -> Self:
         """Of the one model that there is."""
-        _check_features(data.X.shape[1], self.n_features_to_select)
         candidate, problem = next(self._candidates(data))
         self._begin(data)
         self._adopt(data, candidate, problem.path(np.array([float(self.n_features_to_select)])))
@@ -226,12 +224,6 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         given = self.n_features_to_select
         return None if given == "auto" else np.array([float(given)])
 
-    def _choose(
-        self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None, meter: Meter | None = None
-    ) -> Results:
-        _check_features(data.X.shape[1], self.n_features_to_select)
-        return super()._choose(data, plan, grid, meter)
-
     def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
         super()._adopt(comparisons, candidate, solutions)
         self.path_ = solutions.details[0]
@@ -246,8 +238,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
         most = self._most(comparisons.X.shape[1])
         for setting, chosen in self._settings(comparisons):
-            alphas = self._alphas(comparisons, setting)
-            for alpha in alphas:
+            for alpha in self._alphas(comparisons, setting):
                 candidate = ForwardSelected(
                     kernel=_LINEAR,
                     setting=setting,
@@ -262,8 +253,14 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         return judge_of(self._measure(), comparisons)
 
     def _most(self, n: int) -> int:
+        """The most features that are taken, of n."""
         given = self.n_features_to_select
-        return min(n, int(self.max_features if given == "auto" else given))
+        if given == "auto":
+            return min(n, int(self.max_features))
+        if given > n:
+            problem = "{n_features_to_select} is {0}, but X has {1} features."
+            raise InputError(problem, given, n, parameter="n_features_to_select")
+        return int(given)
 
     def _alphas(self, comparisons: Comparisons, setting: Setting) -> NDArray[np.float64]:
         """What to choose from, the most regularized first."""
@@ -272,13 +269,3 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         energies = comparisons.graphs(setting)[0].graph.factor_rows(comparisons.X).energies()
         top = float(energies.max(initial=0.0))
         return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
-
-
-def _check_features(n: int, wanted: Any) -> None:
-    if wanted != "auto" and wanted > n:
-        raise InputError(
-            "{n_features_to_select} is {0}, but X has {1} features.",
-            wanted,
-            n,
-            parameter="n_features_to_select",
-        )

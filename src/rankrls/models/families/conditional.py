@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
             return scores + self.intercept_
         kernel = self._item_kernel_
         assert kernel is not None
-        across = kernel(self._given(items).features if items is not None else self.items_.features, self._columns())
+        across = kernel((self.items_ if items is None else self._given(items)).features, self.items_.features)
         return np.asarray(scores @ across.T)
 
     def rank(self, X: Any, *, items: Items | None = None) -> NDArray[np.intp]:
@@ -163,11 +164,6 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
         if self._kernel_.name == "precomputed":
             return np.asarray(X.toarray() if sparse.issparse(X) else X)
         return self._kernel_(X, self.X_fit_)
-
-    def _columns(self) -> Any:
-        """What the item kernel takes beside other items."""
-        assert self.items_ is not None
-        return self.items_.features
 
     def _given(self, items: Any) -> Items:
         """Items to predict for, checked against those of the training data."""
@@ -252,20 +248,16 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
             self.X_fit_ = data.X
 
 
+@dataclass(frozen=True, eq=False)
 class UtilityData:
     """Checked queries, items and utilities, and the problems that they make."""
 
-    def __init__(
-        self,
-        X: Any,
-        Y: Array,
-        items: Items | None,
-        kernel: Kernel,
-        item_kernel: Kernel | None,
-        fit_intercept: bool,
-    ) -> None:
-        self.X, self.Y, self.items = X, Y, items
-        self.kernel, self.item_kernel, self.fit_intercept = kernel, item_kernel, fit_intercept
+    X: Any
+    Y: Array
+    items: Items | None
+    kernel: Kernel
+    item_kernel: Kernel | None
+    fit_intercept: bool
 
     @property
     def complete(self) -> bool:
@@ -281,7 +273,7 @@ class UtilityData:
             square = self.item_kernel.name == "precomputed"
             Y, items = Y[:, columns], Items(features[:, columns] if square else features)
         X = X[:, rows] if self.kernel.name == "precomputed" else X
-        return UtilityData(X, Y, items, self.kernel, self.item_kernel, self.fit_intercept)
+        return replace(self, X=X, Y=Y, items=items)
 
     def scores(
         self,
