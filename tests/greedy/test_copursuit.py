@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -13,97 +11,36 @@ from rankrls.greedy import copursuit
 from rankrls.greedy.copursuit import View, co_pursue
 from rankrls.greedy.dictionaries import held_dictionary
 from rankrls.greedy.pursuit import pursue
+from tests.greedy.dense import DensePursuit
 from tests.oracles import explicit_laplacian, gaussian
 from tests.refusals import Refusal
 
 
-class Case:
+class Case(DensePursuit):
     """M views of scored and unscored rows with their matrices, plainly."""
 
     def __init__(self, M, seed=0, n=9, l=12, sizes=None, ties="exclude", balance="pairs"):  # noqa: E741
         rng = np.random.default_rng(seed)
-        self.M = M
-        self.y = rng.integers(0, 4, n) + 0.1 * rng.normal(size=n).round()
+        y = rng.integers(0, 4, n) + 0.1 * rng.normal(size=n).round()
         qid, ubar = rng.integers(0, 2, n), rng.integers(0, 3, l)
-        self.L = explicit_laplacian(self.y, list(qid), ties=ties, balance=balance)
-        self.Lbar = explicit_laplacian(np.zeros(l), list(ubar), balance=balance)
-        graph = ScoredGraph.build(self.y[:, None], query_layout(qid, n), ties=ties, balance=balance)
+        L = explicit_laplacian(y, list(qid), ties=ties, balance=balance)
+        Lbar = explicit_laplacian(np.zeros(l), list(ubar), balance=balance)
+        graph = ScoredGraph.build(y[:, None], query_layout(qid, n), ties=ties, balance=balance)
         agreement = ScoredGraph.build(np.zeros((l, 1)), query_layout(ubar, l), balance=balance)
-        self.K, self.Kbar, self.views = [], [], []
+        K, Kbar, self.views = [], [], []
         for v in range(M):
             Z = rng.normal(size=(n + l, 2))
             centres = Z[: (n if sizes is None else sizes[v])]
-            self.K.append(gaussian(Z[:n], centres, 0.7))
-            self.Kbar.append(gaussian(Z[n:], centres, 0.7))
+            K.append(gaussian(Z[:n], centres, 0.7))
+            Kbar.append(gaussian(Z[n:], centres, 0.7))
             self.views.append(
                 View(
-                    held_dictionary(self.K[v].T.copy(), graph),
-                    graph.F @ self.y,
-                    held_dictionary(self.Kbar[v].T.copy(), agreement),
+                    held_dictionary(K[v].T.copy(), graph),
+                    graph.F @ y,
+                    held_dictionary(Kbar[v].T.copy(), agreement),
                 )
             )
-
-    def objective(self, f, fbar, nu):
-        """Equation (3) as it stands."""
-        fit = sum((self.y - f[v]) @ self.L @ (self.y - f[v]) for v in range(self.M))
-        pairs = product(range(self.M), repeat=2)
-        return fit + nu * sum((fbar[v] - fbar[u]) @ self.Lbar @ (fbar[v] - fbar[u]) for v, u in pairs)
-
-    def system(self, columns, f, fbar, nu, increments):
-        """The M x M system of section 3.1, entry by entry."""
-        A, b = np.zeros((self.M, self.M)), np.zeros(self.M)
-        for v, j in enumerate(columns):
-            k, kbar = self.K[v][:, j], self.Kbar[v][:, j]
-            A[v, v] = k @ self.L @ k + 2 * nu * (self.M - 1) * kbar @ self.Lbar @ kbar
-            b[v] = k @ self.L @ (self.y - f[v])
-            for u, i in enumerate(columns):
-                if u != v:
-                    A[v, u] = -2 * nu * kbar @ self.Lbar @ self.Kbar[u][:, i]
-                    if not increments:
-                        b[v] += 2 * nu * kbar @ self.Lbar @ (fbar[u] - fbar[v])
-        return A, b
-
-    def refit(self, taken, nu):
-        """All coefficients in equation (3) by its normal equations, minimum norm."""
-        P, M = len(taken), self.M
-        A, b = np.zeros((M * P, M * P)), np.zeros(M * P)
-        for v in range(M):
-            own = slice(v * P, (v + 1) * P)
-            Kv, Bv = self.K[v][:, taken[:, v]], self.Kbar[v][:, taken[:, v]]
-            A[own, own] += Kv.T @ self.L @ Kv
-            b[own] = Kv.T @ self.L @ self.y
-            for u in range(M):
-                other = slice(u * P, (u + 1) * P)
-                Bu = self.Kbar[u][:, taken[:, u]]
-                A[own, own] += 2 * nu * Bv.T @ self.Lbar @ Bv * (u != v)
-                A[own, other] -= 2 * nu * Bv.T @ self.Lbar @ Bu * (u != v)
-        return (np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ b).reshape(M, P)
-
-    def functions(self, taken, a):
-        f = [self.K[v][:, taken[:, v]] @ a[v] for v in range(self.M)]
-        return f, [self.Kbar[v][:, taken[:, v]] @ a[v] for v in range(self.M)]
-
-    def greedy(self, stages, nu, *, shared, increments=False, backfit=True):
-        M = self.M
-        taken, a = np.zeros((0, M), dtype=int), np.zeros((M, 0))
-        losses = [M * self.y @ self.L @ self.y]
-        sizes = [K.shape[1] for K in self.K]
-        combinations = [(j,) * M for j in range(sizes[0])] if shared else list(product(*map(range, sizes)))
-        for _ in range(stages):
-            f, fbar = self.functions(taken, a)
-            best = (-np.inf, None, None)
-            for columns in combinations:
-                if all(j in taken[:, v] for v, j in enumerate(columns)) and backfit:
-                    continue
-                A, b = self.system(columns, f, fbar, nu, increments)
-                if np.linalg.eigvalsh(A)[0] > 1e-12 * np.trace(A):
-                    gain = b @ np.linalg.solve(A, b)
-                    if gain > best[0] + 1e-9 * losses[0]:
-                        best = (gain, columns, np.linalg.solve(A, b))
-            taken = np.vstack((taken, best[1]))
-            a = self.refit(taken, nu) if backfit else np.column_stack((a, best[2]))
-            losses.append(self.objective(*self.functions(taken, a), nu))
-        return taken, a, losses
+        super().__init__(y, [L] * M, Lbar, K, Kbar)
 
 
 @pytest.mark.parametrize("nu", [0.03, 1.0, 20.0])
@@ -120,9 +57,9 @@ def test_is_the_greedy_search_by_dense_systems(M, shared, nu, increments, backfi
     wanted, wanted_bar = case.functions(taken, a)
     for v in range(M):
         centre = lambda x: x - x.mean()
-        np.testing.assert_allclose(centre(case.L @ f[v]), centre(case.L @ wanted[v]), atol=1e-6)
+        np.testing.assert_allclose(centre(case.L[v] @ f[v]), centre(case.L[v] @ wanted[v]), atol=1e-6)
         np.testing.assert_allclose(case.Lbar @ fbar[v], case.Lbar @ wanted_bar[v], atol=1e-6)
-        own = [(case.y - g) @ case.L @ (case.y - g) for g in (f[v],)]
+        own = [(case.y - g) @ case.L[v] @ (case.y - g) for g in (f[v],)]
         np.testing.assert_allclose(path.view_losses[-1, v], own[0], rtol=1e-7, atol=1e-9 * losses[0])
 
 

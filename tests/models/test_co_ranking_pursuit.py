@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from rankrls import CoRankingPursuit, RankingPursuit
+from tests.greedy.dense import DensePursuit
 from tests.models.oracles import GRAPHS, graph_id, kernel_matrix, laplacian, ranking_data
 from tests.oracles import gaussian
 from tests.refusals import Refusal
@@ -199,6 +200,53 @@ def test_views_of_some_rows(shared):
     np.testing.assert_allclose(model.path_.losses[-1], loss, rtol=1e-8)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("own_loss", [False, True])
+def test_rows_of_the_loss_and_of_the_basis_are_apart(shared, own_loss):
+    """The greedy search by dense systems over scored and unscored columns, the loss over other rows than these."""
+    X, y, qid, Xu, qu, X_new = partly(9)
+    m, rows = len(y), np.vstack((X, Xu))
+    rng = np.random.default_rng(1)
+    basis = [np.sort(20 + rng.permutation(len(rows) - 20)[:22]) for _ in range(2)]
+    loss = [np.sort(rng.permutation(len(rows))[:32]) if own_loss else np.arange(m) for _ in range(2)]
+    views = [
+        {"basis_rows": b, "loss_rows": o} if own_loss else {"basis_rows": b} for b, o in zip(basis, loss, strict=True)
+    ]
+    model = CoRankingPursuit(3, views=views, nu=0.4, gamma=0.2, shared_basis=shared)
+    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    columns = [np.intersect1d(*basis)] * 2 if shared else basis
+    L = [np.zeros((m, m)) for _ in range(2)]
+    for v, own in enumerate(o[o < m] for o in loss):
+        L[v][np.ix_(own, own)] = laplacian(y[own], qid[own], None, GRAPHS[3])
+    Lbar = laplacian(np.zeros(len(qu)), qu, None, GRAPHS[3])
+    dense = DensePursuit(
+        y, L, Lbar, [gaussian(X, rows[c], 0.2) for c in columns], [gaussian(Xu, rows[c], 0.2) for c in columns]
+    )
+    taken, a, losses = dense.greedy(3, 0.4, shared=shared)
+    np.testing.assert_array_equal(
+        model.path_.indices, np.column_stack([c[t] for c, t in zip(columns, taken.T, strict=True)])
+    )
+    np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
+    assert (model.path_.indices >= m).any()  # an unscored row is a centre
+    for v, view in enumerate(model.views_):
+        wanted = gaussian(X_new, rows[model.path_.indices[:, v]], 0.2) @ a[v]
+        np.testing.assert_allclose(view.predict(X_new), wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_rows_are_both_unless_one_of_them_is_named():
+    X, y, qid, Xu, qu, X_new = partly(9)
+    some = np.random.default_rng(2).random((2, len(y) + len(qu))) < 0.7
+
+    def fitted(view):
+        views = (view, {"features": [0, 1]})
+        return CoRankingPursuit(3, views=views, gamma=0.2).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+
+    same(fitted({"rows": some[0]}), fitted({"loss_rows": some[0], "basis_rows": some[0]}), X_new)
+    other = {"loss_rows": some[1], "basis_rows": some[0]}
+    same(fitted({"rows": some[0], "loss_rows": some[1]}), fitted(other), X_new)
+    same(fitted({"rows": some[1], "basis_rows": some[0]}), fitted(other), X_new)
+
+
 def test_rows_apart_need_combinations():
     X, y, qid, Xu, qu, _ = partly(4)
     order = np.random.default_rng(0).permutation(len(y) + len(qu))
@@ -286,6 +334,12 @@ def test_nothing_to_take_is_the_zero_function():
         ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),
         ({"views": ("gaussian",)}, Refusal("is 'rbf'", "views[0]: kernel", parameter="views")),
         ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, Refusal("views[1]", "scored", parameter="views")),
+        (
+            {"views": ("rbf", {"loss_rows": [40]}), "shared_basis": False},
+            Refusal("views[1]", "scored", parameter="views"),
+        ),
+        ({"views": ("rbf", {"basis_rows": []})}, Refusal("views[1]['basis_rows'] is empty", parameter="views")),
+        ({"views": ("rbf", {"basis_rows": [-1]})}, Refusal("views[1]['basis_rows'] names -1", parameter="views")),
         ({"views": ("rbf", {"rows": [0, 30]})}, Refusal("views[1]: Nothing", "compare", parameter="views")),
         ({"views": ("precomputed", "rbf")}, Refusal("square", parameter="X")),
     ],
@@ -309,6 +363,9 @@ def test_bad_data():
         fit(X, y, qid=qid, X_unscored=Xu)
     with Refusal("without qid", parameter="qid_unscored"):
         fit(X, y, X_unscored=Xu, qid_unscored=qu)
+    w = np.r_[0.0, np.ones(len(y) - 1)]
+    with Refusal("views[1]", "basis", parameter="views"):
+        CoRankingPursuit(views=("rbf", {"basis_rows": [0]})).fit(X, y, qid=qid, sample_weight=w)
     with Refusal("5 features", "expecting 6", kind=ValueError):
         fit(X, y, qid=qid, X_unscored=Xu[:, :5], qid_unscored=qu)
     with Refusal("contains NaN", parameter="X", row=0, column=1):

@@ -60,12 +60,13 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
         P, the number of stages.
     views : sequence of views, optional
         A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict with any
-        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0``, ``kernel_params`` and ``rows``. By default two
-        views, the first and the second half of the features.
+        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0``, ``kernel_params``, ``loss_rows``, ``basis_rows``
+        and ``rows``. By default two views, the first and the second half of the features.
 
-        ``rows`` (numbers or a mask over the rows of X and then of X_unscored) are the rows that the view is fitted on
-        and takes its columns from, scored or not. Without it a view is fitted on all scored rows and takes its columns
-        from them. The views agree on all unscored rows in either case.
+        ``loss_rows`` (numbers or a mask over the rows of X and then of X_unscored) are the rows whose labels the view
+        is fitted to; unscored rows among them do not count. ``basis_rows`` are the rows whose columns it may take,
+        scored or not. Each is all scored rows by default; ``rows`` stands for whichever of the two is not given. The
+        views agree on all unscored rows in any case.
     nu : float, default=1.0
         Weight of the agreement; 0 leaves the views alone.
     shared_basis : bool, default=True
@@ -175,7 +176,7 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
             getattr(self, "feature_names_in_", None),
             m + more,
         )
-        plans = [replace(plan, rows=None if plan.rows is None else plan.rows[numbers]) for plan in plans]
+        plans = [plan.of_rows(numbers) for plan in plans]
         candidates = self._candidates(plans, is_scored)
         agreement = self._agreement_graph(data, scored, unscored, more, qid_unscored)
         on = np.flatnonzero(~is_scored) if not is_scored.all() else np.flatnonzero(is_scored)
@@ -264,8 +265,8 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
         """The columns of a view on its scored rows and where the views agree."""
         own = scored
         rows = np.flatnonzero(is_scored)
-        if plan.rows is not None:
-            inside = plan.rows[rows]
+        if plan.loss_rows is not None:
+            inside = plan.loss_rows[rows]
             if not inside.any():
                 raise InputError("views[{0}] has no scored row to be fitted on.", number, parameter="views")
             own, rows = scored.take(np.flatnonzero(inside)), rows[inside]
@@ -289,7 +290,10 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
 
     def _candidates(self, plans: list[ViewPlan], is_scored: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
         """The rows whose columns each view may take."""
-        masks = [is_scored if plan.rows is None else plan.rows for plan in plans]
+        masks = [is_scored if plan.basis_rows is None else plan.basis_rows for plan in plans]
+        for v, mask in enumerate(masks):
+            if not mask.any():
+                raise InputError("views[{0}] has no row of positive weight in its basis.", v, parameter="views")
         if not self.shared_basis:
             return [np.flatnonzero(mask) for mask in masks]
         common = np.logical_and.reduce(masks)

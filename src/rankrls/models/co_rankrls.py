@@ -235,7 +235,8 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         settings = {name: options(getattr(self, name), name)[0] for name in ("kernel", "gamma", "degree", "coef0")}
         plans = view_plans(views, {**settings, "kernel_params": self.kernel_params}, n, names, Z.shape[0])
         for number_, plan in enumerate(plans):
-            if plan.rows is not None or plan.kernel.name == "precomputed":
+            own_rows = plan.loss_rows is not None or plan.basis_rows is not None
+            if own_rows or plan.kernel.name == "precomputed":
                 raise InputError("views[{0}] has rows or a kernel matrix of its own.", number_, parameter="views")
         return plans
 

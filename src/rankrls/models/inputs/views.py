@@ -15,7 +15,8 @@ from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 
 __all__ = ["ViewPlan", "select_features", "view_plans"]
 
-_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", "rows")
+_ROWS = ("rows", "loss_rows", "basis_rows")
+_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,19 @@ class ViewPlan:
     ----------
     features : ndarray of intp, or None for all
     kernel : Kernel
-    rows : ndarray of bool over all rows, or None
-        The rows that the view is fitted on and takes its columns from; None fits it on all scored rows.
+    loss_rows, basis_rows : ndarray of bool over all rows, or None
+        The rows that the view is fitted on, and those that it takes its columns from; None is all scored rows.
     """
 
     features: NDArray[np.intp] | None
     kernel: Kernel
-    rows: NDArray[np.bool_] | None
+    loss_rows: NDArray[np.bool_] | None
+    basis_rows: NDArray[np.bool_] | None
+
+    def of_rows(self, numbers: NDArray[np.intp]) -> ViewPlan:
+        """The view of some of the rows."""
+        parts = (None if mask is None else mask[numbers] for mask in (self.loss_rows, self.basis_rows))
+        return ViewPlan(self.features, self.kernel, *parts)
 
 
 def view_plans(
@@ -84,22 +91,29 @@ def _plan(
         raise InputError("{0} has {1!r}; a view may have {2}.", where, unknown[0], ", ".join(_KEYS), parameter="views")
     if "kernel" in view and "kernel_params" not in view:
         defaults = {**defaults, "kernel_params": None}
-    settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", "rows")}}
+    settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", *_ROWS)}}
     try:
         check_kernel(**settings)
     except InputError as error:
         raise InputError("{0}: {1}", where, error, parameter="views") from None
     features = _numbers(f"{where}['features']", view.get("features"), n_features, "features", names)
-    rows = _numbers(f"{where}['rows']", view.get("rows"), n_rows, "rows", None)
-    mask = None
-    if rows is not None:
-        mask = np.zeros(n_rows, dtype=bool)
-        mask[rows] = True
+    rows = {key: _mask(f"{where}[{key!r}]", view.get(key), n_rows) for key in _ROWS}
     shape = np.empty((0, n_features if features is None else len(features)))
     kernel = resolve_kernel(
         shape, settings["kernel"], settings["gamma"], settings["degree"], settings["coef0"], settings["kernel_params"]
     )
-    return ViewPlan(features, kernel, mask)
+    loss_rows, basis_rows = (rows["rows"] if rows[key] is None else rows[key] for key in _ROWS[1:])
+    return ViewPlan(features, kernel, loss_rows, basis_rows)
+
+
+def _mask(where: str, given: Any, n_rows: int) -> NDArray[np.bool_] | None:
+    """Some rows as a mask over all."""
+    numbers = _numbers(where, given, n_rows, "rows", None)
+    if numbers is None:
+        return None
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[numbers] = True
+    return mask
 
 
 def _numbers(where: str, given: Any, n: int, what: str, names: NDArray[Any] | None) -> NDArray[np.intp] | None:
