@@ -137,7 +137,7 @@ class Trials:
         after = self.which(writer)
         if answer["status"] == 0 and after != k:
             raise Fault("lost", f"{what}: success, but what is there is {after}")
-        if before is not None and after is None and not writer.may_vanish:
+        if before is not None and after is None:
             raise Fault("lost", f"{what}: nothing is there")
         if after is not None and after not in (before, k):
             raise Fault("wrong", f"{what}: {before} became {after}")

@@ -125,6 +125,7 @@ def judge(case: bytes) -> None:
     """Load, and predict if that goes."""
     options, data = unpacked(case)
     right, rows = seeds()[options["seed"]]
+    taken = lambda: copy.deepcopy(rows)  # a transformer with ``copy=False`` may write into its input
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.rankrls"
         Path(path).write_bytes(data)
@@ -145,7 +146,7 @@ def judge(case: bytes) -> None:
         _describes(path)
         with watched(_is_harmless_in_predict):
             try:
-                scores = model.predict(rows)
+                scores = model.predict(taken())
             except ValueError:
                 raise Refused from None
         size = np.abs(scores[np.isfinite(scores)]).max(initial=0.0)
@@ -156,7 +157,7 @@ def judge(case: bytes) -> None:
         if size > _LARGE:
             return
         save(model, path)
-        again = load(path).predict(rows)
+        again = load(path).predict(taken())
         if not np.array_equal(again, scores, equal_nan=True):
             raise Wrong("predicts otherwise when it has been saved again")
 

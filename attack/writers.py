@@ -27,15 +27,12 @@ class Writer:
         A name.
     content : callable
         What tells the two results from each other and from anything else; raises if the target is none of the kind.
-    may_vanish : bool
-        Whether a kill may leave nothing: the files of a folder are replaced by two renames.
     """
 
     name: str
     argv: Callable[[str, int], list[str]]
     target: str
     content: Callable[[Path], Content]
-    may_vanish: bool = False
 
     @property
     def is_command(self) -> bool:
@@ -120,13 +117,12 @@ WRITERS = (
         "page.html",
         _page,
     ),
-    Writer("split", lambda to, k: ["split", "train.txt", to, "-q", "--seed", f"{k}"], "parts", _folder, True),
+    Writer("split", lambda to, k: ["split", "train.txt", to, "-q", "--seed", f"{k}"], "parts", _folder),
     Writer(
         "split --folds",
         lambda to, k: ["split", "train.txt", to, "-q", "--folds", "3", "--seed", f"{k}"],
         "folds",
         _folder,
-        True,
     ),
     Writer("save_table", lambda to, k: ["python", "attack.writers:tables", _DATA[k], to], "t.csv", _bytes),
     Writer("save_letor", lambda to, k: ["python", "attack.writers:letor", _DATA[k], to], "t.txt", _bytes),

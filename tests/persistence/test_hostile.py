@@ -638,6 +638,8 @@ def step(changed):
         (OrdinalEncoder, {"_missing_indices": {"dict": [[9, 0]]}}, "_missing_indices"),
         (OrdinalEncoder, {"_infrequent_enabled": None}, "_infrequent_enabled"),
         (OneHotEncoder, {"categories_": [{"objects": [["a"], "b"], "shape": [2]}]}, "categories_"),
+        (OneHotEncoder, {"_drop_idx_after_grouping": ""}, "_drop_idx_after_grouping"),
+        (OneHotEncoder, {"drop_idx_": {"objects": [9, None], "shape": [2]}}, "drop_idx_"),
         (TargetEncoder, {"encodings_": []}, "encodings_"),
         (StandardScaler, {"_sklearn_output_config": 5}, "_sklearn_output_config"),
         (FeatureUnionOf, {"transformer_list": [{"tuple": ["a", "drop"]}, 5]}, "transformer_list"),

@@ -315,6 +315,7 @@ def test_pipeline_of_transformers(transformer, data, tmp_path):
         OneHotEncoder(handle_unknown="ignore"),
         OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist", sparse_output=False, dtype=np.float32),
         OneHotEncoder(drop="first"),
+        OneHotEncoder(drop="if_binary", min_frequency=9, handle_unknown="infrequent_if_exist"),
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
         OrdinalEncoder(min_frequency=9, encoded_missing_value=-2),
         TargetEncoder(target_type="continuous"),

@@ -18,6 +18,7 @@ __all__ = [
     "check_bins",
     "check_categories",
     "check_columns",
+    "check_dropped",
     "check_encodings",
     "check_imputer",
     "check_output",
@@ -130,6 +131,22 @@ def check_categories(owner: str, state: Mapping[str, Any]) -> None:
         raise bad_value(owner, "_missing_indices", "is missing")
     if state[enabled]:
         _check_infrequent(owner, state)
+
+
+def check_dropped(owner: str, state: Mapping[str, Any]) -> None:
+    """Categories, and of each column the one that is dropped, if there is one: its place in the categories."""
+    check_categories(owner, state)
+    sizes = [len(values) for values in state["categories_"]]
+    for name in ("drop_idx_", "_drop_idx_after_grouping"):
+        places = state.get(name)
+        right = places is None or (isinstance(places, np.ndarray) and places.shape == (len(sizes),))
+        if right and places is not None:
+            right = all(at is None or (_is_whole(at) and 0 <= at < k) for at, k in zip(places, sizes, strict=True))
+        require(right, owner, name, "are no places of categories")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _check_infrequent(owner: str, state: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from rankrls.persistence._scikit import (
     check_bins,
     check_categories,
     check_columns,
+    check_dropped,
     check_encodings,
     check_imputer,
     check_polynomial,
@@ -136,7 +137,7 @@ TRANSFORMERS = (
     Kind(
         "sklearn.preprocessing.OneHotEncoder",
         {**_FEATURES, "categories_": "list n"},
-        check_categories,
+        check_dropped,
         make=_make_one_hot,
     ),
     Kind(
