@@ -34,6 +34,16 @@ def test_the_place_comes_first(kind):
     assert str(error) == "a.csv:3: the label is missing."
 
 
+@KINDS
+def test_one_message_behind_another(kind):
+    error = kind("{y} is missing.", remedy="Give {y}.", file="a.csv", parameter="y")
+    both = error.then(kind("there is no {qid}.", remedy="Give it.")).then(kind("{cv=5} is wrong."))
+    assert both.render(lambda p: f"--{p}") == (
+        "a.csv: --y is missing. Give --y. There is no --qid. Give it. --cv=5 is wrong."
+    )
+    assert (both.parameter, both.problem, str(both)) == ("y", error.problem, both.args[0])
+
+
 @given(st.text(), st.text(alphabet=st.characters(exclude_characters="{}")))
 def test_values_are_never_read_as_templates(value, text):
     assert str(InputError(text + "{0}", value, remedy="")) == text + value

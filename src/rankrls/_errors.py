@@ -132,6 +132,16 @@ class Stated(Exception):  # noqa: N818
         out.args = (str(out),)
         return out
 
+    def then(self, other: Stated) -> Self:
+        """The same message, and behind it the whole of another one about something else."""
+        first, *rest = other._problem
+        out = self._copy()
+        first = first if isinstance(first, Parameter) else first[:1].upper() + first[1:]
+        more = (first, *rest, *[" "] * bool(other._remedy), *other._remedy)
+        out._remedy = (*self._remedy, *[" "] * bool(self._remedy), *more)
+        out.args = (str(out),)
+        return out
+
     def followed(self, words: str, *values: Any) -> Self:
         """The same message with more to know or to do behind it."""
         out = self._copy()

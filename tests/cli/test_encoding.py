@@ -197,6 +197,23 @@ def test_one_error_names_every_column(tables, fails):
     fails("fit", tables / "train.csv", *ROLES, "-m", tables / "m.rankrls", words=(*columns, *options))
 
 
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        (["--label", "grade", "--id", "product"], ("there is 'query'", "--qid", "--global")),
+        (["--id", "product"], ("no column 'label'", "--label", "there is 'query'", "--qid")),
+        (["--label", "title", "--qid", "query", "--id", "product"], ("labels are numbers",)),
+    ],
+    ids=["no qid", "neither label nor qid", "labels of text"],
+)
+def test_it_names_them_where_labels_or_queries_are_amiss_too(roles, said, tables, refused):
+    columns = ("'price' (numbers, ", "'added' (dates: ", "'url' (like an id", "--dates added", "--ignore url")
+    files = ("fit", tables / "train.csv", "-m", tables / "m.rankrls")
+    text = refused(*files, *roles, Refusal(*columns, *said, file="train.csv", remedy="columns='auto'"))
+    assert "'query' (" not in text  # a line that was pasted would make it a category
+    assert ("'title' (" in text) == ("title" not in roles)
+
+
 def test_the_line_to_paste_works(tables, fails, rankrls):
     read(tables / "train.csv").rename(columns={"brand": "the brand, as sold"}).to_csv(tables / "odd.csv", index=False)
     line = fails("fit", tables / "odd.csv", *ROLES, "-m", tables / "m.rankrls")

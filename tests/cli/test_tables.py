@@ -298,7 +298,7 @@ def test_standard_input(frames, rankrls, monkeypatch):
             Refusal("columns: grade, bm25", parameter="label", column="label", file="train.csv", line=1),
         ),
         (["train.csv"], Refusal("which one", parameter="label", column="label", file="train.csv", line=1)),
-        (["train.csv", "--label", "grade"], Refusal("'q 100'", "value", column="query", file="train.csv", line=2)),
+        (["train.csv", "--label", "grade"], Refusal("'url' (", "there is 'query'", column="url", line=2)),
         (
             ["train.csv", "--label", "grade", "--qid", "query"],
             Refusal("--ignore url", "--columns auto", column="url", file="train.csv", line=2),

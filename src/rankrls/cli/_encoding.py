@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Table
-from rankrls.io.data import Reading, Rows
+from rankrls.io.data import Reading, Rows, like_queries
 
 if TYPE_CHECKING:
     from rankrls.preprocessing import TableEncoder
@@ -71,20 +71,33 @@ def encoded(encoder: TableEncoder, table: Any, report: Report) -> Rows:
 def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError:
     """The error of a table with a cell that is no number, or of all its columns that are not.
 
-    The file is read again, as texts; where that is not possible the error is that of the cell.
+    The file is read again, as texts; where that is not possible the error is that of the cell. What is wrong with the
+    labels, or that there are no query ids, is said too.
     """
     from rankrls.preprocessing import TableEncoder
 
+    lenient = replace(reading, raw=True, queries="optional")
+    found: list[InputError] = []
     try:
-        table: Any = replace(reading, raw=True).read(source, lambda text: None)
-        rows = table.X.select([*table.feature_names])
+        try:
+            table: Any = lenient.read(source, lambda text: None)
+        except InputError as of_labels:
+            found.append(of_labels)
+            table = replace(lenient, labels="ignored").read(source, lambda text: None)
+        queries = like_queries(table) if reading.queries == "required" and table.qid is None else []
+        rows = table.X.select([name for name in table.feature_names if name not in queries])
     except (InputError, OSError):
         return error
-    try:
-        TableEncoder(columns="named", impute=None).fit(rows)
-    except InputError as found:
-        found = found.located(file=error.file, line=error.line)
-        return found if "ignore" in error.remedy else error.joined([found])
+    for check in (lambda: TableEncoder(columns="named", impute=None).fit(rows), lambda: reading.check_queries(table)):
+        try:
+            check()
+        except InputError as other:
+            found.append(other)
+    said = [other for other in found if str(other) != str(error)]
+    if said and "ignore" in error.remedy:  # the cell is one of a column that the others name
+        error, *said = said[0].located(file=error.file, line=error.line), *said[1:]
+    for other in said:
+        error = error.then(other)
     return error
 
 

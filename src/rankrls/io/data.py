@@ -21,7 +21,17 @@ from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_raw, read_table
 from rankrls.io.tables.writing import save_table
 
-__all__ = ["Reading", "Rows", "check_file", "feature_columns", "few", "how_read", "read_names", "write_rows"]
+__all__ = [
+    "Reading",
+    "Rows",
+    "check_file",
+    "feature_columns",
+    "few",
+    "how_read",
+    "like_queries",
+    "read_names",
+    "write_rows",
+]
 
 Rows = LetorTable | ColumnTable
 _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
@@ -114,12 +124,20 @@ class Reading(Wanted):
         if self.queries == "ignored":
             return replace(table, qid=None)
         table = self._by_sizes(path, table, note)
-        if table.qid is None and self.queries == "required":
-            letor = table.feature_names is None
-            problem = "no line has a qid." if letor else "there is no column 'qid'. Name it by {qid}, or"
-            remedy = ("Pass" if letor else "pass") + " {queries=ignored} to rank all rows together."
-            raise InputError(problem, remedy=remedy, file=table.path)
+        self.check_queries(table)
         return table
+
+    def check_queries(self, table: Rows) -> None:
+        """Refuse rows without query ids where they are required."""
+        if table.qid is None and self.queries == "required":
+            letor, near = table.feature_names is None, like_queries(table)
+            problem = (
+                "no line has a qid." if letor else "there is no column 'qid'" + ("; there is {0!r}." if near else ".")
+            )
+            remedy = (
+                "Pass" if letor else "Name it by {qid}, or pass"
+            ) + " {queries=ignored} to rank all rows together."
+            raise InputError(problem, *near[:1], remedy=remedy, file=table.path, parameter="qid")
 
     def _by_sizes(self, path: Path, table: Rows, note: Callable[[str], object]) -> Rows:
         """The rows with the queries that a file of sizes says, if they have none."""
@@ -184,6 +202,11 @@ class Reading(Wanted):
                 f"order: {found}."
             )
         return table
+
+
+def like_queries(table: Rows) -> list[str]:
+    """The columns that are probably those of query ids, by their names."""
+    return [name for name in table.feature_names or () if "query" in name.lower()]
 
 
 def how_read(table: Rows) -> dict[str, Any]:
