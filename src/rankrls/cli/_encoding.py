@@ -96,8 +96,8 @@ def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError
     said = [other for other in found if str(other) != str(error)]
     if said and "ignore" in error.remedy:  # the cell is one of a column that the others name
         error, *said = said[0].located(file=error.file, line=error.line), *said[1:]
-    for other in said:
-        error = error.then(other)
+    for more in said:
+        error = error.then(more)
     return error
 
 
