@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_finite, numbers_of, vector_of
 from rankrls._errors import InputError
+from rankrls._queries import query_layout
 
-__all__ = ["check_labels", "check_scores", "check_weights"]
+__all__ = ["check_labels", "check_scores", "check_weights", "scored_rows"]
 
 
 def check_labels(y_true: Any) -> NDArray[np.float64]:
@@ -20,6 +21,26 @@ def check_labels(y_true: Any) -> NDArray[np.float64]:
         raise InputError("{y_true} is empty: there is nothing to judge.", parameter="y_true")
     check_finite("y_true", y, "label")
     return y
+
+
+def scored_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+    """Labels, scores, query ids and weights of the rows that have a label, where NaN says that a row has none."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
+        return y, scores, qid, weights
+    known = ~np.isnan(labels.reshape(len(labels), -1)).all(axis=1)
+    if known.all():
+        return y, scores, qid, weights
+    if not known.any():
+        raise InputError(
+            "Every label is NaN: there is no scored query to be judged.",
+            remedy="Make folds of the scored queries, and leave the unscored ones to the training rows of each.",
+            parameter="y",
+        )
+    rows = np.flatnonzero(known)
+    qid = None if qid is None else query_layout(qid, len(labels)).codes[rows]
+    weights = check_weights(weights, len(labels))
+    return labels[rows], np.asarray(scores)[rows], qid, None if weights is None else weights[rows]
 
 
 def check_scores(y_score: Any, n_rows: int | None = None) -> NDArray[np.float64]:

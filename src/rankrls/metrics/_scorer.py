@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.metrics._checks import check_labels, check_scores, check_weights
+from rankrls.metrics._checks import check_labels, check_scores, check_weights, scored_rows
 from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
@@ -22,7 +22,8 @@ class RankingScorer:
     """Judges an estimator's ranking, query by query; what :func:`make_ranking_scorer` gives.
 
     A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
-    enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it.
+    enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it. Of an estimator that learns from
+    unscored rows too, rows whose label is NaN are not judged.
     """
 
     def __init__(self, measure: RankingMeasure) -> None:
@@ -46,9 +47,11 @@ class RankingScorer:
                 "cross_validate, or {qid=qid} to the fit of a search.",
                 parameter="qid",
             )
+        scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
+        if _holds(estimator, "_learns_unscored"):
+            y, scores, qid, used = scored_rows(y, scores, qid, used)
         labels = check_labels(y)
-        scores = check_scores(np.asarray(predict_by_query(estimator, X, qid)), len(labels))
-        weights = check_weights(sample_weight, len(labels)) if self.measure.uses_sample_weight else None
+        scores, weights = check_scores(np.asarray(scores), len(labels)), check_weights(used, len(labels))
         layout = query_layout(qid, len(labels))
         value = float(value_of(self.measure, labels, scores, layout, weights, None, False))
         return value if self.measure.greater_is_better else -value

@@ -120,6 +120,7 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
     True
     """
 
+    _learns_unscored = True
     _single_target = True
 
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)

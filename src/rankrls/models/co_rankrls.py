@@ -124,6 +124,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
     ('leave-query-out over 6 queries', (200,))
     """
 
+    _learns_unscored = True
     _single_target = True
     fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
 

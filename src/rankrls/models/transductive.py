@@ -111,6 +111,7 @@ class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisP
     (15,)
     """
 
+    _learns_unscored = True
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
 

@@ -18,6 +18,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._queries import FROM_SIZES
 from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
+from rankrls.metrics._checks import scored_rows
 from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.models.inputs.validation import (
     check_comparable,
@@ -82,6 +83,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     n_queries_: int
     n_features_in_: int
     _fitted_with_qid: bool = False
+    _learns_unscored = False  # whether NaN in y marks rows without a label
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -131,7 +133,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """1 - disagreement error: the share of pairs with different labels that are ordered rightly.
 
         Predicted ties count half; queries count the same, those without two different labels not at all; several
-        targets are averaged.
+        targets are averaged. Estimators that learn from unscored rows too are judged on the scored ones.
 
         Parameters
         ----------
@@ -145,6 +147,8 @@ class Ranker(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_no_extra_qid(self._fitted_with_qid, qid, "score")
         scores = self._scores(X, qid)
+        if self._learns_unscored:
+            y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
         labels = np.asarray(y)
         if scores.ndim == 1:
             if labels.ndim == 2 and labels.shape[1] == 1:
