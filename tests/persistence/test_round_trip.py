@@ -422,7 +422,8 @@ def test_pipeline_of_scikit_learns_columns(make, data, tmp_path):
 def test_labels_seen_before_the_last_step_are_said(transformer, data, tmp_path):
     X, y, qid = data
     name = "SelectKBest" if isinstance(transformer, SelectKBest) else "TargetEncoder"
-    model = make_pipeline(transformer, RankRLSCV()).fit(np.round(X), y, rankrlscv__qid=qid)
+    with pytest.warns(InputWarning, match=name):
+        model = make_pipeline(transformer, RankRLSCV()).fit(np.round(X), y, rankrlscv__qid=qid)
     with pytest.warns(InputWarning, match=name) as caught:
         save(model, tmp_path / "model.rankrls")
     assert "GroupKFold" in caught[0].message.remedy

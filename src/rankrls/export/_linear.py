@@ -17,9 +17,9 @@ from rankrls.models._pipelines import (
     fitted_names,
     fitted_ranker,
     linear_weights,
-    pipeline_steps,
     table_encoder,
 )
+from rankrls.models.inputs.seen_labels import pipeline_steps
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [

@@ -17,7 +17,8 @@ from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs
-from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features, pipeline_steps
+from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
+from rankrls.models.inputs.seen_labels import pipeline_steps
 from rankrls.models.inputs.validation import check_choice, check_features, check_no_extra_qid
 
 __all__ = ["Explanation", "PairExplanation", "explain"]

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.models.inputs.parameters import check_alphas
+from rankrls.models.inputs.seen_labels import label_users
 from rankrls.models.inputs.validation import labelled_items
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import check_affordable
@@ -30,6 +31,8 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
         name = type(estimator).__name__
         if hasattr(estimator, "alphas"):
             how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
+        elif refits and (seen_by := label_users(estimator)):
+            how = f"{' and '.join(seen_by)} would have learned from the labels that are held out: {_BY_REFITS}."
         elif hasattr(estimator, "steps"):
             how = f"Transform X first{f', or {_BY_REFITS}' if refits else ', and pass the last step'}."
         else:

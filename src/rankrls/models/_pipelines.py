@@ -10,7 +10,6 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankrls._errors import InputError
@@ -18,6 +17,7 @@ from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.families.base import Ranker
+from rankrls.models.inputs.seen_labels import pipeline_steps, warn_of_seen_labels
 from rankrls.models.inputs.validation import check_no_extra_qid
 from rankrls.preprocessing import TableEncoder
 
@@ -27,10 +27,8 @@ __all__ = [
     "fitted_names",
     "fitted_ranker",
     "item_scores",
-    "label_users",
     "linear_weights",
     "names_of_features",
-    "pipeline_steps",
     "table_encoder",
 ]
 
@@ -82,35 +80,10 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
     return np.asarray(coef[check_target(target, len(coef))])
 
 
-def pipeline_steps(model: Any) -> list[Any]:
-    """What stands before the ranker, outermost first."""
-    if hasattr(model, "best_estimator_"):
-        return pipeline_steps(model.best_estimator_)
-    if not isinstance(model, Pipeline):
-        return []
-    before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
-    return before + pipeline_steps(model.steps[-1][1])
-
-
 def table_encoder(model: Any) -> Any:
     """The TableEncoder that a model's pipeline begins with; None if there is none."""
     steps = pipeline_steps(model)
     return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
-
-
-def label_users(model: Any) -> list[str]:
-    """The steps before the ranker that learn from labels, such as TargetEncoder.
-
-    What the last step holds out has then been seen by the step before it, so that held-out scores are optimistic.
-    """
-    parts = [part for step in pipeline_steps(model) for part in (step, *step.get_params().values())]
-    return list(dict.fromkeys(type(part).__name__ for part in parts if _uses_labels(part)))
-
-
-def _uses_labels(part: Any) -> bool:
-    if isinstance(part, type) or not hasattr(part, "fit") or not hasattr(part, "__sklearn_tags__"):
-        return False
-    return hasattr(part, "score_func") or bool(get_tags(part).target_tags.required)
 
 
 def fitted_names(model: Any) -> Any:
@@ -226,6 +199,7 @@ def fit_pairs(
                 options.pop("qid_val", None)  # validation preferences need it for their items' scale only
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
     final.fit_pairs(X, *preferences[:2], strength=preferences.strength, weight=preferences.weight, **options)
+    warn_of_seen_labels(model, final, stacklevel=2)
     return model
 
 

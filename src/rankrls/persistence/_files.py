@@ -12,9 +12,9 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError, InputWarning
-from rankrls.models._pipelines import label_users
+from rankrls._errors import InputError
 from rankrls.models.families.base import Ranker
+from rankrls.models.inputs.seen_labels import warn_of_seen_labels
 from rankrls.persistence._archive import ModelFileError, opened, write
 from rankrls.persistence._checks import shown_name
 from rankrls.persistence._provenance import describe
@@ -91,7 +91,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
         raise InputError(
             "The model cannot be saved: {0}", error.problem, parameter=error.parameter, remedy="Fit it again."
         ) from None
-    _warn_of_labels(model, final)
+    warn_of_seen_labels(model, final, stacklevel=2)
     write(path, info, tree, encoder.arrays)
 
 
@@ -169,24 +169,6 @@ def _refuse_code(final: Any) -> None:
             getattr(name, "__qualname__", name),
             parameter="kernel",
             remedy="Use a kernel by name, or compute the kernel matrix yourself and use {kernel='precomputed'}.",
-        )
-
-
-def _warn_of_labels(model: Any, final: Any) -> None:
-    """Held-out scores of the last step are not honest if a step before it has seen the labels."""
-    seen_by = label_users(model)
-    how = str(getattr(final, "selection_", ""))
-    if seen_by and how and not how.startswith("validation"):
-        warnings.warn(
-            InputWarning(
-                "The model was chosen by {0} of its last step, but {1} before it had learned from the labels of all "
-                "rows: the cross-validated measure is optimistic, and so may the choice be.",
-                *(how, " and ".join(seen_by)),
-                remedy="Judge the whole pipeline by folds of queries: cross_validate or GridSearchCV with GroupKFold, "
-                "and RankRLS as the last step.",
-                parameter="model",
-            ),
-            stacklevel=3,
         )
 
 

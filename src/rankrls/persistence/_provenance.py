@@ -14,7 +14,7 @@ import numpy as np
 from rankrls import __version__
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics import RankingMeasure
-from rankrls.models._pipelines import label_users
+from rankrls.models.inputs.seen_labels import label_users
 
 __all__ = ["describe"]
 

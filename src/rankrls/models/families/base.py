@@ -19,6 +19,7 @@ from rankrls._queries import FROM_SIZES
 from rankrls.kernels import Kernel, resolve_kernel
 from rankrls.metrics import disagreement_error
 from rankrls.metrics._checks import scored_rows
+from rankrls.models.inputs.seen_labels import warn_in_pipeline
 from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.models.inputs.validation import (
     check_comparable,
@@ -47,7 +48,10 @@ class ArgumentError(InputError, TypeError):
 
 
 def _naming_its_class(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose errors about its arguments name its object's class, and not the base that defines it."""
+    """A method whose errors about its arguments name its object's class, and not the base that defines it.
+
+    Afterwards it warns if a pipeline called it, and a step before has seen the labels that were held out.
+    """
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -56,7 +60,9 @@ def _naming_its_class(method: Callable[..., Any]) -> Callable[..., Any]:
             signature.bind(self, *args, **given)
         except TypeError as error:
             raise _about_arguments(self, method.__name__, str(error), given, signature) from None
-        return method(self, *args, **given)
+        out = method(self, *args, **given)
+        warn_in_pipeline(self)
+        return out
 
     return checked
 
