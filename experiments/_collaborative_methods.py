@@ -4,74 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from _collaborative_problem import ALPHAS, Method, Problem, Setting
+from _collaborative_views import Consenting, CoPursuit, CoPursuitOfFeatures
 from numpy.typing import NDArray
 
-from rankrls import CoRankingPursuit, RankSVM
-from rankrls._queries import query_layout
-from rankrls.graph import ScoredGraph
+from rankrls import RankSVM
 from rankrls.greedy.dictionaries import held_dictionary
 from rankrls.greedy.pursuit import pursue
 from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 
-__all__ = ["ALPHAS", "METHODS", "N_VIEWS", "LeastSquares", "Method", "Problem", "Setting"]
-
-Setting = dict[str, Any]
-ALPHAS = tuple(2.0**k for k in range(-30, 17, 2))
-"""The paper does not give its grid. From where the widest kernels are fitted exactly to where all scores are 0."""
-N_VIEWS = 2
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One user's kernel matrix and ratings; rows are scored, then unscored, then judged.
-
-    Methods may look at ``y`` of the scored rows only.
-    """
-
-    K: NDArray[np.float64]
-    y: NDArray[np.float64]
-    n_scored: int
-    n_learn: int
-
-    def graph(self, regression_weight: float) -> ScoredGraph:
-        """All pairs of scored items, each weighing the same."""
-        n = self.n_scored
-        return ScoredGraph.build(
-            self.y[:n], query_layout(None, n), balance="pairs", regression_weight=regression_weight
-        )
-
-
-def split_views(n_scored: int, n_learn: int) -> list[NDArray[np.intp]]:
-    """Rows of each of two views: every other scored and every other unscored item, which are in random order."""
-    scored, unscored = np.arange(n_scored), np.arange(n_scored, n_learn)
-    return [np.concatenate((scored[v::N_VIEWS], unscored[v::N_VIEWS])) for v in range(N_VIEWS)]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the tables.
-
-    ``after`` names a method that must choose first; ``holdout`` is how many of the hold-out users choose, where not all
-    of them do.
-    """
-
-    name: str
-    what: str
-    after: ClassVar[str | None] = None
-    holdout: ClassVar[int | None] = None
-
-    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
-        """What to choose from, given what earlier methods chose."""
-        raise NotImplementedError
-
-    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of the judged items, (items, settings), and the number of basis functions of each setting."""
-        raise NotImplementedError
+__all__ = ["METHODS", "LeastSquares", "Pursuit", "SameSize", "Subset", "SupportVectors"]
 
 
 @dataclass(frozen=True)
@@ -167,54 +114,11 @@ class Pursuit(Method):
 
 
 @dataclass(frozen=True)
-class CoPursuit(Method):
-    """Semi-supervised ranking pursuit of two views with a part of the rows each; one path for all numbers of stages."""
-
-    agreement: str = "functions"
-    backfits: tuple[bool, ...] = (True, False)
-    nus: tuple[float, ...] = (2.0**-8, 2.0**-4, 1.0, 2.0**4, 2.0**8)
-    most: int = 20
-
-    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
-        return [
-            {"n_stages": p, "nu": nu, "backfit": backfit}
-            for backfit in self.backfits
-            for nu in self.nus
-            for p in range(1, self.most + 1)
-        ]
-
-    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        n, learn = problem.n_scored, problem.n_learn
-        y = np.where(np.arange(learn) < n, problem.y[:learn], np.nan)
-        views = tuple({"kernel": "precomputed", "rows": rows} for rows in split_views(n, learn))
-        out = np.empty((len(problem.y) - learn, len(settings)))
-        used = np.empty(len(settings))
-        for nu, backfit in dict.fromkeys((setting["nu"], setting["backfit"]) for setting in settings):
-            columns = [k for k, s in enumerate(settings) if (s["nu"], s["backfit"]) == (nu, backfit)]
-            stages = np.array([settings[k]["n_stages"] for k in columns])
-            model = CoRankingPursuit(
-                int(stages.max()),
-                views=views,
-                nu=nu,
-                shared_basis=False,
-                agreement=self.agreement,
-                balance="pairs",
-                backfit=backfit,
-            ).fit(problem.K[:learn, :learn], y)
-            scores = np.column_stack(list(model.staged_predict(problem.K[learn:, :learn])))
-            taken = model.path_.indices
-            last = np.minimum(stages, len(taken)) - 1
-            out[:, columns] = scores[:, last]
-            used[columns] = [len(np.unique(taken[: stage + 1])) for stage in last]
-        return out, used
-
-
-@dataclass(frozen=True)
 class SupportVectors(Method):
-    """RankSVM. A fit costs ten times that of the others, and C has no path: fewer users choose."""
+    """RankSVM. C has no path, a fit for each: fewer users choose."""
 
     holdout = 60
-    C: tuple[float, ...] = (2.0**-12, 2.0**-9, 2.0**-6, 2.0**-3, 1.0, 2.0**3)
+    C: tuple[float, ...] = tuple(2.0**k for k in range(-18, 1, 3))
 
     def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
         return [{"C": C} for C in self.C]
@@ -239,14 +143,23 @@ _RANKING = (
     SameSize("Random Subset", "sparse RankRLS with a random basis of the size that ranking pursuit chose"),
     Pursuit("Ranking Pursuit", "basis functions chosen one by one by the pairwise loss"),
 )
+_INCREMENTS: dict[str, Any] = {"agreement": "increments", "backfits": (False,)}
 METHODS: dict[str, tuple[Method, ...]] = {
     "full": (_RLS, _MATCHING, *_RANKING, Pursuit("CRRP", "combined ranking and regression pursuit, beta = 0.5", 0.5)),
     "half": (
         _RLS,
         _MATCHING,
         *_RANKING,
-        CoPursuit("SS Ranking Pursuit", "semi-supervised, the views' functions agree"),
-        CoPursuit("SS, increments", "the paper's form: the steps agree; no backfitting", "increments", (False,)),
+        CoPursuit("SS Ranking Pursuit", "semi-supervised; all scored rows in each view's loss, half of the basis each"),
+        CoPursuit("SS, nu = 0", "the same, whose views need not agree", nus=(0.0,)),
+        CoPursuit("SS, increments", "the same, where the steps agree (the paper's J); no backfitting", **_INCREMENTS),
+        CoPursuit("SS, own rows", "each view learns from its half of the scored rows only", own_loss=True),
+        CoPursuit("SS, own rows, nu = 0", "the same, whose views need not agree", own_loss=True, nus=(0.0,)),
+        CoPursuitOfFeatures(
+            "SS, features", "the views are two halves of the reference users, with the basis in common"
+        ),
+        CoPursuitOfFeatures("SS, features, nu = 0", "the same, whose views need not agree", nus=(0.0,)),
+        Consenting("CoRankRLS", "co-regularised RankRLS: 16 random halves of the reference users"),
     ),
 }
 """The rows of the tables with all training ratings, and of that where half of them are unscored."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice, pairwise
 
 import numpy as np
-from _collaborative_methods import N_VIEWS, Method, Problem, Setting
+from _collaborative_problem import Items, Method, Problem, Setting
+from _collaborative_views import N_VIEWS
 from _ratings_data import Ratings
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from rankrls.metrics import disagreement_error
 
@@ -63,16 +63,20 @@ class Task:
     def n_learn(self) -> int:
         return len(self.y) // 2
 
-    def squared_distances(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Between the user's items. Exactly 0 between items that no reference user has rated, whose features are equal:
-        what is left by ``|x|^2 + |z|^2 - 2 x'z``, times the smallest width's 2^29, would make the kernel indefinite.
-        """
-        return np.asarray(cdist(features[self.items], features[self.items], "sqeuclidean"))
+    def described(self, features: NDArray[np.float64]) -> Items:
+        """The user's items by the features of all."""
+        return Items(features[self.items])
 
-    def problem(self, squared_distances: NDArray[np.float64], width: float, half: bool) -> Problem:
+    def problem(self, items: Items, width: float, half: bool) -> Problem:
         """With the Gaussian kernel; with ``half`` only half of the items to learn from are scored."""
-        K = np.exp(squared_distances * (-0.5 / width**2))
-        return Problem(K, self.y, self.n_learn // 2 if half else self.n_learn, self.n_learn)
+        kernel = lambda squared: np.exp(squared * (-0.5 / width**2))
+        return Problem(
+            kernel(items.distances),
+            self.y,
+            self.n_learn // 2 if half else self.n_learn,
+            self.n_learn,
+            lambda: [kernel(squared) for squared in items.distances_of_halves],
+        )
 
 
 @dataclass(frozen=True)
@@ -259,17 +263,16 @@ def _judge_chunk(
 ) -> list[NDArray[np.float64]]:
     out: list[list[NDArray[np.float64]]] = [[] for _ in jobs]
     for task in tasks:
-        squared = task.squared_distances(features)
+        items = task.described(features)
         problems: dict[float, Problem] = {}  # the methods share the kernel matrices of a user
         for k, (method, grid) in enumerate(jobs):
             rows: list[NDArray[np.float64]] = []
             last: tuple[Problem, list[Setting]] | None = None
             for width, settings in grid:
                 if width not in problems:
-                    problems[width] = task.problem(squared, width, half)
+                    problems[width] = task.problem(items, width, half)
                 problem = problems[width]
-                # Below some width every kernel matrix is the same to the last bit: so is what is learnt from it.
-                if last and last[1] is settings and np.array_equal(last[0].K, problem.K):
+                if last and last[1] is settings and method.sees_the_same(last[0], problem):
                     rows.append(rows[-1])
                 else:
                     rows.append(_judge(method, problem, settings))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _collaborative_methods import Method, Setting
 from _collaborative_paper import CLAIMS, TABLES, Claim
+from _collaborative_problem import Method, Setting
 from _collaborative_protocol import GROUPS, Choice, Group, Part, Sizes
 from _text import aligned, headed, p_text, wrapped
 from numpy.typing import NDArray
@@ -85,10 +85,12 @@ class Verdict:
     def text(self) -> str:
         significant = self.p_value < _LEVEL
         if self.claim.says == "equal":
-            return "refuted" if significant else "confirmed"
+            return "they differ" if significant else "confirmed"
+        if self.claim.says == "compared":
+            return "no difference" if not significant else "better" if self.difference < 0.0 else "worse"
         if not significant:
             return "not confirmed"
-        return "confirmed" if self.difference < 0.0 else "refuted"
+        return "confirmed" if self.difference < 0.0 else "the reverse"
 
 
 def verdicts(result: Result) -> list[Verdict]:
@@ -149,7 +151,12 @@ def as_text(result: Result) -> str:
     parts += ["", headed("Chosen on the hold-out users"), _choice_table(result)]
     found = verdicts(result)
     if found:
-        parts += ["", headed("What the paper claims, tested: Wilcoxon's signed ranks over the test users")]
+        parts += [
+            "",
+            headed(
+                "What the paper claims (<, =) and what it does not (?): Wilcoxon's signed ranks over the test users"
+            ),
+        ]
         parts += [_claim_table(found, s.repetitions)]
     parts += ["", "Notes", *(wrapped(note) for note in notes(result)), ""]
     return "\n".join(parts)
@@ -199,10 +206,10 @@ def notes(result: Result) -> list[str]:
         f"Means over {s.users * s.repetitions} test users of each group; after +- half the width of their 95 % "
         "bootstrap interval; then the paper's figure. Basis: how many training items the model weighs, on average.",
         f"Width and all other parameters were chosen once a group on {s.holdout} other users, never for a test user.",
-        "A claim of being better is confirmed where p < 0.05 and the difference has its sign, refuted where p < 0.05 "
-        "and it has the other; a claim of no difference is refuted where p < 0.05. So many users make differences "
-        "significant that are too small to matter: see the difference. Runs: repetitions whose own mean difference has "
-        "the same sign.",
+        "A claim of being better is confirmed where p < 0.05 and the difference has its sign; where p < 0.05 and it "
+        "has the other, the reverse was found. Two methods that are said to be equal differ where p < 0.05. So many "
+        "users make differences significant that are too small to matter: see the difference. Runs: repetitions whose "
+        "own mean difference has the same sign.",
     ]
     out += _sparsity(result)
     worse = []
@@ -281,7 +288,7 @@ def _claim_table(found: list[Verdict], repetitions: int) -> str:
     rows = [["claim", "group", "paper", "difference", "95% interval", "p", "won/tied/lost", "runs", "verdict"]]
     for v in found:
         digits = 1 if v.claim.part == "mse" else 3
-        sign = "<" if v.claim.says == "better" else "="
+        sign = {"better": "<", "equal": "=", "compared": "?"}[v.claim.says]
         rows.append(
             [
                 f"{v.claim.part}: {v.claim.first} {sign} {v.claim.second}",

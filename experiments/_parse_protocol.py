@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,15 +60,17 @@ class Sentences:
 class Column:
     """A learner of one of the two tables, and the paper's figure for it.
 
-    ``sparse`` learners see the further parses too, the others of 2008 the basis only. ``measure`` chooses and judges.
+    ``sparse`` learners see the further parses too, the others of 2008 the basis only; ``full`` sees all parses, and all
+    are its basis, with the kernel that the sparse learner before it chose. ``measure`` chooses and judges.
     """
 
     name: str
     table: str
     measure: str
-    paper: float
+    paper: float | None
     regression_weight: float = 0.0
     sparse: bool = False
+    full: bool = False
 
 
 COLUMNS = (
@@ -77,6 +80,7 @@ COLUMNS = (
     Column("sparse RLS", "2008", "disagreement", 0.24, 1.0, sparse=True),
     Column("RankRLS", "2008", "disagreement", 0.23),
     Column("sparse RankRLS", "2008", "disagreement", 0.21, sparse=True),
+    Column("full RankRLS", "2008", "disagreement", None, full=True),
 )
 
 
@@ -85,6 +89,7 @@ class Outcome:
     """One learner, trained once: its choice, and one figure a test sentence (NaN where nothing is to be ordered)."""
 
     kernel: str
+    kernels: dict[str, Any]
     alpha: float
     chosen_by: float
     at_edge: bool
@@ -126,7 +131,13 @@ def drawn(
     return np.concatenate(first), np.concatenate(second)
 
 
-def judge(column: Column, train: Sentences, test: Sentences, n_basis: int | None = None) -> Outcome:
+def judge(
+    column: Column,
+    train: Sentences,
+    test: Sentences,
+    n_basis: int | None = None,
+    kernels: Mapping[str, Any] | None = None,
+) -> Outcome:
     """Choose kernel and alpha by 10-fold cross-validation over the sentences, train on all, judge on the test's.
 
     With ``n_basis`` the first so many rows are the basis of a sparse learner.
@@ -135,8 +146,7 @@ def judge(column: Column, train: Sentences, test: Sentences, n_basis: int | None
         "alphas": ALPHAS,
         "cv": min(FOLDS, train.shape[1]),
         "scoring": MEASURES[column.measure],
-        "kernel": ("linear", "rbf"),
-        "gamma": GAMMAS,
+        **(kernels or {"kernel": ("linear", "rbf"), "gamma": GAMMAS}),
         "balance": "pairs",
         "regression_weight": column.regression_weight,
     }
@@ -148,11 +158,12 @@ def judge(column: Column, train: Sentences, test: Sentences, n_basis: int | None
     measure = MEASURES[column.measure]
     (values,) = evaluate(test.y, model.predict(test.X), qid=test.sentence, measures=(measure,), per_query=True).values()
     kernel = model.best_params_["kernel"]
+    chosen = {name: model.best_params_[name] for name in ("kernel", "gamma") if name in model.best_params_}
     if kernel == "rbf":
         kernel += f" 2^{np.log2(model.best_params_['gamma']):.0f}"
     if column.measure == "kendall_tau":
         values = np.where(_ordered(test), values, np.nan)
-    return Outcome(kernel, model.alpha_, model.best_score_, model.alpha_at_edge_, values)
+    return Outcome(kernel, chosen, model.alpha_, model.best_score_, model.alpha_at_edge_, values)
 
 
 def _ordered(data: Sentences) -> NDArray[np.bool_]:

@@ -1,5 +1,6 @@
 """The collaborative filtering experiment against a plain computation of the same protocol, and against the paper."""
 
+import dataclasses
 import gzip
 import importlib
 import json
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankrls import RankingPursuit, RankSVM
+from rankrls import CoRankingPursuit, RankingPursuit, RankSVM
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 SMALL = ("--users", "4", "--repetitions", "2", "--holdout", "4", "--reference", "10")
@@ -124,7 +125,7 @@ def test_users_recur_when_there_are_too_few_and_constant_ones_are_skipped(experi
 
 
 def test_two_views_share_the_scored_and_the_unscored_rows(experiment):
-    import _collaborative_methods as methods
+    import _collaborative_views as methods
 
     first, second = methods.split_views(7, 15)
     assert sorted([*first, *second]) == list(range(15))
@@ -188,7 +189,7 @@ def test_items_with_equal_features_are_one_to_every_width(experiment):
     features[[3, 5, 8]] = features[1]
     task = protocol.Task(0, np.arange(12)[::-1].copy(), np.zeros(12))
     same = np.flatnonzero(np.isin(task.items, [1, 3, 5, 8]))
-    K = task.problem(task.squared_distances(features), protocol.WIDTHS[0], half=False).K
+    K = task.problem(task.described(features), protocol.WIDTHS[0], half=False).K
     assert (K[np.ix_(same, same)] == 1.0).all()
     assert np.linalg.eigvalsh(K).min() > -1e-12
 
@@ -200,7 +201,8 @@ def few_settings(experiment, monkeypatch):
     import _collaborative_protocol as protocol
 
     monkeypatch.setattr(protocol, "WIDTHS", (16.0, 128.0))
-    for kind in (methods.LeastSquares, methods.Subset, methods.Pursuit, methods.CoPursuit, methods.SupportVectors):
+    kinds = (methods.LeastSquares, methods.Subset, methods.Pursuit, methods.SupportVectors)
+    for kind in (*kinds, methods.CoPursuit, methods.Consenting):
         settings = kind.settings
         some = lambda self, chosen, settings=settings: settings(self, chosen)[1::11]
         monkeypatch.setattr(kind, "settings", some)
@@ -208,12 +210,15 @@ def few_settings(experiment, monkeypatch):
 
 @pytest.fixture
 def problem(experiment):
-    import _collaborative_methods as methods
+    import _collaborative_problem
 
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(50, 4)), rng.normal(size=50).round(1)
+    items = _collaborative_problem.Items(X)
     K = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    return methods.Problem(K, y, 21, 30)
+    return _collaborative_problem.Problem(
+        K, y, 21, 30, lambda: [np.exp(-0.1 * squared) for squared in items.distances_of_halves]
+    )
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
@@ -261,7 +266,16 @@ def test_subset_is_the_dense_solution_over_the_first_rows(problem):
 
 
 NAMES = ("RLS", "Matching Pursuit", "RankSVM", "RankRLS", "Sparse RankRLS", "Random Subset", "Ranking Pursuit", "CRRP")
-SEMI_SUPERVISED = ("SS Ranking Pursuit", "SS, increments")
+SEMI_SUPERVISED = (
+    "SS Ranking Pursuit",
+    "SS, nu = 0",
+    "SS, increments",
+    "SS, own rows",
+    "SS, own rows, nu = 0",
+    "SS, features",
+    "SS, features, nu = 0",
+    "CoRankRLS",
+)
 
 
 def test_every_method_of_the_tables_is_there(experiment):
@@ -285,25 +299,84 @@ def test_methods_see_the_scored_ratings_only(problem, name):
     scores, used = method.scores(problem, settings)
     assert scores.shape == (20, len(settings))
     assert (used >= 1).all()
-    assert (used <= (30 if name.startswith("SS") else 21)).all()
-    hidden = np.where(np.arange(50) < 21, problem.y, np.nan)
-    blind = methods.Problem(problem.K, hidden, 21, 30)
+    assert (used <= (30 if name.startswith(("SS", "Co")) else 21)).all()
+    blind = dataclasses.replace(problem, y=np.where(np.arange(50) < 21, problem.y, np.nan))
     np.testing.assert_array_equal(method.scores(blind, settings)[0], scores)
 
 
-def test_semi_supervised_views_that_need_not_agree_are_two_pursuits(problem):
+@pytest.mark.parametrize("own_loss", [True, False])
+@pytest.mark.parametrize("of_features", [True, False])
+def test_semi_supervised_views_that_need_not_agree_are_two_pursuits(problem, own_loss, of_features):
     import _collaborative_methods as methods
+    import _collaborative_views as views
 
     settings = [{"n_stages": p, "nu": 0.0, "backfit": True} for p in (1, 5)]
-    scores, used = methods.CoPursuit("", "").scores(problem, settings)
-    expected = []
-    for rows in methods.split_views(21, 30):
-        scored = rows[rows < 21]
+    method = (methods.CoPursuitOfFeatures if of_features else methods.CoPursuit)("", "", own_loss=own_loss)
+    scores, used = method.scores(problem, settings)
+    expected, taken = [], []
+    for v, rows in enumerate(views.split_views(21, 30)):
+        K = problem.halves[[0, -1][v]] if of_features else problem.K
+        rows = np.arange(30) if of_features else rows
+        scored = rows[rows < 21] if own_loss else np.arange(21)
         model = RankingPursuit(5, dictionary="features", balance="pairs")
-        model.fit(problem.K[np.ix_(scored, rows)], problem.y[scored])
-        expected.append(list(model.staged_predict(problem.K[30:][:, rows])))
+        model.fit(K[np.ix_(scored, rows)], problem.y[scored])
+        expected.append(list(model.staged_predict(K[30:][:, rows])))
+        taken.append(rows[model.basis_indices_])
     np.testing.assert_allclose(scores, np.mean(expected, axis=0)[[0, 4]].T, rtol=1e-8)
-    assert list(used) == [2, 10]
+    assert list(used) == [len({t[0] for t in taken}), len({*taken[0], *taken[1]})]
+
+
+@pytest.mark.parametrize("backfit", [True, False])
+@pytest.mark.parametrize("agreement", ["functions", "increments"])
+def test_views_of_half_the_scored_rows_are_those_of_the_library(problem, agreement, backfit):
+    import _collaborative_methods as methods
+    import _collaborative_views as views
+
+    settings = [{"n_stages": p, "nu": nu, "backfit": backfit} for nu in (0.5, 8.0) for p in (1, 4)]
+    scores, used = methods.CoPursuit("", "", agreement, own_loss=True).scores(problem, settings)
+    y = np.where(np.arange(30) < 21, problem.y[:30], np.nan)
+    expected, sizes = [], []
+    for nu in (0.5, 8.0):
+        model = CoRankingPursuit(
+            4,
+            views=[{"kernel": "precomputed", "rows": rows} for rows in views.split_views(21, 30)],
+            nu=nu,
+            shared_basis=False,
+            agreement=agreement,
+            balance="pairs",
+            backfit=backfit,
+        ).fit(problem.K[:30, :30], y)
+        expected += [list(model.staged_predict(problem.K[30:, :30]))[k] for k in (0, 3)]
+        sizes += [len(np.unique(model.path_.indices[:k])) for k in (1, 4)]
+    np.testing.assert_allclose(scores, np.transpose(expected), rtol=1e-8)
+    assert list(used) == sizes
+
+
+def test_consensus_is_the_joint_system_of_views_and_consensus(problem):
+    import _collaborative_methods as methods
+
+    n, learn, M, alpha, weight = 21, 30, 16, 0.5, 3.0
+    kernels = problem.halves[:M]
+    scores, _ = methods.Consenting("", "").scores(problem, [{"mu": weight, "alpha": alpha}])
+    C = np.eye(learn) - 1 / learn
+    mu = weight / np.mean([np.trace(C @ K[:learn, :learn]) / learn for K in kernels])
+    L = n * np.eye(n) - 1.0
+    # Stationary in the M coefficient vectors a_v of f_v = K_v a_v and in h, all at once.
+    size = (M + 1) * learn
+    A, b = np.zeros((size, size)), np.zeros(size)
+    h = slice(M * learn, size)
+    for v, K in enumerate(kernels):
+        K, own = K[:learn, :learn], slice(v * learn, (v + 1) * learn)
+        A[own, own] = alpha / M * (K + mu * K @ C @ K)
+        A[own, h] = -alpha / M * mu * K @ C
+        A[h, own] = A[own, h].T
+        A[h, h] += alpha / M * mu * C
+    A[h, h][:n, :n] += L
+    b[h][:n] = L @ problem.y[:n]
+    a = np.linalg.lstsq(A, b, rcond=1e-14)[0].reshape(M + 1, learn)[:M]
+    expected = np.mean([K[learn:, :learn] @ a_v for K, a_v in zip(kernels, a, strict=True)], axis=0)
+    # A constant that all functions share is nothing to the consensus.
+    np.testing.assert_allclose(scores[:, 0] - scores[:, 0].mean(), expected - expected.mean(), rtol=1e-5, atol=1e-6)
 
 
 def test_ranksvm_is_that_of_the_library(problem):
@@ -337,7 +410,7 @@ def test_equal_kernel_matrices_are_learnt_from_once(experiment, monkeypatch):
     by_width = values[0].reshape(4, len(settings), 3)
     np.testing.assert_array_equal(by_width[0], by_width[1])
     for k in (0, 2):
-        problem = task.problem(task.squared_distances(features), widths[k], False)
+        problem = task.problem(task.described(features), widths[k], False)
         np.testing.assert_array_equal(by_width[k], protocol._judge(method, problem, settings))
 
 
@@ -370,9 +443,12 @@ def test_tables_claims_and_json(experiment, few_settings, tmp_path, capsys):
     for claim in result["claims"]:
         significant = claim["p_value"] < 0.05
         if claim["says"] == "equal":
-            assert claim["verdict"] == ("refuted" if significant else "confirmed")
+            assert claim["verdict"] == ("they differ" if significant else "confirmed")
+        elif claim["says"] == "compared":
+            better = "better" if claim["difference"] < 0 else "worse"
+            assert claim["verdict"] == (better if significant else "no difference")
         elif significant:
-            assert claim["verdict"] == ("confirmed" if claim["difference"] < 0 else "refuted")
+            assert claim["verdict"] == ("confirmed" if claim["difference"] < 0 else "the reverse")
         else:
             assert claim["verdict"] == "not confirmed"
         means = [result["tables"][claim["part"]]["40-60"][claim[name]]["mean"] for name in ("first", "second")]

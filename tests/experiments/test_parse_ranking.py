@@ -73,7 +73,7 @@ def by_sentence(test, scores, measure):
     return np.array(out)
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(7))
 def test_figures_are_those_of_a_dense_solution(experiment, parts, monkeypatch, number):
     import _parse_protocol as protocol
 
@@ -136,10 +136,13 @@ def test_tables_from_two_files_of_different_width(experiment, tmp_path, capsys):
     assert "Kendall's tau-b (2007, table 8)" in text
     assert "0.444" in text
     assert "2008: sparse RankRLS - RankRLS" in text
-    assert experiment.main([*files, "--repetitions", "1", "--basis", "20", "--json"]) == 0
+    only = ["--repetitions", "1", "--basis", "20", "--tables", "2008", "--json"]
+    assert experiment.main([*files, *only, "--gammas", "0.125", "0.5"]) == 0
     result = json.loads(capsys.readouterr().out)
+    assert set(result["tables"]) == {"2008"}
     tables = result["tables"]["2008"]
     assert tables["sparse RankRLS"]["mean"] == pytest.approx(tables["RankRLS"]["mean"])  # all rows are the basis
+    assert tables["full RankRLS"]["mean"] == pytest.approx(tables["RankRLS"]["mean"])
     assert "the sparse learners are the basic ones" in result["notes"][-1]
 
 

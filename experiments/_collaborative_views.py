@@ -1,0 +1,152 @@
+"""The methods of the collaborative filtering tables that learn from unscored ratings too, by views that agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from _collaborative_problem import ALPHAS, N_HALVES, Array, Method, Problem, Setting, graph_of
+from numpy.typing import NDArray
+
+from rankrls._queries import query_layout
+from rankrls.graph import ScoredGraph
+from rankrls.greedy.copursuit import View, co_pursue
+from rankrls.greedy.dictionaries import held_dictionary
+from rankrls.problems.consensus import Consensus, ConsensusProblem
+
+__all__ = ["N_VIEWS", "CoPursuit", "CoPursuitOfFeatures", "Consenting", "split_views"]
+
+N_VIEWS = 2
+
+
+def split_views(n_scored: int, n_learn: int) -> list[NDArray[np.intp]]:
+    """Rows of each of two views: every other scored and every other unscored item, which are in random order."""
+    scored, unscored = np.arange(n_scored), np.arange(n_scored, n_learn)
+    return [np.concatenate((scored[v::N_VIEWS], unscored[v::N_VIEWS])) for v in range(N_VIEWS)]
+
+
+class _OfHalves(Method):
+    """A method whose views are halves of the features."""
+
+    def sees_the_same(self, one: Problem, other: Problem) -> bool:
+        pairs = zip((one.K, *one.halves), (other.K, *other.halves), strict=True)
+        return all(np.array_equal(K, L) for K, L in pairs)
+
+
+@dataclass(frozen=True)
+class CoPursuit(Method):
+    """Semi-supervised ranking pursuit of two views, which differ by their rows; one path for all numbers of stages.
+
+    A view takes its basis from its half of the rows, scored and unscored. ``own_loss`` says whether the scored rows of
+    that half alone are in its loss, or all scored rows.
+    """
+
+    agreement: str = "functions"
+    own_loss: bool = False
+    backfits: tuple[bool, ...] = (True, False)
+    nus: tuple[float, ...] = (2.0**-8, 2.0**-4, 1.0, 2.0**4, 2.0**8)
+    most: int = 20
+    holdout: ClassVar[int | None] = 100  # there are hundreds of settings, and ten paths for each width
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [
+            {"n_stages": p, "nu": nu, "backfit": backfit}
+            for backfit in self.backfits
+            for nu in self.nus
+            for p in range(1, self.most + 1)
+        ]
+
+    def kernels(self, problem: Problem) -> list[Array]:
+        return [problem.K] * N_VIEWS
+
+    def rows(self, problem: Problem) -> list[NDArray[np.intp]]:
+        """From which each view takes its basis."""
+        return split_views(problem.n_scored, problem.n_learn)
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
+        n, learn = problem.n_scored, problem.n_learn
+        kernels, bases = self.kernels(problem), self.rows(problem)
+        losses = [basis[basis < n] if self.own_loss else np.arange(n) for basis in bases]
+        agreement = graph_of(np.zeros(learn - n))
+        views = [
+            _view(K, problem.y, basis, rows, np.arange(n, learn), agreement)
+            for K, basis, rows in zip(kernels, bases, losses, strict=True)
+        ]
+        out = np.empty((len(problem.y) - learn, len(settings)))
+        used = np.empty(len(settings))
+        for nu, backfit in dict.fromkeys((setting["nu"], setting["backfit"]) for setting in settings):
+            columns = [k for k, s in enumerate(settings) if (s["nu"], s["backfit"]) == (nu, backfit)]
+            stages = np.array([settings[k]["n_stages"] for k in columns])
+            path = co_pursue(
+                views,
+                int(stages.max()),
+                nu,
+                shared=False,
+                increments=self.agreement == "increments",
+                backfit=backfit,
+            )
+            # A path that nothing improves any more stays where it is.
+            last = np.minimum(stages, path.n_stages) - 1
+            parts = []
+            for v, (K, basis) in enumerate(zip(kernels, bases, strict=True)):
+                taken, coefficients = path.view(v).merged()
+                parts.append(K[learn:, basis[taken]] @ coefficients[last].T)
+            out[:, columns] = np.mean(parts, axis=0)
+            items = np.column_stack([basis[path.indices[:, v]] for v, basis in enumerate(bases)])
+            used[columns] = [len(np.unique(items[: stage + 1])) for stage in last]
+        return out, used
+
+
+@dataclass(frozen=True)
+class CoPursuitOfFeatures(CoPursuit, _OfHalves):
+    """The views are two halves of the reference users; all rows, scored and unscored, are their basis."""
+
+    def kernels(self, problem: Problem) -> list[Array]:
+        return [problem.halves[0], problem.halves[-1]]
+
+    def rows(self, problem: Problem) -> list[NDArray[np.intp]]:
+        return [np.arange(problem.n_learn)] * N_VIEWS
+
+
+def _view(
+    K: Array, y: Array, basis: NDArray[np.intp], rows: NDArray[np.intp], apart: NDArray[np.intp], agreement: ScoredGraph
+) -> View:
+    graph = graph_of(y[rows])
+    return View(
+        held_dictionary(K[np.ix_(basis, rows)], graph),
+        graph.F @ y[rows],
+        held_dictionary(K[np.ix_(basis, apart)], agreement),
+    )
+
+
+@dataclass(frozen=True)
+class Consenting(_OfHalves):
+    """Co-regularised RankRLS: random halves of the reference users as views; all alphas from one decomposition a mu."""
+
+    mus: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
+    holdout: ClassVar[int | None] = 100
+
+    def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
+        return [{"mu": mu, "alpha": alpha} for mu in self.mus for alpha in ALPHAS]
+
+    def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
+        n, learn = problem.n_scored, problem.n_learn
+        kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in problem.halves[:N_HALVES]]
+        everything = ScoredGraph.build(np.zeros((learn, 1)), query_layout(None, learn))
+        # mu counts in units of the mean square of the centred views, as that of CoRankRLS.
+        scale = np.mean([np.trace(K) - K.sum() / learn for K in kernels]) / learn
+        graph = problem.graph(0.0)
+        target = (graph.F @ problem.y[:n])[:, None]
+        out = np.empty((len(problem.y) - learn, len(settings)))
+        for mu in dict.fromkeys(setting["mu"] for setting in settings):
+            columns = [k for k, setting in enumerate(settings) if setting["mu"] == mu]
+            consensus = Consensus.of([lambda K=K: K for K in kernels], everything, mu / scale)
+            path = ConsensusProblem(consensus, np.arange(n), graph, target).path(
+                np.array([settings[k]["alpha"] for k in columns])
+            )
+            h = consensus.kernel[:, :n] @ path.coefficients[:, :, 0].T
+            reach = sum(K[learn:, :learn] @ B for K, B in zip(problem.halves[:N_HALVES], consensus.views, strict=True))
+            out[:, columns] = reach @ h
+        return out, np.full(len(settings), float(learn))
