@@ -91,9 +91,9 @@ def resolve_tiny_alphas(
 ) -> None:
     """Write the scores of alphas that were held out at a larger value.
 
-    Parameters are those of :func:`rankrls.equations.holdout.holdout_scores`; ``out``, (rows, alphas, targets), is
-    what it returned. O(u n min(u, n)) for each alpha and block of u rows; a block that rounding decides is refitted,
-    O(m n^2 + n^3), of which there are at most n.
+    Parameters are those of :func:`rankrls.equations.holdout.holdout_scores`; ``blocks`` and ``out``, (rows, alphas,
+    targets), are what it returned. O(u n min(u, n)) for each alpha and block of u rows; a block that
+    rounding decides is refitted, O(m n^2 + n^3), of which there are at most n.
     """
     tiny = np.flatnonzero(holdout_alphas(alphas, float(decomposition.values.max(initial=0.0))) > alphas)
     if not len(tiny):
@@ -103,18 +103,22 @@ def resolve_tiny_alphas(
 
     def resolve(block: Any) -> None:
         Z = np.vstack([rows.factor(piece) @ V for piece in rows.pieces(block)])
+        W = np.empty((len(tiny), *right.shape))
         refitted = None
         for k, D in enumerate(inverse.T):
             x = _without(Z, D, right, target[row_numbers(block)])
             if x is not None:
-                W = V @ x
+                W[k] = V @ x
             else:
                 # The block alone determines something. There are at most as many such blocks as features.
                 if refitted is None:
                     refitted = _refitted(rows, target, block, alphas[tiny])
-                W = refitted[k]
-            for piece in rows.pieces(block):
-                out[piece, tiny[k]] = rows.scores(piece, W)
+                W[k] = refitted[k]
+        columns = np.hstack([*W])
+        for piece in rows.pieces(block):
+            scores = rows.scores(piece, columns).reshape(-1, len(tiny), right.shape[1])
+            for k, alpha in enumerate(tiny):
+                out[piece, alpha] = scores[:, k]
 
     with one_blas_thread():
         map_threads(resolve, blocks)

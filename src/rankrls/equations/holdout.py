@@ -39,6 +39,7 @@ __all__ = ["holdout_alphas", "holdout_scores"]
 _RESOLVED = 1e-10
 _CHUNK_ROWS = 2048
 _MAX_ROUNDS = 16
+_MOST_LEVERAGE = 0.9
 _TOLERANCE = 1e-12
 _SPECTRUM_COST = 60.0
 """A small eigendecomposition's time in units of n^3 multiply-adds of a matrix product."""
@@ -75,11 +76,12 @@ class _Holder:
     values: NDArray[np.float64]  # eigenvalues, (n,)
     vectors: NDArray[np.float64]  # directions, (n, eigenvalues)
     right: NDArray[np.float64]  # b, (eigenvalues, targets)
-    alphas: NDArray[np.float64]
+    alphas: NDArray[np.float64]  # none too small for a block that has to be decomposed anew
     inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (n, alphas * targets)
     full: NDArray[np.float64]  # coefficients of all rows, likewise
     centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, n)
     cutoff: float
+    smallest: int | None  # the column of the smallest alpha, where alphas are taken as they are
 
     @property
     def n_targets(self) -> int:
@@ -98,7 +100,9 @@ def holdout_scores(
     target: NDArray[np.float64],
     blocks: list[Any],
     alphas: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    *,
+    exact: bool = False,
+) -> tuple[NDArray[np.float64], list[Any]]:
     """Score the rows of each block by the model of all other rows.
 
     Parameters
@@ -116,26 +120,31 @@ def holdout_scores(
         Disjoint; whole queries of a scored graph, any rows of a pair graph.
     alphas : ndarray
         Positive; see :func:`holdout_alphas` for tiny ones.
+    exact : bool
+        Whether tiny alphas are taken as they are, for every block whose leverage says that rounding decides nothing.
 
     Returns
     -------
-    ndarray of shape (rows, alphas, targets)
+    scores : ndarray of shape (rows, alphas, targets)
         Scores of items, or score differences of pairs; NaN for rows in no block.
+    bounded : list
+        The blocks whose tiny alphas were held out at a larger value.
     """
-    alphas = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
+    held = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
     V = np.ascontiguousarray(directions)
-    D = np.repeat(decomposition.inverse(alphas), right.shape[1], axis=1)
+    D = np.repeat(decomposition.inverse(alphas if exact else held), right.shape[1], axis=1)
     holder = _Holder(
         rows,
         target,
         decomposition.values,
         V,
         right,
-        alphas,
+        held,
         D,
         D * np.tile(right, len(alphas)),
         rows.centres @ V,
         decomposition.cutoff,
+        int(alphas.argmin()) * right.shape[1] if exact else None,
     )
     lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
     out = np.empty((rows.n_rows, len(alphas) * right.shape[1]))
@@ -146,8 +155,11 @@ def holdout_scores(
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
     small = (iterate <= downdate) & (lengths * n <= rows.most_held)
     threads = n_threads()
+    chunks = _chunks(blocks, lengths, np.flatnonzero(small))
     with one_blas_thread():
-        map_threads(lambda chunk: _hold_small(holder, chunk, out), _chunks(blocks, lengths, np.flatnonzero(small)))
+        unsettled = [
+            block for some in map_threads(lambda chunk: _hold_small(holder, chunk, out), chunks) for block in some
+        ]
     large = [blocks[k] for k in np.flatnonzero(~small)]
     if len(large) >= threads:
         with one_blas_thread():
@@ -155,7 +167,8 @@ def holdout_scores(
     else:
         for block in large:
             _downdate(holder, block, out, threads=threads)
-    return out.reshape(rows.n_rows, len(alphas), -1)
+    bounded = [*(unsettled if exact else blocks), *(large if exact else ())] if (held > alphas).any() else []
+    return out.reshape(rows.n_rows, len(alphas), -1), bounded
 
 
 def _length(block: Any) -> int:
@@ -175,28 +188,33 @@ def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp
     return chunks
 
 
-def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> None:
+def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> list[Any]:
+    """Hold out some small blocks; the list of those that had to be decomposed anew."""
     numbers = np.concatenate([row_numbers(b) for b in blocks])
     D = row_products(h.rows.differences(numbers), h.vectors)
     Z = h.rows.factor_of(numbers, D, h.vectors)
     if all(_length(b) == 1 for b in blocks):
         # A held-out row moves the score of its own centre too, so the two are taken together.
         out[numbers], settled = _singles(h, D + h.centres[h.rows.centre_of(numbers)], Z, h.target[numbers])
-        for row in numbers[~settled]:
-            _downdate(h, np.array([row]), out, threads=1)
-        return
+        anew = [np.array([row]) for row in numbers[~settled]]
+        for block in anew:
+            _downdate(h, block, out, threads=1)
+        return anew
     starts = np.concatenate(([0], np.cumsum([_length(b) for b in blocks])))
     P, settled = _iterate(h, Z, starts, h.target[numbers])
     P -= h.spread(h.target[numbers])
+    anew = []
     for k, block in enumerate(blocks):
         if not settled[k]:
             _downdate(h, block, out, threads=1)
+            anew.append(block)
             continue
         own = slice(starts[k], starts[k + 1])
         x = Z[own].T @ P[own]
         x *= h.inverse
         x += h.full
         out[block] = row_products(D[own], x) + _centre_scores(h, block, x)
+    return anew
 
 
 def _singles(
@@ -222,8 +240,10 @@ def _iterate(
     heads, lengths = starts[:-1], np.diff(starts)
     own = [slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
 
+    memory = np.zeros(len(Z) * h.inverse.shape[1])  # fresh pages for every round would take longer than the products
+
     def smooth(P: NDArray[np.float64], inverse: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
-        image = np.zeros_like(P)
+        image = memory[: P.size].reshape(P.shape)
         Q = np.empty_like(inverse)
         for k in which:
             np.matmul(Z[own[k]].T, P[own[k]], out=Q)
@@ -239,11 +259,15 @@ def _iterate(
     out = np.empty_like(P)
     columns = np.arange(P.shape[1])
     inverse = h.inverse
-    residual = smooth(P - h.spread(target), inverse, np.arange(len(own)))
+    residual = smooth(P - h.spread(target), inverse, np.arange(len(own))).copy()
     direction = residual.copy()
     energy = squares(residual, residual)
     goal = _TOLERANCE**2 * (squares(P, P) + energy)
     settled = np.ones(len(own), dtype=bool)
+    if h.smallest is not None:
+        # The eigenvalues of Z D Z' are at most their sum, which is largest for the smallest alpha.
+        settled = np.add.reduceat((Z * Z) @ inverse[:, h.smallest], heads) <= _MOST_LEVERAGE
+        goal[~settled] = np.inf
     for round_ in range(_MAX_ROUNDS + 1):
         active = energy > goal
         alive = active.any(axis=0)
@@ -255,10 +279,11 @@ def _iterate(
         if not len(columns):
             break
         if round_ == _MAX_ROUNDS:
-            settled = np.asarray(~active.any(axis=1))
+            settled &= ~active.any(axis=1)
             out[:, columns] = P
             break
-        image = direction - smooth(direction, inverse, np.flatnonzero(active.any(axis=1)))
+        image = smooth(direction, inverse, np.flatnonzero(active.any(axis=1)))
+        np.subtract(direction, image, out=image)
         curvature = squares(direction, image)
         step = np.divide(energy, curvature, out=np.zeros_like(energy), where=active & (curvature > 0.0))
         step = np.repeat(step, lengths, axis=0)

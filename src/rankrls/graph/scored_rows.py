@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._compiled.group_pass import level_rows
 from rankrls._compiled.threads import n_threads
 from rankrls._sparse import offset_columns, shift_columns
@@ -70,9 +71,9 @@ class ScoredRows(FactorRows):
         scale = self._root_weight[rows] * self.graph.roots[0][self.graph.layout.codes[rows]]
         return scale[:, None] * D
 
-    @property
+    @cached_property
     def centres(self) -> NDArray[np.float64]:
-        return self.query_means + self._shift
+        return self.query_means + self._shift if self._shift.any() else self.query_means
 
     def centre_of(self, rows: Rows) -> NDArray[np.intp]:
         return self.graph.layout.codes[rows]

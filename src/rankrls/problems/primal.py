@@ -112,9 +112,11 @@ class PrimalProblem(Problem):
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
         s = self.spectrum
         right = s.vectors.T @ self.equations.rhs
-        out = holdout_scores(self.rows, s, self.directions, right, self.target, blocks, alphas)
+        out, bounded = holdout_scores(
+            self.rows, s, self.directions, right, self.target, blocks, alphas, exact=self.graded
+        )
         if self.graded:
-            resolve_tiny_alphas(self.rows, s, right, self.target, blocks, alphas, out)
+            resolve_tiny_alphas(self.rows, s, right, self.target, bounded, alphas, out)
         return out
 
     @property

@@ -29,7 +29,6 @@ from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.normal_equations import NormalEquations, rows_gram
 from rankrls.features.blocks import row_numbers
-from rankrls.features.rows import row_products
 from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions
@@ -278,15 +277,13 @@ class SignedProblem(PrimalProblem):
         _, start = solve_signed(self.equations, alphas, self.signs)
         columns = len(alphas) * self.target.shape[1]
         out = np.full((self.rows.n_rows, columns), np.nan)
-        centres = self.rows.centres
 
         def hold(block: Any) -> None:
             left = self._without(block)
             path, _ = solve_signed(left, alphas, self.signs, start=start)
             W = path.transpose(1, 0, 2).reshape(len(self.signs), columns)
             for piece in self.rows.pieces(block):
-                own, number = np.unique(self.rows.centre_of(piece), return_inverse=True)
-                out[piece] = row_products(self.rows.differences(piece), W) + (centres[own] @ W)[number]
+                out[piece] = self.rows.scores(piece, W)
 
         with one_blas_thread():
             map_threads(hold, blocks)
