@@ -109,11 +109,15 @@ def context(
 def exponent(
     job: str, sizes: Sequence[float], values: Sequence[float], goal: str, most: float, slack: float = 0.25
 ) -> dict[str, Any]:
-    """The exponent of growth: the slope of a straight line through the logarithms. ``slack`` is the clock's share."""
+    """The exponent of growth: the slope of a straight line through the logarithms. ``slack`` is the clock's share.
+
+    The line keeps sizes and values, which ``--plot`` draws.
+    """
     x, v = ([math.log(value) for value in column] for column in (sizes, values))
     mean_x, mean_v = sum(x) / len(x), sum(v) / len(v)
     slope = sum((a - mean_x) * (b - mean_v) for a, b in zip(x, v, strict=True)) / sum((a - mean_x) ** 2 for a in x)
-    return _line(job, slope, "exponent", most, slope / most, f"{goal} (+{slack:g})", slope <= most + slack, "")
+    line = _line(job, slope, "exponent", most, slope / most, f"{goal} (+{slack:g})", slope <= most + slack, "")
+    return line | {"sizes": [float(size) for size in sizes], "values": [float(value) for value in values]}
 
 
 def skipped(job: str, rival: str, why: str) -> dict[str, Any]:
