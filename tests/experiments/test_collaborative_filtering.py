@@ -328,18 +328,19 @@ def test_semi_supervised_views_that_need_not_agree_are_two_pursuits(problem, own
 
 @pytest.mark.parametrize("backfit", [True, False])
 @pytest.mark.parametrize("agreement", ["functions", "increments"])
-def test_views_of_half_the_scored_rows_are_those_of_the_library(problem, agreement, backfit):
+@pytest.mark.parametrize("rows", ["rows", "basis_rows"])
+def test_views_are_those_of_the_library(problem, agreement, backfit, rows):
     import _collaborative_methods as methods
     import _collaborative_views as views
 
     settings = [{"n_stages": p, "nu": nu, "backfit": backfit} for nu in (0.5, 8.0) for p in (1, 4)]
-    scores, used = methods.CoPursuit("", "", agreement, own_loss=True).scores(problem, settings)
+    scores, used = methods.CoPursuit("", "", agreement, own_loss=rows == "rows").scores(problem, settings)
     y = np.where(np.arange(30) < 21, problem.y[:30], np.nan)
     expected, sizes = [], []
     for nu in (0.5, 8.0):
         model = CoRankingPursuit(
             4,
-            views=[{"kernel": "precomputed", "rows": rows} for rows in views.split_views(21, 30)],
+            views=[{"kernel": "precomputed", rows: half} for half in views.split_views(21, 30)],
             nu=nu,
             shared_basis=False,
             agreement=agreement,
