@@ -21,6 +21,7 @@ from rankrls import InputError, RankRLS, RankRLSCV
 from rankrls.inspection import explain
 from rankrls.metrics import make_ranking_scorer
 from rankrls.preprocessing import TableEncoder
+from tests.refusals import Refusal
 
 
 def shop(m=120, seed=0):
@@ -144,6 +145,81 @@ def test_typed_columns():
     np.testing.assert_array_equal(
         TableEncoder().fit_transform(dates), TableEncoder().fit_transform(frame[["day", "number"]])
     )
+
+
+def embedded(m=40, size=5):
+    """A table with lists, some of them missing, as lists of Python; and the lists as an array, NaN where missing."""
+    rng = np.random.default_rng(2)
+    lists = rng.normal(size=(m, size))
+    lists[[3, 8]] = np.nan
+    cells = [None if np.isnan(row[0]) else row.tolist() for row in lists]
+    return {"emb": cells, "brand": ["a", "b"] * (m // 2), "price": rng.random(m).tolist()}, lists
+
+
+def test_lists_are_a_feature_for_each_place():
+    table, lists = embedded()
+    encoder = TableEncoder().fit(table)
+    X, names = encoder.transform(table), encoder.get_feature_names_out().tolist()
+    assert kinds(encoder) == {"emb": "list", "brand": "category", "price": "number"}
+    use = encoder.columns_[0]
+    assert (use.n_missing, use.n_distinct, use.n_features) == (2, 38, 6)
+    at = [names.index(f"emb[{k}]") for k in range(5)]
+    filled = np.where(np.isnan(lists), np.nanmedian(lists, axis=0), lists)
+    np.testing.assert_array_equal(X[:, at], filled)
+    np.testing.assert_array_equal(X[:, names.index("emb (missing)")], np.isnan(lists[:, 0]))
+    assert encoder.count_unusual(table) == {"emb": {"missing": 2}}
+    filled_with_0 = TableEncoder(impute={"emb": 0.0}).fit(table)
+    np.testing.assert_array_equal(filled_with_0.transform(table)[:, at], np.nan_to_num(lists))
+
+
+def test_lists_of_every_kind_of_table():
+    table, lists = embedded()
+    wanted = TableEncoder().fit_transform(table)
+    arrays = [None if row is None else np.array(row) for row in table["emb"]]
+    known = np.nan_to_num(lists)
+    as_lists = lambda kind: pa.table({**table, "emb": pa.array(table["emb"], kind)})
+    for each in (
+        pd.DataFrame({**table, "emb": pd.Series(arrays)}),
+        pl.DataFrame(table),
+        pl.DataFrame({**table, "emb": pl.Series(table["emb"], dtype=pl.Array(pl.Float64, 5))}),
+        *map(as_lists, (pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 5))),
+        as_lists(pa.list_(pa.float64())).slice(1),
+        pa.concat_tables([as_lists(pa.list_(pa.float64())).slice(0, 7), as_lists(pa.list_(pa.float64())).slice(7)]),
+    ):
+        encoder = TableEncoder().fit(table)
+        np.testing.assert_array_equal(encoder.transform(each), wanted[len(wanted) - len(each) :])
+    plain = TableEncoder().fit_transform({"emb": known})
+    np.testing.assert_array_equal(plain, known)
+    np.testing.assert_array_equal(
+        TableEncoder().fit_transform({"emb": known[:, ::2].astype(np.float32)}).shape, (40, 3)
+    )
+
+
+def test_lists_that_cannot_be_used():
+    table, lists = embedded()
+    cells = table["emb"]
+    for bad in (cells[0][:4], [*cells[0], 1.0], [*cells[0][:4], np.inf], [*cells[0][:4], None], []):
+        changed = {**table, "emb": [*cells[:5], bad, *cells[6:]]}
+        use = TableEncoder().fit(changed).columns_[0]
+        assert use.kind == "unused"
+        assert "row 5" in use.reason
+        with Refusal("list of 5", parameter="X", row=5, column="emb", remedy="empty it"):
+            TableEncoder().fit(table).transform(changed)
+    with Refusal("list of 5", parameter="X", row=0, column="emb"):
+        TableEncoder().fit(table).transform({**table, "emb": ["texts"] * 40})
+    with Refusal("number", parameter="X", row=0, column="price"):
+        TableEncoder().fit(table).transform({**table, "price": lists.tolist()})
+    for parameter in ("categorical", "text", "dates"):
+        with Refusal("'emb'", parameter="ignore"):
+            TableEncoder(**{parameter: "emb"}).fit(table)
+    with Refusal("2 missing", "'emb' (lists of 5", remedy="impute='median'"):
+        TableEncoder(columns="named", categorical="brand", impute=None).fit(table)
+    whole = {**table, "emb": np.nan_to_num(lists).tolist()}
+    encoder = TableEncoder(columns="named", categorical="brand", impute=None).fit(whole)
+    with Refusal("no value", row=3, column="emb", parameter="impute"):
+        encoder.transform(table)
+    words = {**table, "emb": [["a", "b"]] * 40}
+    assert kinds(TableEncoder().fit(words))["emb"] == "unused"
 
 
 def test_dates_have_the_readings_that_are_promised():

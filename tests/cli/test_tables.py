@@ -448,6 +448,18 @@ def test_columns_of_lists(embedded, rankrls, refused):
     )
 
 
+def test_an_encoder_takes_lists_as_the_reader_does(embedded, rankrls):
+    train, test = embedded / "train_emb.parquet", embedded / "test_emb.parquet"
+    found = {}
+    for name, options in (("plain", []), ("encoded", ["--columns", "auto"])):
+        fitted = rankrls("fit", train, *COLUMNS, *options, "-m", embedded / name, "--json")
+        assert fitted.status == 0, fitted.err
+        found[name] = [float(v) for v in rankrls("predict", embedded / name, test).out.split()]
+    np.testing.assert_allclose(found["encoded"], found["plain"], atol=1e-9)
+    assert set(read_info(embedded / "encoded")["feature_names"]) == {"emb", "age", "query"}
+    assert fitted.json["columns_used"][0]["kind"] in ("list", "number")
+
+
 def test_lists_are_passed_on_by_split(embedded, rankrls):
     argv = ["split", embedded / "train_emb.parquet", embedded / "parts", "--qid", "query", "--parts", "50,50"]
     assert rankrls(*argv).status == 0

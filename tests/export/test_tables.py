@@ -12,6 +12,7 @@ from rankrls import InputError, RankRLS
 from rankrls.export import to_elasticsearch, to_json, to_onnx, to_opensearch, to_solr, to_vespa
 from rankrls.preprocessing import TableEncoder
 from tests.export import engines
+from tests.refusals import Refusal
 
 BRANDS = ["H&M", 'The "Best"', "back\\slash", "it's {odd}", "Acme", None]
 DAY = 86_400.0
@@ -143,6 +144,27 @@ def test_what_cannot_travel_is_named_at_once():
     with pytest.raises(InputError) as caught:
         to_solr(odd)
     assert "the price (€)" in caught.value.problem
+
+
+def with_lists(seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "emb": [None if k % 7 == 3 else rng.normal(size=4).tolist() for k in range(60)],
+        "x": rng.random(60).tolist(),
+    }
+
+
+def test_lists_go_to_onnx_and_are_named_elsewhere():
+    model = make_pipeline(TableEncoder(), RankRLS()).fit(with_lists(), np.arange(60) % 5)
+    for engine in (to_solr, to_elasticsearch, to_vespa):
+        with Refusal("'emb' (a list", parameter="model", column="emb"):
+            engine(model)
+    assert to_json(model).json()["features"][1]["of"]["kind"] == "element"
+    new = with_lists(3)
+    blank = [np.nan] * 4
+    session = onnxruntime.InferenceSession(to_onnx(model).content)
+    inputs = {"emb": np.array([row or blank for row in new["emb"]]), "x": np.array(new["x"])[:, None]}
+    np.testing.assert_allclose(session.run(None, inputs)[0].ravel(), model.predict(new), rtol=1e-5)
 
 
 def test_plain_json_says_what_features_are_made_of():

@@ -837,6 +837,8 @@ def test_nothing_is_run_imported_or_opened(content, tmp_path):
         ("origins_", {"dict": []}),
         ("origins_", {"dict": [["added", {"float": "nan"}]]}),
         ("periods_", {"dict": [["price", ["year"]]]}),
+        ("lists_", {"dict": []}),
+        ("lists_", {"dict": [["emb", None]]}),
         ("one_hot_", None),
         ("one_hot_", {"object": "sklearn.preprocessing.StandardScaler", "state": {}}),
         ("vectorizers_", {"dict": []}),
@@ -848,7 +850,7 @@ def test_nothing_is_run_imported_or_opened(content, tmp_path):
 def test_a_table_encoder_whose_parts_disagree(name, node, tmp_path):
     table = {
         **{"price": [1.0, 2.0, 4.0, 8.0], "brand": ["a", "a", "b", "b"], "title": ["one two", "two", "one", "two"]},
-        "added": ["2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"],
+        **{"added": ["2024-03-01", "2024-03-02", "2024-03-03", "2024-03-04"], "emb": [[1, 2], [1, 3], [0, 2], [5, 5]]},
     }
     encoder = TableEncoder(min_frequency=1, categorical="brand", text="title")
     good = content_of(make_pipeline(encoder, RankRLS()).fit(table, [0, 1, 2, 3]), tmp_path)

@@ -46,7 +46,7 @@ def fitted(encoder: TableEncoder, table: Any, report: Report) -> Rows:
         table = replace(table, X=table.X.drop_columns([asked]))
     with report.working("encoding", f"encoding {table.path}"):
         out = _features(encoder.fit_transform, encoder, table)
-    if encoder.columns == "named" and encoder.impute is not None and not encoder.imputers_:
+    if encoder.columns == "named" and encoder.impute is not None and not (encoder.imputers_ or encoder.lists_):
         problem = "{impute} is about numbers, and no column holds any."
         raise InputError(problem, file=table.path, parameter="impute")
     return out

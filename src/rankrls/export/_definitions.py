@@ -69,7 +69,7 @@ def defined(
     cannot: dict[str, str] = {}
     for feature, made in zip(scorer.encoded, found, strict=True):
         if isinstance(made, str):
-            cannot.setdefault(feature.column if feature.kind in ("word", "tfidf") else feature.name, made)
+            cannot.setdefault(feature.column if feature.kind in ("word", "tfidf", "element") else feature.name, made)
     if cannot:
         texts = any(f.kind in ("similarity", "tfidf", "word", "matches") for f in scorer.encoded if f.column in cannot)
         texts = texts or any("TF-IDF" in name for name in cannot)

@@ -40,12 +40,15 @@ def encoded_inputs(graph: Any, encoder: Any) -> tuple[str, list[Any], list[str]]
         if use.kind == "unused":
             continue
         kind = kinds.STRING if use.kind == "category" else kinds.DOUBLE
-        inputs.append(value_info(use.name, kind, ["rows", 1]))
+        size = encoder.lists_[use.name].n_features_in_ if use.kind == "list" else 1
+        inputs.append(value_info(use.name, kind, ["rows", size]))
     by_column = lambda feature: (feature.column, feature.kind in _CATEGORIES)
     for (name, categories), features in groupby(encoder.features_, key=by_column):
-        make = _one_hot if categories else _numbers
+        make = _one_hot if categories else _numbers if name not in encoder.lists_ else _list
         blocks.append(make(graph, name, [*features]))
     notes = ["Each column that is used is an input of shape (rows, 1): numbers float64, NaN where they are missing;"]
+    if encoder.lists_:
+        notes.append("lists of numbers likewise, of shape (rows, numbers);")
     notes.append("categories strings without blanks around them, empty where they are missing; dates days since 1970.")
     return graph.add("Concat", *blocks, axis=1), inputs, [" ".join(notes)]
 
@@ -61,6 +64,16 @@ def _one_hot(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str
     total = graph.add("ReduceSum", out, graph.constant(np.array([1], dtype=np.int64)), keepdims=1)
     other = graph.add("Sub", graph.constant(np.array(1.0)), total)
     return graph.add("Concat", out, other, axis=1) if known else other
+
+
+def _list(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str:
+    fills = graph.constant(np.array([[feature.fill for feature in features if feature.kind == "element"]]))
+    missing = graph.add("IsNaN", column)
+    out: str = graph.add("Where", missing, fills, column)
+    if features[-1].kind != "missing":
+        return out
+    first = graph.add("Gather", missing, graph.constant(np.array([0], dtype=np.int64)), axis=1)
+    return graph.add("Concat", out, graph.add("Cast", first, to=graph.onnx.TensorProto.DOUBLE), axis=1)
 
 
 def _numbers(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str:

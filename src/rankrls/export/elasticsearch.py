@@ -145,7 +145,7 @@ def _defined(feature: EncodedFeature) -> Defined | str:
         return Defined([Part({"constant_score": {"filter": {"term": {column: feature.value}}}})])
     if feature.kind == "matches":
         return Defined([Part({"match": {column: f"{{{{{QUERY_TEXT}}}}}"}})])
-    return "TF-IDF is computed otherwise there"
+    return "a list's numbers are not seen there" if feature.kind == "element" else "TF-IDF is computed otherwise there"
 
 
 def _script(source: str, params: dict[str, Any]) -> dict[str, Any]:

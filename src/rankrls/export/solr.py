@@ -151,7 +151,7 @@ def _defined(feature: EncodedFeature) -> Defined | str:
         return Defined([Part(_feature("SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"]))])
     if feature.kind == "matches":
         return Defined([Part(query(f"{{!dismax qf={column} mm=0}}${{{QUERY_TEXT}}}"))])
-    return "TF-IDF is computed otherwise there"
+    return "a list's numbers are not seen there" if feature.kind == "element" else "TF-IDF is computed otherwise there"
 
 
 def _about(encoded: Sequence[EncodedFeature]) -> list[str]:

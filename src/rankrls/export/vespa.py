@@ -144,6 +144,8 @@ def _defined(feature: EncodedFeature) -> Defined | str:
         return one(f'if ({field} == "{text}", 1.0, 0.0)')
     if feature.kind == "matches":
         return one(f"fieldMatch({column}).matches")
+    if feature.kind == "element":
+        return "a list's numbers are not seen there"
     return "words of a document are not seen there" if feature.kind == "word" else "TF-IDF is computed otherwise there"
 
 

@@ -56,6 +56,9 @@ def _check_table(owner: str, state: State) -> None:
     for name, kinds_of in (("least_", ("number", "date")), ("origins_", ("date",)), ("periods_", ("date",))):
         right = [*state[name]] == of(*kinds_of) and is_finite(state[name])
         require(right, owner, name, "are not those of the columns")
+    right = [*state["lists_"]] == of("list")
+    right = right and all(type(part).__name__ == "SimpleImputer" for part in state["lists_"].values())
+    require(right, owner, "lists_", "are not those of the columns")
     encoder, categories = state.get("one_hot_"), of("category")
     found = 0 if encoder is None else encoder.n_features_in_
     require(found == len(categories), owner, "one_hot_", "is not for the columns of categories")
@@ -95,6 +98,7 @@ _TABLE = {
     "least_": "dict",
     "origins_": "dict",
     "periods_": "dict",
+    "lists_": "dict",
     "one_hot_?": "OneHotEncoder",
     "text_features_": "list k",
     "vectorizers_": "dict",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -20,27 +20,30 @@ __all__ = ["Column", "columns_of", "day_of", "not_there", "texts_of"]
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
 _US_PER_DAY = 86_400_000_000
+_SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of a column: different texts and their codes, or numbers, or days.
+    """The cells of a column: different texts and their codes, or numbers, or days, or lists of numbers.
 
     Attributes
     ----------
     name : str
-    holds : {"texts", "numbers", "days", "others"}
+    holds : {"texts", "numbers", "days", "lists", "others"}
         What the table says it holds. Texts may be numbers or dates all the same.
     codes : ndarray of intp, shape (m,)
         Of texts: the number of each row's text in ``words``; -1 is a missing cell.
     words : list of str
         The different texts, without blanks around them.
     values : ndarray of float64, shape (m,)
-        Numbers, or days since 1970; NaN is a missing cell. Empty for texts.
+        Numbers, or days since 1970, or the lengths of lists; NaN is a missing cell. Empty for texts.
     declared : bool
         Whether the table's type says that these are categories.
     shown : str
         The type, for people.
+    flat : ndarray of float64
+        Of lists: the numbers of all that are there, one list behind the other.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Column:
     values: NDArray[np.float64]
     declared: bool = False
     shown: str = ""
+    flat: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -70,6 +74,20 @@ class Column:
             return self.values, bad
         return self._read([day_of(word, formats) for word in self.words])
 
+    @property
+    def list_size(self) -> int:
+        """How many numbers the first list has."""
+        return int(self.values[~self.missing][0])
+
+    def as_lists(self, size: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Lists as rows of so many numbers, NaN where they are missing; and which cells are no such list."""
+        there, out = np.flatnonzero(~self.missing), np.full((len(self.missing), size), np.nan)
+        if self.holds != "lists":
+            return out, ~self.missing
+        right, ends = self.values[there] == size, np.cumsum(self.values[there], dtype=np.intp)
+        out[there[right]] = self.flat[ends[right][:, None] + np.arange(-size, 0)]
+        return out, ~self.missing & ~np.isfinite(out).all(axis=1)
+
     def as_texts(self) -> tuple[list[str], NDArray[np.intp]]:
         """The different texts, and the number of each row's; "" is a missing cell."""
         if self.holds == "texts":
@@ -85,6 +103,10 @@ class Column:
         if self.holds == "texts":
             return self.words[self.codes[row]] if self.codes[row] >= 0 else ""
         value = float(self.values[row])
+        if self.holds == "lists" and value > 0:
+            end = int(np.nansum(self.values[: row + 1]))
+            shown = ", ".join(f"{v:g}" for v in self.flat[end - int(value) :][: min(int(value), _SHOWN)])
+            return f"[{shown}{', ...' if value > _SHOWN else ''}]"
         return "" if np.isnan(value) else self._spell(value)
 
     def _read(self, found: list[float | None]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -191,6 +213,8 @@ def _array(values: Any) -> Any:
     """A column for pyarrow; of mixed types as texts."""
     import pyarrow as pa
 
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iuf":
+        return pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
@@ -240,6 +264,14 @@ def _column(name: str, values: Any) -> Column:
         return found("days", stamps.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / _US_PER_DAY)
     if types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return _texts(name, values.cast(pa.large_string()), declared)
+    if (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)) and (
+        types.is_integer(kind.value_type) or types.is_floating(kind.value_type)
+    ):
+        import pyarrow.compute as pc
+
+        flat = values.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        lengths = pc.list_value_length(values).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return Column(name, "lists", none, [], lengths, False, str(kind), flat)
     return found("others", np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0))
 
 

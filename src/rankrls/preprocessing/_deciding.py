@@ -14,7 +14,7 @@ from rankrls.preprocessing._cells import Column, day_of
 
 __all__ = ["ColumnUse", "Rules", "decided", "names_of"]
 
-KINDS = ("number", "category", "date", "text", "query text", "unused")
+KINDS = ("number", "list", "category", "date", "text", "query text", "unused")
 _ID = re.compile(r"(?:^|[\W_])(?:id|ids|sku|ean|gtin|asin|isbn|uuid|guid|key|url|uri|link)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z]I[dD]$")
 _MANY = 50  # different texts, from which on a column is no plain category if they also are a large share of the rows
@@ -31,7 +31,7 @@ class ColumnUse:
     Attributes
     ----------
     name : str
-    kind : {"number", "category", "date", "text", "query text", "unused"}
+    kind : {"number", "list", "category", "date", "text", "query text", "unused"}
     reason : str
         Why, in a few words; "as said" if a parameter names the column.
     n_missing : int
@@ -108,9 +108,9 @@ def decided(columns: Mapping[str, Column], rules: Rules) -> list[ColumnUse]:
         use = ColumnUse(name, kind, reason, int(column.missing.sum()), _distinct(column), _examples(column))
         if reason.startswith("!"):
             refused.append((use, reason[1:]))
-        elif said is None and not rules.guesses and (kind != "number" or (use.n_missing and not rules.fills(name))):
-            missing = f"numbers, {use.n_missing} missing"
-            refused.append((use, missing if kind == "number" else _CALLED.get(kind, reason)))
+        elif said is None and not rules.guesses and (kind not in _NUMBERS or (use.n_missing and not rules.fills(name))):
+            missing = f"{reason}, {use.n_missing} missing"
+            refused.append((use, missing if kind in _NUMBERS else _CALLED.get(kind, reason)))
         uses.append(use)
     if refused:
         errors.append(_refusal(refused, rules.guesses))
@@ -120,7 +120,14 @@ def decided(columns: Mapping[str, Column], rules: Rules) -> list[ColumnUse]:
 
 
 _CALLED = {"category": "categories", "date": "dates", "text": "text"}
-_OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "text": "text", "unused": "ignore"}
+_NUMBERS = ("number", "list")
+_OPTIONS = {
+    **dict.fromkeys(_NUMBERS, "impute"),
+    "category": "categorical",
+    "date": "dates",
+    "text": "text",
+    "unused": "ignore",
+}
 
 
 def _refusal(refused: list[tuple[ColumnUse, str]], guessed: bool) -> InputError:
@@ -131,7 +138,7 @@ def _refusal(refused: list[tuple[ColumnUse, str]], guessed: bool) -> InputError:
         shown.append(f"{use.name!r} ({what}{': ' if cells else ''}{cells})")
     options: dict[str, list[str]] = {}
     for use, what in refused:
-        option = "ignore" if what not in _CALLED.values() and use.kind != "number" else _OPTIONS[use.kind]
+        option = "ignore" if what not in _CALLED.values() and use.kind not in _NUMBERS else _OPTIONS[use.kind]
         options.setdefault(option, []).append(use.name)
     said = [
         Parameter("impute='median'" if option == "impute" else f"{option}={names!r}")
@@ -157,7 +164,7 @@ def _unusable(column: Column, said: str | None) -> tuple[str, str] | None:
         return None
     if column.missing.all():
         return "unused", "every cell is missing"
-    if column.holds == "others":
+    if column.holds == "others" or (column.holds == "lists" and said is not None):
         return "unused", f"!holds {column.shown}" if said is not None else f"holds {column.shown}"
     if not column.missing.any() and _distinct(column) == 1:
         return "unused", "constant"
@@ -199,6 +206,8 @@ def _guess(column: Column, rules: Rules) -> tuple[str, str]:
         return "category", "categories by the table's type"
     if column.holds == "days":
         return "date", "dates by the table's type"
+    if column.holds == "lists":
+        return _guess_lists(column)
     values, bad = column.as_numbers()
     if not bad.any():
         whole = values[~np.isnan(values)]
@@ -218,6 +227,15 @@ def _guess(column: Column, rules: Rules) -> tuple[str, str]:
         if 1.0 - no_date.sum() / present >= 0.9:
             return "unused", f"dates but for {int(no_date.sum())} cells, the first {column.cell(row)!r} in row {row}"
     return _guess_texts(column, rules, distinct, present)
+
+
+def _guess_lists(column: Column) -> tuple[str, str]:
+    size = column.list_size
+    _, bad = column.as_lists(size)
+    if not size or bad.any():
+        row = int(np.argmax(bad))
+        return "unused", f"lists of {size} numbers but for {int(bad.sum())} cells, the first in row {row}"
+    return "list", f"lists of {size} numbers"
 
 
 def _guess_texts(column: Column, rules: Rules, distinct: int, present: int) -> tuple[str, str]:
@@ -252,6 +270,9 @@ def _called_like_an_id(name: str) -> bool:
 def _distinct(column: Column) -> int:
     if column.holds == "texts":
         return len(np.unique(column.codes[column.codes >= 0]))
+    if column.holds == "lists":
+        ends = np.cumsum(column.values[~column.missing], dtype=np.intp)
+        return len({part.tobytes() for part in np.split(column.flat, ends[:-1])})
     return len(np.unique(column.values[~column.missing]))
 
 

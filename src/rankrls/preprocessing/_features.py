@@ -16,6 +16,7 @@ PERIODS = {"year": 365.25, "week": 7.0}
 _NAMES = {
     "number": "{column}",
     "missing": "{column} (missing)",
+    "element": "{column}[{value}]",
     "age": "{column} (age in days)",
     "sine": "{column} (time of {value}, sine)",
     "cosine": "{column} (time of {value}, cosine)",
@@ -38,11 +39,12 @@ class EncodedFeature:
     column : str
         The column that it is made of.
     kind : str
-        ``number``; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and ``cosine`` of a date in a
-        period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell) are 1 or 0; ``matches``
-        (how many words of the query the text has), ``similarity``; ``word`` (1 where the text has it), ``tfidf``.
+        ``number``; ``element`` of a list; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
+        ``cosine`` of a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell)
+        are 1 or 0; ``matches`` (how many words of the query the text has), ``similarity``; ``word`` (1 where the text
+        has it), ``tfidf``.
     value : str
-        The category, the word or the period.
+        The category, the word or the period; the place in a list, from 0.
     fill : float
         What a missing cell counts as.
     least : float
@@ -84,6 +86,11 @@ def features_of(encoder: Any) -> Iterator[EncodedFeature]:
         for period in periods:
             for wave in ("sine", "cosine"):
                 yield EncodedFeature(name, wave, period, origin=encoder.origins_[name], days=PERIODS[period])
+    for name, imputer in encoder.lists_.items():
+        for k, fill in enumerate(imputer.statistics_.tolist()):
+            yield EncodedFeature(name, "element", str(k), fill=fill, gaps=gaps[name])
+        if gaps[name]:
+            yield EncodedFeature(name, "missing")
     if encoder.one_hot_ is not None:
         categories, rare = encoder.one_hot_.categories_, encoder.one_hot_.infrequent_categories_
         named = [use.name for use in encoder.columns_ if use.kind == "category"]

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -20,11 +19,11 @@ from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column, columns_of, not_there, texts_of
 from rankrls.preprocessing._deciding import Rules, decided, names_of
 from rankrls.preprocessing._features import PERIODS, EncodedFeature, features_of
+from rankrls.preprocessing._filling import check_filled, checked_fills, imputer_for, values_of
 from rankrls.preprocessing._texts import NEED_QUERY, TEXT_FEATURES, text_features, vectorizers
 
 __all__ = ["TableEncoder"]
 
-STRATEGIES = ("median", "mean", "most_frequent")
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
 
@@ -36,6 +35,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers       as they are; a missing one is filled, and a further feature says that it was missing
     categories    one feature each (0 or 1) for those of at least ``min_frequency`` rows; one for all rarer and unseen
                   ones; one for missing cells, if they are frequent
+    lists         such as embeddings: one feature for each place in a list, and one that says that a list was missing
     dates         the age in days, and the time of year and of week on a circle, where the dates span two of them
     texts         how many words of the query a text has, and their TF-IDF cosine; without a query's text TF-IDF words
     ============  =====================================================================================================
@@ -53,8 +53,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     query_text : str, optional
         The column with the text of the query, with which texts are compared. It is no feature itself.
     impute : {"median", "mean", "most_frequent"}, number, mapping of column to these, or None, default="median"
-        What missing numbers and ages count as. None, and a column that a mapping does not name: a missing number is an
-        error.
+        What missing numbers, ages and numbers of lists count as. None, and a column that a mapping does not name: a
+        missing number is an error.
     min_frequency : int, default=5
         Rows that a category needs to be one of its own.
     max_categories : int, default=1000
@@ -209,21 +209,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if said.setdefault(name, kind) != kind:
                     problem = f"{{{parameter}}} names the column {{0!r}}, which was said to be of kind {{1!r}}."
                     raise InputError(problem, name, said[name], parameter=parameter, column=name)
-        missing = [name for name in (*said, *self._filled_apart()) if name not in columns]
+        missing = [name for name in (*said, *checked_fills(self.impute)) if name not in columns]
         if missing:
             raise not_there(missing, columns)
         formats = names_of("date_format", self.date_format)
         return Rules(said, self.columns == "auto", self.min_frequency, formats, self._fills)
-
-    def _filled_apart(self) -> Mapping[str, Any]:
-        """What ``impute`` says column by column."""
-        filled = self.impute if isinstance(self.impute, Mapping) else {}
-        for value in filled.values() if filled else () if self.impute is None else (self.impute,):
-            right = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
-            if not right and value not in STRATEGIES:
-                problem = "{impute} must be one of {0}, or a finite number; got {1!r}."
-                raise InputError(problem, ", ".join(map(repr, STRATEGIES)), value, parameter="impute")
-        return filled
 
     def _fills(self, name: str) -> Any:
         """What missing numbers of a column count as; None if they may not be missing."""
@@ -231,15 +221,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _fit_numbers(self, columns: Mapping[str, Column]) -> None:
         """Imputers of the numbers and ages, by what they fill in; and what is learned of dates."""
-        numeric = self._named("number", "date")
-        wrong = [name for name in self._filled_apart() if name not in numeric]
+        numeric, lists = self._named("number", "date"), self._named("list")
+        wrong = [name for name in checked_fills(self.impute) if name not in (*numeric, *lists)]
         if wrong:
             problem = "{impute} names {0!r}, which is no column of numbers or dates."
             raise InputError(problem, wrong[0], parameter="impute", column=wrong[0])
         self.origins_: dict[str, float] = {}
         self.periods_: dict[str, list[str]] = {}
         groups: dict[Any, list[str]] = {}
-        values = {name: self._numbers(columns[name]) for name in numeric}
+        self._check_filled(columns)
+        values = {name: self._values(columns[name]) for name in numeric}
         for name in numeric:
             if name in self._named("date"):
                 days = values[name]
@@ -249,16 +240,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 values[name] = origin - days
             groups.setdefault(self._fills(name), []).append(name)
         self.least_ = {name: float(np.nanmin(values[name])) for name in numeric}
-        self.imputers_ = []
-        for how, names in groups.items():
-            self._check_filled(names, values)
-            constant = not isinstance(how, str)
-            imputer = SimpleImputer(
-                strategy="constant" if constant else how,
-                fill_value=float(how or 0.0) if constant else None,
-                add_indicator=how is not None,
+        self.imputers_ = [
+            (names, imputer_for(fill, indicator=True).fit(np.column_stack([values[name] for name in names])))
+            for fill, names in groups.items()
+        ]
+        self.lists_ = {
+            name: imputer_for(self._fills(name), indicator=False).fit(
+                columns[name].as_lists(columns[name].list_size)[0]
             )
-            self.imputers_.append((names, imputer.fit(np.column_stack([values[name] for name in names]))))
+            for name in lists
+        }
 
     def _fit_categories(self, columns: Mapping[str, Column]) -> None:
         named = self._named("category")
@@ -382,26 +373,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _blocks(self, columns: Mapping[str, Column]) -> Iterator[Any]:
         """The features of all columns of a kind at a time, in the order of ``features_``."""
-        values = self._all_numbers(columns)
+        values = self._all_values(columns)
+        self._check_filled(columns)
         for names, imputer in self.imputers_:
-            self._check_filled(names, values)
             yield imputer.transform(np.column_stack([values[name] for name in names]))
         for name, periods in self.periods_.items():
             for period in periods:
                 angle = 2.0 * np.pi / PERIODS[period] * values[name]
                 yield np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]), nan=0.0)
+        for name, imputer in self.lists_.items():
+            yield imputer.transform(values[name])
+            if any(use.n_missing for use in self.columns_ if use.name == name):
+                yield columns[name].missing[:, None].astype(np.float64)
         if self.one_hot_ is not None:
             yield self.one_hot_.transform(texts_of(columns, self._named("category")))
         for name, made in self.vectorizers_.items():
             for kind in self.text_features_:
                 yield text_features(columns[name], columns.get(str(self.query_text)), kind, made.get(kind))
 
-    def _all_numbers(self, columns: Mapping[str, Column]) -> dict[str, NDArray[np.float64]]:
-        """Numbers and ages, NaN where they are missing; an error for all columns that hold something else."""
+    def _all_values(self, columns: Mapping[str, Column]) -> dict[str, NDArray[np.float64]]:
+        """Numbers, ages and lists, NaN where they are missing; an error for all columns that hold something else."""
         values, errors = {}, []
-        for name in self._named("number", "date"):
+        for name in self._named("number", "date", "list"):
             try:
-                values[name] = self._numbers(columns[name])
+                values[name] = self._values(columns[name])
             except InputError as error:
                 errors.append(error)
                 continue
@@ -411,35 +406,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise errors[0].joined(errors[1:])
         return values
 
-    def _numbers(self, column: Column) -> NDArray[np.float64]:
-        """Numbers, or the days of dates."""
-        is_date = column.name in self._named("date")
-        found, bad = column.as_days(names_of("date_format", self.date_format)) if is_date else column.as_numbers()
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                "The cell {0!r} of column {1!r}, row {2}, is no {3}.",
-                *(column.cell(row), column.name, row, "date" if is_date else "finite number"),
-                remedy="Correct the cell, or empty it."
-                if self._fills(column.name) is not None
-                else "Correct the cell.",
-                parameter="X",
-                column=column.name,
-                row=row,
-            )
-        return found
+    def _values(self, column: Column) -> NDArray[np.float64]:
+        """Numbers, the days of dates, or lists as rows."""
+        kind = next(use.kind for use in self.columns_ if use.name == column.name)
+        size = self.lists_[column.name].n_features_in_ if kind == "list" else 0
+        formats, fills = names_of("date_format", self.date_format), self._fills(column.name) is not None
+        return values_of(column, kind, size=size, formats=formats, fills=fills)
 
-    def _check_filled(self, names: list[str], values: Mapping[str, NDArray[np.float64]]) -> None:
-        """Refuse missing numbers of columns that have nothing to fill them with."""
-        errors = []
-        for name in names:
-            if self._fills(name) is None and np.isnan(values[name]).any():
-                row = int(np.argmax(np.isnan(values[name])))
-                place: dict[str, Any] = {"parameter": "impute", "column": name, "row": row}
-                remedy = "Give {impute='median'}."
-                errors.append(InputError("Column {0!r} has no value in row {1}.", name, row, remedy=remedy, **place))
-        if errors:
-            raise errors[0].joined(errors[1:])
+    def _check_filled(self, columns: Mapping[str, Column]) -> None:
+        numeric = self._named("number", "date", "list")
+        check_filled(columns[name] for name in numeric if self._fills(name) is None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
