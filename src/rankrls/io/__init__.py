@@ -5,6 +5,7 @@ from rankrls.io._atomic import atomic_write
 from rankrls.io._reader import load_letor
 from rankrls.io._table import Comments, LetorError, LetorTable
 from rankrls.io._writer import save_letor
+from rankrls.io.datasets import Dataset, open_dataset
 from rankrls.io.preferences import PairsError, PairTable, load_pairs
 from rankrls.io.tables.columns import ColumnTable, TableError
 from rankrls.io.tables.reading import load_table
@@ -14,6 +15,7 @@ from rankrls.io.votes import VoteTable, load_votes
 __all__ = [
     "ColumnTable",
     "Comments",
+    "Dataset",
     "LetorError",
     "LetorTable",
     "PairTable",
@@ -25,6 +27,7 @@ __all__ = [
     "load_pairs",
     "load_table",
     "load_votes",
+    "open_dataset",
     "save_letor",
     "save_table",
 ]

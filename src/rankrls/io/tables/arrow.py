@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -55,6 +56,9 @@ class ArrowTable:
         self.refuse: Refuse = partial(kind, file=name)
         self._damaged = f"the data of this {_CALLED[format]} are damaged"
         self._lists: Mapping[str, int] = {}
+        self._metadata: Any = None  # of a Parquet file, which is read once
+        self._groups: range | None = None  # what is read, as `within` says
+        self._skip, self._rows = 0, -1
         with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
             self.schema = self._reader().schema
             self.columns: Sequence[str] = self.schema.names
@@ -70,6 +74,27 @@ class ArrowTable:
             if self._format != "frame":
                 _validate(table.to_batches())
             return table
+
+    @property
+    def row_groups(self) -> list[int]:
+        """How many rows are in each row group of a Parquet file."""
+        return [self._metadata.row_group(k).num_rows for k in range(self._metadata.num_row_groups)]
+
+    def groups_with_nulls(self, names: Sequence[str]) -> list[int]:
+        """The row groups of a Parquet file in which the footer counts missing values of some columns."""
+        wanted, out = set(names), []
+        for k in range(self._metadata.num_row_groups):
+            group = self._metadata.row_group(k)
+            columns = (group.column(j) for j in range(group.num_columns))
+            counts = (c.statistics.null_count for c in columns if c.path_in_schema in wanted and c.is_stats_set)
+            out += [k] if any(counts) else []
+        return out
+
+    def within(self, groups: range, skip: int, rows: int) -> ArrowTable:
+        """The same Parquet file, of which ``rows`` rows are read, behind the first ``skip`` of some row groups."""
+        part = copy(self)
+        part._groups, part._skip, part._rows = groups, skip, rows
+        return part
 
     def lists(self, others: set[str | None]) -> Mapping[str, int]:
         """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
@@ -90,20 +115,17 @@ class ArrowTable:
 
     def parts(self, request: Request) -> Iterator[Part]:
         """All rows, a batch at a time."""
-        header = [(column, k) for column in self.columns for k in range(len(expanded(column, self._lists)))]
+        self.check_types(request)
+        header = self._header()
         into: dict[str, list[int]] = {}  # columns of X that each column of the file becomes
         for place, number in enumerate(request.numbers):
             into.setdefault(header[number][0], []).append(place)
-        label = None if request.label is None else header[request.label][0]
+        label, weight = (None if at is None else header[at][0] for at in (request.label, request.weight))
         texts = {role: header[number][0] for role, number in request.texts.items()}
-        for column in into:
-            if column not in self._lists:
-                self._check_type(column, request.otherwise)
-        if label is not None:
-            self._check_type(label, "labels are numbers.")
-        used = [*dict.fromkeys([*into, *([] if label is None else [label]), *texts.values()])]
+        alone = [name for name in (label, weight) if name is not None]
+        used = [*dict.fromkeys([*into, *alone, *texts.values()])]
         step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
-        rows = 0
+        rows = 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
         for batch in self._batches(used, step, [*texts.values()]):
             with self._understood(self._damaged):
                 X = np.empty((batch.num_rows, len(request.numbers)), dtype=request.dtype)
@@ -117,11 +139,34 @@ class ArrowTable:
                 if label is not None:
                     y = np.empty(batch.num_rows)
                     self._numbers(batch.column(label), _Places(label, rows), y, "label", may_miss=request.may_miss)
-                part = Part(X, y, {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()})
+                w = None
+                if weight is not None:
+                    w = np.empty(batch.num_rows)
+                    self._numbers(batch.column(weight), _Places(weight, rows), w, "weight")
+                    if (w < 0).any():
+                        k = int(np.argmax(w < 0))
+                        remedy = "a weight is not negative."
+                        self._fail(rows + k, "column {0!r} is {1!r}:", weight, float(w[k]), remedy=remedy)
+                ids = {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()}
+                part = Part(X, y, ids, weight=w)
             yield part
             rows += batch.num_rows
         if rows == 0:
             raise self.refuse("the table has no rows.")
+
+    def check_types(self, request: Request) -> None:
+        """Refuse columns that hold no numbers where numbers are wanted."""
+        header = self._header()
+        for column in dict.fromkeys(header[number][0] for number in request.numbers):
+            if column not in self._lists:
+                self._check_type(column, request.otherwise)
+        for number, remedy in ((request.label, "labels are numbers."), (request.weight, "weights are numbers.")):
+            if number is not None:
+                self._check_type(header[number][0], remedy)
+
+    def _header(self) -> list[tuple[str, int]]:
+        """The column of each feature, and its place in the column's lists."""
+        return [(column, k) for column in self.columns for k in range(len(expanded(column, self._lists)))]
 
     @contextmanager
     def _understood(self, what: str) -> Iterator[None]:
@@ -148,7 +193,12 @@ class ArrowTable:
         if self._format == "parquet":
             # ids as codes of their different texts, so that a long one is held once
             texts = [] if names is None else [n for n in ids if _is_text(self.schema.field(n).type)]
-            return _Parquet(parquet.ParquetFile(self._source, read_dictionary=texts), names)
+            # without buffers of its own for whole row groups, which it would keep
+            file = parquet.ParquetFile(self._source, metadata=self._metadata, read_dictionary=texts, pre_buffer=False)
+            self._metadata = file.metadata
+            if sum(self.row_groups) != self._metadata.num_rows:
+                raise pa.ArrowInvalid("the row groups do not add up to the rows")
+            return _Parquet(file, names, self._groups)
         magic = self._source.read(6)
         self._source.seek(0)
         fields = None if names is None else [self.columns.index(n) for n in names]
@@ -162,12 +212,20 @@ class ArrowTable:
     def _batches(self, names: Sequence[str], rows: int, ids: Sequence[str] = ()) -> Iterator[Any]:
         """Some rows of some columns at a time."""
         with self._understood(self._damaged):
-            reader = self._reader(names, ids)
+            reader, at = self._reader(names, ids), 0
+            end = None if self._rows < 0 else self._skip + self._rows
             for batch in reader.batches(rows) if isinstance(reader, _Parquet) else reader:
+                low = max(self._skip - at, 0)
+                high = batch.num_rows if end is None else min(end - at, batch.num_rows)
+                at += batch.num_rows
+                if low >= high:
+                    continue
                 if self._format != "frame":
                     _validate([batch])
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+                for start in range(low, high, rows):
+                    yield batch.slice(start, min(rows, high - start))
+                if at == end:
+                    return
 
     def _first_length(self, column: str) -> int:
         for batch in self._batches([column], _FIRST_ROWS):
@@ -299,8 +357,9 @@ class _Places(NamedTuple):
 class _Parquet:
     """A Parquet file, or some of its columns, in batches."""
 
-    def __init__(self, file: Any, names: Sequence[str] | None) -> None:
+    def __init__(self, file: Any, names: Sequence[str] | None, groups: range | None) -> None:
         self.schema, self._file, self._names = file.schema_arrow, file, names
+        self._groups = range(file.metadata.num_row_groups) if groups is None else groups
 
     def read_all(self) -> Any:
         return self._file.read()
@@ -308,14 +367,15 @@ class _Parquet:
     def batches(self, rows: int) -> Iterator[Any]:
         import pyarrow as pa
 
-        metadata, read = self._file.metadata, 0
-        for group in range(metadata.num_row_groups):  # an iteration over all keeps what it has unpacked
+        metadata, read, wanted = self._file.metadata, 0, 0
+        for group in self._groups:  # an iteration over all keeps what it has unpacked
             for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
                 read += batch.num_rows
                 yield batch
+            wanted += metadata.row_group(group).num_rows
             pa.default_memory_pool().release_unused()
-        if read != metadata.num_rows:  # of a damaged column pyarrow may give fewer, and say nothing
-            raise pa.ArrowInvalid(f"{read} rows of {metadata.num_rows} can be read")
+        if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
+            raise pa.ArrowInvalid(f"{read} rows of {wanted} can be read")
 
 
 class _File:

@@ -20,7 +20,7 @@ __all__ = ["ColumnTable", "RawTable", "Refuse", "Roles", "TableError", "Wanted",
 
 Labels = Literal["required", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event"}
+_WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event", "weight": "weight"}
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
@@ -115,6 +115,7 @@ class Wanted:
     labels: Labels = "required"
     usual: Mapping[str, str] = field(default_factory=dict)
     event: str | None = None
+    weight: str | None = None
 
     @property
     def usual_names(self) -> dict[str, str]:
@@ -155,6 +156,7 @@ class Roles:
     id: int | None
     features: tuple[int, ...]
     event: int | None = None
+    weight: int | None = None
 
 
 class _Header:
@@ -244,8 +246,8 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     header = _Header(refuse, columns, lists or {})
     place = header.place
     roles: dict[str, str] = {}
-    usual_names = {**wanted.usual_names, **({} if wanted.event is None else {"event": wanted.event})}
-    for role, usual in usual_names.items():
+    asked = {role: name for role in ("event", "weight") if (name := getattr(wanted, role)) is not None}
+    for role, usual in {**wanted.usual_names, **asked}.items():
         given = getattr(wanted, role)
         if given is not None and given not in place:
             problem = "there is no column {0!r} for the {1}{2}"
@@ -280,7 +282,9 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}
     label = None if wanted.labels == "ignored" else at.get("label")
-    return Roles(label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen), at.get("event"))
+    return Roles(
+        label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen), at.get("event"), at.get("weight")
+    )
 
 
 def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:

@@ -42,6 +42,8 @@ class Request:
         Whether the line of each row is wanted.
     called : str
         What a number is that is not a label, for errors.
+    weight : int or None
+        A column of finite numbers for itself.
     """
 
     numbers: tuple[int, ...]
@@ -51,6 +53,7 @@ class Request:
     may_miss: bool = False
     lines: bool = False
     called: str = "feature"
+    weight: int | None = None
 
     @property
     def otherwise(self) -> str:
@@ -67,6 +70,7 @@ class Part(NamedTuple):
     y: NDArray[np.float64] | None
     texts: Mapping[str, tuple[list[str] | None, NDArray[Any]]]
     lines: NDArray[np.int64] | None = None
+    weight: NDArray[np.float64] | None = None
 
 
 class Opened(Protocol):

@@ -1,0 +1,146 @@
+"""The files of a data set: which ones they are, and whether they are still what they were."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from rankrls._errors import InputError
+from rankrls.io.tables.formats import table_format
+
+__all__ = ["File", "Paths", "expanded_paths", "format_of_file"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_END = 1 << 16
+_TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
+_REMEDY = "Open the data again, when nobody writes to them."
+
+
+@dataclass(frozen=True)
+class File:
+    """What a file was when it was opened.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    size, time : int
+        Bytes, and when it was last changed, in nanoseconds.
+    footer : str
+        SHA-256 of a Parquet file's footer; of text, of its first and last 64 KiB.
+    """
+
+    path: str
+    size: int
+    time: int
+    footer: str
+
+    @staticmethod
+    def of(path: str) -> File:
+        """Look at a file."""
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            return File(os.path.abspath(path), status.st_size, status.st_mtime_ns, _footer(file, status.st_size))
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The file, open to be read, if size and time are still the same."""
+        with open(self.path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
+                raise self.changed("the file has changed since it was opened.")
+            yield file
+
+    def check(self) -> None:
+        """Refuse a file that has changed in size, time or footer."""
+        with self.opened() as file:
+            if _footer(file, self.size) != self.footer:
+                raise self.changed("the file has changed since it was opened.")
+
+    def changed(self, problem: str, *values: Any) -> InputError:
+        """An error about a file that is not what it was."""
+        return InputError(problem, *values, remedy=_REMEDY, file=self.path)
+
+    def describe(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"path": self.path, "size": self.size, "mtime_ns": self.time, "footer_sha256": self.footer}
+
+
+def _footer(file: BinaryIO, size: int) -> str:
+    digest = hashlib.sha256()
+    file.seek(max(size - 8, 0))
+    end = file.read(8)
+    if end.endswith(b"PAR1"):
+        length = int.from_bytes(end[:4], "little") + 8
+        file.seek(max(size - length, 0))
+        digest.update(file.read(length))
+    else:
+        for start in (0, max(size - _END, 0)):
+            file.seek(start)
+            digest.update(file.read(_END))
+    file.seek(0)
+    return digest.hexdigest()
+
+
+def expanded_paths(paths: Paths) -> list[str]:
+    """The files that paths, patterns and folders stand for.
+
+    Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder those
+    are taken whose ending says that they are data, hidden ones left out.
+
+    Raises
+    ------
+    InputError
+        Where there is no such file, or one is there twice.
+    """
+    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    out = [file for path in given for file in _expanded(path)]
+    if not out:
+        raise InputError("{path} is empty: there is no file to read.", parameter="path")
+    known: dict[tuple[int, int], str] = {}
+    for file in out:
+        status = os.stat(file)
+        key = (status.st_dev, status.st_ino)
+        if key in known:
+            remedy = "Every file is read once."
+            raise InputError(
+                "the file is there twice, as {0} too.", known[key], remedy=remedy, file=file, parameter="path"
+            )
+        known[key] = file
+    return out
+
+
+def _expanded(path: str) -> list[str]:
+    if os.path.isdir(path):
+        inside = [os.path.join(path, name) for name in _by_name(os.listdir(path)) if not name.startswith((".", "_"))]
+        found = [file for file in inside if os.path.isfile(file) and _has_ending(file)]
+        if not found:
+            problem = "the folder holds no file whose name ends in .parquet, .csv, .tsv or .txt."
+            raise InputError(problem, remedy="Name the files, or a pattern of them.", file=path, parameter="path")
+        return found
+    if not os.path.exists(path) and glob.has_magic(path):
+        found = [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
+        if not found:
+            raise InputError("no file is called like {0!r}.", path, parameter="path", file=path)
+        return found
+    return [path]
+
+
+def _has_ending(path: str) -> bool:
+    return table_format(path) is not None or path.lower().removesuffix(".gz").endswith(_TEXTS)
+
+
+def _by_name(names: Iterable[str]) -> list[str]:
+    """Names in order, part-2 before part-10."""
+    return sorted(names, key=lambda name: ([int(w) if w.isdigit() else w for w in re.split(r"([0-9]+)", name)], name))
+
+
+def format_of_file(path: str) -> str:
+    """``"parquet"``, ``"csv"``, ``"arrow"`` or ``"letor"`` by a file's name."""
+    return table_format(path) or "letor"

@@ -1,0 +1,121 @@
+"""Open files that are read a part at a time."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from rankrls._errors import InputError
+from rankrls.io.datasets.dataset import Dataset
+from rankrls.io.datasets.files import File, Paths, expanded_paths, format_of_file
+from rankrls.io.datasets.index import cut
+from rankrls.io.datasets.parquet import open_parquet
+from rankrls.io.tables.columns import Wanted
+
+__all__ = ["open_dataset"]
+
+_PART_BYTES = 1 << 26
+_OPENERS = {"parquet": open_parquet}
+
+
+def open_dataset(
+    path: Paths,
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    id: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    weight: str | None = None,
+    labels: Literal["required", "optional", "ignored"] = "required",
+    rows_per_part: int | None = None,
+) -> Dataset:
+    r"""Open files that memory need not hold: Parquet.
+
+    The footers of the files are read, and the columns of query ids, labels and weights; the features only when a part
+    is read. The files are one data set, in the order in which they are given. The rows of a query lie together, also
+    over the end of a file.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder. Files of a pattern or a folder are read
+        in the order of their names, ``part-2`` before ``part-10``. All have one schema.
+    label, qid, id : str, optional
+        Names of columns. By default "label", "qid" and "docid", where there are such columns; that of the query ids has
+        to be there.
+    features : sequence of str, optional
+        Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns hold
+        numbers, no lists.
+    ignore : sequence of str, default=()
+        Columns that are no features, by names or patterns.
+    weight : str, optional
+        Name of a column of weights, finite and not negative.
+    labels : {"required", "optional", "ignored"}, default="required"
+        Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
+    rows_per_part : int, optional
+        Rows of a part, at most. By default as many as make 64 MiB of features. A query that is longer than a part
+        comes in several, which know the labels of the whole.
+
+    Returns
+    -------
+    Dataset
+        ``n_rows``, ``n_queries``, ``feature_names`` and so on; iterate over it, or read one of its ``parts``.
+
+    Raises
+    ------
+    InputError
+        For files of several schemas, naming file and column; query ids that come back after another query, naming both
+        places; labels, weights and features that are missing or no numbers.
+    OSError
+        If a file cannot be read.
+
+    Notes
+    -----
+    O(rows), and O(cells) to read all parts. Memory: that of a part, and 8 bytes a query while the data are opened.
+    Parts end where row groups end, as far as queries allow it: a part that begins inside a row group has to read what
+    comes before. Groups of some 100,000 rows are a good size; ``rankrls convert`` writes them.
+
+    Features are float32 if every feature column is no wider, and one of them is float32; otherwise float64.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from rankrls.io import open_dataset, save_table
+    >>> X, qid = np.arange(12, dtype=np.float32).reshape(6, 2), [7, 7, 8, 8, 8, 9]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_table(os.path.join(folder, "a.parquet"), X[:4], [2, 0, 1, 0], qid[:4], feature_names=["bm25", "age"])
+    ...     save_table(os.path.join(folder, "b.parquet"), X[4:], [0, 1], qid[4:], feature_names=["bm25", "age"])
+    ...     data = open_dataset(os.path.join(folder, "*.parquet"), rows_per_part=4)
+    ...     print(data)
+    ...     for part in data:
+    ...         print(part.number, part.X.dtype, part.query, part.y)
+    <Dataset of 2 parquet files: 6 rows, 2 features, 3 queries, 2 parts>
+    0 float32 [0 0] [2. 0.]
+    1 float32 [1 1 1 2] [1. 0. 0. 1.]
+    """
+    wanted = replace(Wanted.checked(label, qid, id, features, ignore, labels), weight=weight)
+    if rows_per_part is not None and not (isinstance(rows_per_part, numbers.Integral) and rows_per_part >= 1):
+        problem = "{rows_per_part} must be a whole number from 1 on, or None; got {0!r}."
+        raise InputError(problem, rows_per_part, parameter="rows_per_part")
+    files = tuple(File.of(file) for file in expanded_paths(path))
+    source: Any = _OPENERS[_one_format(files)](files, wanted)
+    size = _PART_BYTES // (source.dtype.itemsize * max(source.n_features, 1))
+    limit = max(size, 1) if rows_per_part is None else int(rows_per_part)
+    parts, rows, queries = cut(lambda: source.outlines(files), files, limit, source.qid_name)
+    if rows == 0:
+        raise InputError("the files have no rows.", file=files[0].path)
+    return Dataset(files, source, parts, rows, queries)
+
+
+def _one_format(files: Sequence[File]) -> str:
+    formats = {file.path: format_of_file(file.path) for file in files}
+    first = formats[files[0].path]
+    for path, found in formats.items():
+        if found != first:
+            problem = "the file is {0}, but {1} is {2}: all files of a data set have one format."
+            raise InputError(problem, found, files[0].path, first, file=path)
+    return first
