@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankrls._compiled.pair_counts import tiles
-from rankrls._compiled.sorting import sort_descending
+from rankrls._compiled.sorting import sort_again, sort_descending
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 
@@ -18,6 +18,22 @@ def test_sorting_is_numpys_stable_sort(n, distinct):
     values = np.random.default_rng(n + distinct).integers(0, distinct, n) - distinct / 2
     keys, rows = values.copy(), np.arange(n, dtype=np.uint64)
     sort_descending(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
+    expected = np.argsort(-values, kind="stable")
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(keys, values[expected])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 13, 100, 4097])
+@pytest.mark.parametrize("distinct", [1, 3, 10**6])
+@pytest.mark.parametrize("swaps", [0, 3, 10**4])
+def test_sorting_again_keeps_the_order_of_what_is_equal(n, distinct, swaps):
+    """What is nearly sorted, and what is not sorted at all."""
+    rng = np.random.default_rng(n + distinct + swaps)
+    values = np.sort(rng.integers(0, distinct, n) - distinct / 2)[::-1].copy()
+    for i in rng.integers(0, max(n - 1, 1), swaps if n > 1 else 0):
+        values[[i, i + 1]] = values[[i + 1, i]]
+    keys, rows = values.copy(), np.arange(n, dtype=np.uint64)
+    sort_again(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
     expected = np.argsort(-values, kind="stable")
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(keys, values[expected])
@@ -51,6 +67,21 @@ def _judge(name):
 
 
 NAMES = ["disagreement", "tau", "ndcg@10", "map"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "p@5", "mrr", "pair_accuracy"])
+@pytest.mark.parametrize("kind", ["near", "unlike", "tied"])
+def test_a_column_is_judged_as_if_it_were_alone(name, kind):
+    """Each column is sorted from the order of the last one, which says nothing about items with equal scores."""
+    rng = np.random.default_rng(1)
+    y, S, layout = _case()
+    if kind == "near":
+        S = S[:, :1] + 0.05 * rng.normal(size=S.shape)
+    elif kind == "tied":
+        S = rng.integers(0, [2, 5, 1, 30], S.shape).astype(float)
+    measure = resolve_measure(name)
+    alone = np.hstack([measure.per_query(y, S[:, [k]], layout) for k in range(S.shape[1])])
+    np.testing.assert_array_equal(measure.per_query(y, S, layout), alone)
 
 
 @pytest.mark.parametrize("name", NAMES)

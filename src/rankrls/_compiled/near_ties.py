@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.pair_counts import tiles, writable
-from rankrls._compiled.sorting import sort_descending
+from rankrls._compiled.sorting import sort_again
 from rankrls._compiled.threads import map_threads
 
 __all__ = ["NEAR", "merge_near_ties"]
@@ -32,11 +32,12 @@ def _merge(scores, order, starts, tile, near, rounding):  # type: ignore[no-unty
     for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
         first = np.uint64(starts[q])
         n = np.uint64(starts[q + one]) - first
+        for i in range(n):
+            rows[i] = np.uint64(order[first + i])
         for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
             for i in range(n):
-                rows[i] = np.uint64(order[first + i])
                 keys[i] = scores[rows[i], column]
-            sort_descending(keys, rows, spare_keys, spare_rows, n)
+            sort_again(keys, rows, spare_keys, spare_rows, n)
             top, bottom = keys[0], keys[n - one]
             gap = near[column] * (top - bottom) + rounding * max(abs(top), abs(bottom))
             before = top

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.sorting import sort_descending
+from rankrls._compiled.sorting import sort_again, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
 __all__ = ["PairCounts", "column_strides", "count_pairs", "counts_without", "tiles", "writable"]
@@ -103,9 +103,8 @@ def _count(y, flat, row_step, column_step, order, starts, weights, tile, ordered
         for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
             offset = column * np.uint64(column_step)
             for i in range(n):
-                keys[i] = flat[np.uint64(order[first + i]) * step + offset]
-                rows[i] = i
-            sort_descending(keys, rows, spare_keys, spare_rows, n)
+                keys[i] = flat[np.uint64(order[first + rows[i]]) * step + offset]
+            sort_again(keys, rows, spare_keys, spare_rows, n)
             for c in range(labels):
                 seen[c] = 0.0
                 below[c] = 0.0

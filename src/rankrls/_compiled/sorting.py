@@ -6,7 +6,7 @@ import numpy as np
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["sort_descending"]
+__all__ = ["sort_again", "sort_descending"]
 
 _RUN = 12
 
@@ -76,3 +76,30 @@ def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-u
         for i in range(n):
             keys[i] = spare_keys[i]
             rows[i] = spare_rows[i]
+
+
+@compiled
+def sort_again(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
+    """As :func:`sort_descending` for keys that are nearly sorted: insertion, as long as it moves little.
+
+    The scores of the next regularization value nearly have the order of the last one. Equal keys keep the order that
+    they come in.
+    """
+    one = np.uint64(1)
+    n = np.uint64(n)
+    moves = np.uint64(0)
+    i = one
+    while i < n and moves <= n + n:
+        key = keys[i]
+        row = rows[i]
+        j = i
+        while j > np.uint64(0) and keys[j - one] < key:
+            keys[j] = keys[j - one]
+            rows[j] = rows[j - one]
+            j -= one
+        keys[j] = key
+        rows[j] = row
+        moves += i - j
+        i += one
+    if i < n:
+        sort_descending(keys, rows, spare_keys, spare_rows, n)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.pair_counts import column_strides, tiles, writable
-from rankrls._compiled.sorting import sort_descending
+from rankrls._compiled.sorting import sort_again, sort_descending
 from rankrls._compiled.threads import map_threads
 
 __all__ = ["rank_sums"]
@@ -43,13 +43,21 @@ def _rank(kind, ties, values, discounts, flat, row_step, column_step, order, sta
         n = np.uint64(starts[q + one]) - first
         for i in range(n):
             v[i] = values[np.uint64(order[first + i])]
+            rows[i] = i
         cut = min(n, depth)
         for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
             offset = column * np.uint64(column_step)
             for i in range(n):
-                keys[i] = flat[np.uint64(order[first + i]) * step + offset]
-                rows[i] = i
-            sort_descending(keys, rows, spare_keys, spare_rows, n)
+                keys[i] = flat[np.uint64(order[first + rows[i]]) * step + offset]
+            sort_again(keys, rows, spare_keys, spare_rows, n)
+            tied = False
+            for i in range(one, n):
+                tied |= keys[i] == keys[i - one]
+            if tied and ties == _ROW:  # in the order of the last column, which says nothing about this one
+                for i in range(n):
+                    keys[i] = flat[np.uint64(order[first + i]) * step + offset]
+                    rows[i] = i
+                sort_descending(keys, rows, spare_keys, spare_rows, n)
             result = 0.0
             hits = 0.0
             start = zero
