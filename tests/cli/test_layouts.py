@@ -74,6 +74,46 @@ def test_sizes_that_do_not_fit(sized, refused, text, match):
     assert not (sized / "m.rankrls").exists()
 
 
+@pytest.mark.parametrize(
+    ("data", "sizes"),
+    [("rank.train", "rank.train.query"), ("rank.csv", "rank.csv.group"), ("rank.csv.gz", "rank.csv.query")],
+)
+def test_split_keeps_sizes_beside_the_rows(sized, rankrls, data, sizes):
+    counts = [3, 10, 1, 0, 20, 8, 8, 8, 30, 8]
+    (sized / sizes).write_text("".join(f"{n}\n" for n in counts))
+    result = rankrls("split", sized / data, sized / "parts", "--parts", "60,40", "--json")
+    assert result.status == 0, result.err
+    assert sizes in result.err
+    ending, end = data.removeprefix("rank"), "." + sizes.rpartition(".")[2]
+    read = lambda path: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = read(sized / data).splitlines()[data != "rank.train" :]
+    queries = [lines[a : a + n] for a, n in zip(np.cumsum([0, *counts]), counts, strict=False) if n]
+    found = []
+    for part in ("train", "test"):
+        path = sized / "parts" / f"{part}{ending}"
+        rows = iter(read(path).splitlines()[data != "rank.train" :])
+        own = [int(n) for n in (path.parent / f"{path.name}{end}").read_text().split()]
+        assert result.json["parts"][part]["queries"] == len(own)
+        found += [[next(rows) for _ in range(n)] for n in own]
+        assert next(rows, None) is None
+    assert sorted(found) == sorted(queries)
+    fitted = rankrls("fit", sized / "parts" / f"train{ending}", "-m", sized / "m.rankrls", "--json")
+    assert fitted.status == 0, fitted.err
+    if data == "rank.train":
+        moved = (sized / sizes).rename(sized / "moved.txt")
+        rankrls("split", sized / data, sized / "same", "--group", moved, "--parts", "60,40")
+        same = [(sized / folder / f"train{ending}.query").read_text() for folder in ("parts", "same")]
+        assert same[0] == same[1]
+
+
+def test_sizes_that_split_would_write_over(sized, refused):
+    (sized / "rank.train").rename(sized / "rank.txt")
+    sizes = (sized / "other.txt").rename(sized / "train.txt.query")
+    said = refused("split", sized / "rank.txt", sized, "--group", sizes, Refusal(""))
+    assert "train.txt.query" in said
+    assert sizes.read_text() == SIZES
+
+
 def test_sizes_of_rows_that_have_ids(sized, refused):
     refused("fit", sized / "qid.txt", "--group", sized / "other.txt", "-m", sized / "m.rankrls", Refusal("--group"))
 

@@ -35,7 +35,7 @@ HAS = {
     ),
     "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",
     "convert": f"--names {COLUMNS} -v --verbose -q --quiet",
-    "split": f"--parts --folds --seed {COLUMNS.removesuffix(' --group')} --json -v --verbose -q --quiet",
+    "split": f"--parts --folds --seed {COLUMNS} --json -v --verbose -q --quiet",
     "info": "--json",
 }
 ARGUMENTS = {

@@ -110,8 +110,9 @@ def split() -> None:
 
     No query is in two parts. Queries are drawn at random; which part one comes to depends on --seed and the query ids,
     not on the order of the rows. Rows are passed on as they are, all their columns and comments, in the file's order.
-    The parts appear together when all are written. Parts of an earlier split are replaced together, if the folder holds
-    nothing else.
+    Rows without query ids, whose queries are in DATA.query or --group, get such a file beside each part. The parts
+    appear together when all are written. Parts of an earlier split are replaced together, if the folder holds nothing
+    else.
 
     Example: rankrls split all.csv parts --qid query  (or five folds: rankrls split all.txt folds --folds 5)
     """

@@ -344,7 +344,7 @@ class Options:
     id: str | None = option("COLUMN", _TABLES)
     features: tuple[str, ...] | None = option("NAME,...|N", _TABLES, reads=separated)
     ignore: tuple[str, ...] | None = option("NAME,...", _TABLES, reads=separated)
-    group: str | None = option("FILE|COLUMN", "fit cv predict rank explain evaluate compare convert")
+    group: str | None = option("FILE|COLUMN", _TABLES)
     event: str | None = option("COLUMN", "fit cv evaluate")
     winner: str | None = option("COLUMN", _LEARN)
     loser: str | None = option("COLUMN", _LEARN)

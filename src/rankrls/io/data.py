@@ -15,7 +15,7 @@ from rankrls._queries import group_to_qid
 from rankrls.io._reader import load_letor
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
-from rankrls.io.sizes import read_sizes
+from rankrls.io.sizes import sizes_beside
 from rankrls.io.tables.columns import ColumnTable, RawTable, Wanted, matching
 from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_raw, read_table
@@ -123,7 +123,9 @@ class Reading(Wanted):
         table: Rows = read(path, path if source is None else source, note)
         if self.queries == "ignored":
             return replace(table, qid=None)
-        table = self._by_sizes(path, table, note)
+        sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
+        if sizes is not None:
+            table = replace(table, qid=group_to_qid(sizes.counts))
         self.check_queries(table)
         return table
 
@@ -138,26 +140,6 @@ class Reading(Wanted):
                 "Pass" if letor else "Name it by {qid}, or pass"
             ) + " {queries=ignored} to rank all rows together."
             raise InputError(problem, *near[:1], remedy=remedy, file=table.path, parameter="qid")
-
-    def _by_sizes(self, path: Path, table: Rows, note: Callable[[str], object]) -> Rows:
-        """The rows with the queries that a file of sizes says, if they have none."""
-        if table.qid is not None:
-            if self.sizes is not None:
-                raise InputError("the rows have query ids already, so {group} has nothing to say.", file=table.path)
-            return table
-        beside = [
-            Path(f"{name}{end}") for name in (path, str(path).removesuffix(".gz")) for end in (".query", ".group")
-        ]
-        sizes = self.sizes or next((file for file in beside if str(path) != "-" and file.is_file()), None)
-        if sizes is None:
-            return table
-        qid = group_to_qid(read_sizes(sizes))
-        if len(qid) != table.n_rows:
-            problem = "the sizes add up to {0}, but {1} has {2} rows."
-            raise InputError(problem, len(qid), table.path, table.n_rows, file=str(sizes), parameter="group")
-        if self.sizes is None:
-            note(f"the queries of {path} are those of {sizes}.")
-        return replace(table, qid=qid)
 
     def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
         count = self.n_features

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rankrls._queries import group_to_qid
 from rankrls.io._atomic import atomic_write
 from rankrls.io._reader import load_letor
 from rankrls.io._source import open_bytes
 from rankrls.io._table import LetorError
 from rankrls.io._writer import packed
 from rankrls.io.data import Reading, check_file
+from rankrls.io.sizes import sizes_beside
 from rankrls.io.tables.arrow import ArrowTable, open_arrow
 from rankrls.io.tables.columns import TableError, Wanted, assign
 from rankrls.io.tables.delimited import Delimited, open_delimited
@@ -28,21 +31,32 @@ class Records:
 
     Attributes
     ----------
-    qid : list
+    qid : sequence
         Query id of each row; None if the file has none.
     ending : str
         What the names of such files end in.
     write : callable
         ``write(path, rows)`` writes some of them as a file of the same kind.
+    sizes : str
+        If a file beside the rows says how many each query has: what its name has behind theirs. The queries of some
+        rows are then written by ``write_sizes``.
     """
 
     qid: Sequence[Any] | None
     ending: str
     write: Callable[[Path, Sequence[int]], None]
+    sizes: str = ""
+
+    def write_sizes(self, path: Path, rows: Sequence[int]) -> None:
+        """Write how many of some rows, which are in the file's order, each query has."""
+        assert self.qid is not None
+        counts = Counter(self.qid[row] for row in rows)
+        with atomic_write(path, "w") as file:
+            file.writelines(f"{count}\n" for count in counts.values())
 
 
-def read_records(path: Path, reading: Reading) -> Records:
-    """Read a file's rows as they are.
+def read_records(path: Path, reading: Reading, note: Callable[[str], object]) -> Records:
+    """Read a file's rows as they are; ``note`` is told where their queries come from, if that is another file.
 
     Raises
     ------
@@ -57,15 +71,20 @@ def read_records(path: Path, reading: Reading) -> Records:
     ending = Path(path.name[: len(path.name) - len(gzip)]).suffix + gzip or {"letor": ".txt"}.get(kind, f".{kind}")
     make = {"letor": _letor, "csv": _delimited}.get(kind)
     if make is None:
-        return _typed(path, reading, kind, ending)
-    header, lines, qid = make(path, reading)
+        n_rows, qid, write = _typed(path, reading, kind)
+    else:
+        header, lines, qid = make(path, reading)
+        n_rows = len(lines)
 
-    def write(target: Path, rows: Sequence[int]) -> None:
-        with atomic_write(target) as file, packed(file, str(target)) as sink:
-            sink.write(header)
-            sink.writelines(lines[row] for row in rows)
+        def write(target: Path, rows: Sequence[int]) -> None:
+            with atomic_write(target) as file, packed(file, str(target)) as sink:
+                sink.write(header)
+                sink.writelines(lines[row] for row in rows)
 
-    return Records(qid, ending, write)
+    sizes = sizes_beside(path, reading.sizes, str(path), n_rows, qid is not None, note)
+    if sizes is None:
+        return Records(qid, ending, write)
+    return Records(group_to_qid(sizes.counts).tolist(), ending, write, sizes.end)
 
 
 def _delimited(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[str] | None]:
@@ -91,7 +110,9 @@ def _letor(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[Any] 
     return b"", rows, None if table.qid is None else table.qid.tolist()
 
 
-def _typed(path: Path, reading: Reading, kind: str, ending: str) -> Records:
+def _typed(
+    path: Path, reading: Reading, kind: str
+) -> tuple[int, list[Any] | None, Callable[[Path, Sequence[int]], None]]:
     with open_arrow(path, kind, TableError) as table:
         at, rows = _place_of_qid(table, reading), table.whole()
         qid = None if at is None else rows.column(at).to_pylist()
@@ -99,7 +120,7 @@ def _typed(path: Path, reading: Reading, kind: str, ending: str) -> Records:
             row, called = qid.index(None), table.columns[at or 0]
             problem, remedy = "row {0}, counted from 0: column {1!r} is missing:", "every row needs a query id."
             raise table.refuse(problem, row, called, remedy=remedy, row=row, column=called)
-    return Records(qid, ending, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind))
+    return rows.num_rows, qid, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind)
 
 
 def _place_of_qid(table: Delimited | ArrowTable, reading: Reading) -> int | None:
