@@ -18,6 +18,7 @@ from rankrls import (
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankingPursuit,
+    CoRankingPursuitCV,
     CoRankRLS,
     GreedyRankRLS,
     Items,
@@ -31,6 +32,7 @@ from rankrls import (
     SparseRankRLS,
     SparseRankRLSCV,
     TransductiveRankRLS,
+    TransductiveRankRLSCV,
 )
 from rankrls.metrics import Measure
 from rankrls.persistence import FORMAT_VERSION, save
@@ -48,6 +50,7 @@ def models(X, y, qid):
         "rbf": RankRLSCV(kernel="rbf", gamma=(0.05, 0.2), scoring="ndcg@3").fit(X, grades, qid=qid),
         "cg": CGRankRLS((0.1, 1.0), selection="tikhonov", cv=3).fit(X, y, qid=qid),
         "transductive": TransductiveRankRLS(0.5).fit(X, partly, qid=qid),
+        "transductive_cv": TransductiveRankRLSCV((0.1, 1.0), penalty=(0.1, 10.0), cv=2).fit(X, partly, qid=qid),
         "sparse": SparseRankRLS(0.2, kernel="laplacian", **few).fit(X, y, qid=qid),
         "sparse_cv": SparseRankRLSCV((0.1, 1.0, 10.0), kernel="rbf", scoring=Measure("ndcg", k=3), **few).fit(
             X, grades, qid=qid
@@ -55,6 +58,9 @@ def models(X, y, qid):
         "pursuit": RankingPursuit(4, gamma=0.1).fit(X, y, qid=qid),
         "pursuit_cv": RankingPursuitCV(3, dictionary="features", cv=2).fit(X, y, qid=qid),
         "co_pursuit": CoRankingPursuit(3, views=([0, 1], {"kernel": "poly", "degree": 2}), nu=0.1).fit(
+            X, partly, qid=qid
+        ),
+        "co_pursuit_cv": CoRankingPursuitCV(3, views=([0, 1], "linear"), nu=(0.0, 0.1), gamma=0.1, cv=2).fit(
             X, partly, qid=qid
         ),
         "label_ranking": ConditionalRankRLS(0.5, kernel="rbf", gamma=0.1).fit(X[:12], X[:12] ** 2),

@@ -247,6 +247,8 @@ ALL = {
     "TransductiveRankRLS": lambda: rankrls.TransductiveRankRLS(),
     "AutoRankRLS": lambda: rankrls.AutoRankRLS(n_basis=20),
     "CoRankRLS": lambda: rankrls.CoRankRLS(n_views=2),
+    "TransductiveRankRLSCV": lambda: rankrls.TransductiveRankRLSCV([1.0], penalty=1.0, cv=2),
+    "CoRankingPursuitCV": lambda: rankrls.CoRankingPursuitCV(2, nu=0.1, gamma=0.1, cv=2),
     "GreedyRankRLS": lambda: rankrls.GreedyRankRLS(max_features=3),
     "RankSVM": lambda: rankrls.RankSVM(),
     "RankSVMCV": lambda: rankrls.RankSVMCV((0.1, 1.0), cv=2),

@@ -41,6 +41,8 @@ QUICK = {  # folds that do not look at the order of rows, which halving mixes
     "CGRankRLS": {"cv": GroupKFold(3)},
     "CoRankingPursuit": {"n_basis": 3},
     "CoRankRLS": {"n_views": 2, "mu": 1.0},
+    "CoRankingPursuitCV": {"max_basis": 2, "nu": 0.1},
+    "TransductiveRankRLSCV": {"alphas": [1.0], "penalty": 1.0},
     "GreedyRankRLS": {"max_features": 3, "alphas": (0.1, 1.0), "cv": GroupKFold(3)},
     "RankBoost": {"n_estimators": 5},
     "RankSVMCV": {"Cs": (0.01, 1.0), "cv": GroupKFold(3)},

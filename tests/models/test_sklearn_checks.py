@@ -15,6 +15,7 @@ from rankrls import (
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankingPursuit,
+    CoRankingPursuitCV,
     CoRankRLS,
     GreedyRankRLS,
     RankBoost,
@@ -27,6 +28,7 @@ from rankrls import (
     SparseRankRLS,
     SparseRankRLSCV,
     TransductiveRankRLS,
+    TransductiveRankRLSCV,
 )
 
 ESTIMATORS = [
@@ -64,6 +66,9 @@ ESTIMATORS = [
     CoRankRLS((0.1,), mu=1.0, n_views=2),
     CoRankRLS((1.0,), mu=0.1, kernel="rbf", n_views=2),
     CoRankingPursuit(),
+    CoRankingPursuitCV(3, nu=(0.0, 0.1)),
+    TransductiveRankRLSCV([0.1, 1.0], penalty=1.0),
+    TransductiveRankRLSCV([1.0], kernel="rbf", penalty=(0.1, 1.0), n_basis=99),
     CoRankingPursuit(3, views=("rbf", "linear", "poly"), agreement="increments", backfit=False),
     SparseRankRLSCV(gamma=(0.1, 1.0)),
     CGRankRLS(),

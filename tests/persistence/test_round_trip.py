@@ -49,6 +49,7 @@ from rankrls import (
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankingPursuit,
+    CoRankingPursuitCV,
     CoRankRLS,
     GreedyRankRLS,
     Items,
@@ -61,6 +62,7 @@ from rankrls import (
     SparseRankRLS,
     SparseRankRLSCV,
     TransductiveRankRLS,
+    TransductiveRankRLSCV,
     load,
     save,
 )
@@ -139,6 +141,8 @@ def assert_equal(x, y, name):
         RankRLS(positive={1: -1, 3: 1}),
         RankRLSCV(positive=True),
         TransductiveRankRLS(penalty=0.5),
+        TransductiveRankRLSCV([0.5, 2.0], penalty=(0.5, 5.0), cv=2),
+        CoRankingPursuitCV(3, nu=(0.0, 0.1), gamma=0.1, cv=2),
         TransductiveRankRLS(kernel="rbf", balance="pairs"),
         TransductiveRankRLS(kernel="rbf", n_basis=20),
         SparseRankRLS(n_basis=20),
@@ -169,7 +173,7 @@ def test_fit(model, kind, data, tmp_path):
         X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
     if kind == "frame":
         X = pd.DataFrame(X, columns=list("abcdef"))
-    if isinstance(model, TransductiveRankRLS):
+    if isinstance(model, TransductiveRankRLS | TransductiveRankRLSCV):
         y = np.where(qid < 3, np.nan, y)
     model.fit(X, y, qid=qid)
     again = round_trip(model, tmp_path)

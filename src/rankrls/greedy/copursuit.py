@@ -96,6 +96,13 @@ class CoPursuitPath:
     def n_stages(self) -> int:
         return len(self.indices)
 
+    def at(self, stage: int) -> CoPursuitPath:
+        """The path up to a stage."""
+        end = stage + 1
+        return CoPursuitPath(
+            self.indices[:stage], self.coefficients[:stage, :stage], self.losses[:end], self.view_losses[:end]
+        )
+
     def view(self, number: int) -> PursuitPath:
         """The path of one view."""
         return PursuitPath(

@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems, Setting
-from rankrls._errors import InputError
-from rankrls.features.columns import take_items
-from rankrls.graph import ScoredGraph
-from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
-from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
-from rankrls.greedy.pursuit import PursuitPath
-from rankrls.greedy.pursuit_problem import expanded
-from rankrls.kernels import Kernel
-from rankrls.models.families.base import Ranker
+from rankrls._comparisons import Comparisons, Setting
+from rankrls.models.families.selecting import ChosenByFolds
+from rankrls.models.families.views import ViewFunction, ViewPursuer
 from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    KernelParameters,
+    SelectionParameters,
     check_parameters,
-    choice,
+    combinations,
     estimator,
-    flag,
     number,
+    options,
     parameter,
 )
-from rankrls.models.inputs.unscored import partly_scored, unscored_layout, with_unscored
-from rankrls.models.inputs.validation import (
-    check_comparable,
-    check_matrix,
-)
-from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
+from rankrls.problems.problem import Problem
+from rankrls.selection.candidates import CoPursued
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import Results
 
-__all__ = ["CoRankingPursuit", "ViewFunction"]
+__all__ = ["CoRankingPursuit", "CoRankingPursuitCV", "ViewFunction"]
+
+_KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 
 @estimator
-class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
+class CoRankingPursuit(ViewPursuer):
     r"""Semi-supervised ranking pursuit: views that fit the scored rows and agree on the unscored ones.
 
     M functions, one a view, each a sum of at most P kernel columns, minimise
@@ -120,16 +110,8 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
     True
     """
 
-    _learns_unscored = True
-    _single_target = True
-
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
-    views: Any = parameter(default=None)
     nu: float = parameter(default=1.0, check=number(least=0.0))
-    shared_basis: bool = parameter(default=True, check=flag)
-    agreement: str = parameter(default="functions", check=choice("functions", "increments"))
-    kernel: Any = parameter(default="rbf", several=True)
-    backfit: bool = parameter(default=True, check=flag)
 
     def fit(
         self,
@@ -162,238 +144,128 @@ class CoRankingPursuit(Ranker, GraphParameters, KernelParameters):
         self
         """
         check_parameters(self)
-        form = "precomputed" if self._is_precomputed() else "linear"
-        data, numbers, known = partly_scored(self, X, y, qid, sample_weight, kernel=form)
-        m, unscored = data.layout.n_rows if data.kept is None else len(data.kept), ~known
-        scored = data.take(np.flatnonzero(known))
-        check_comparable(scored, float(self.regression_weight))
-        X_all, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=self._is_precomputed())
-        numbers = np.concatenate((numbers, m + np.arange(more)))
-        is_scored = np.concatenate((~unscored, np.zeros(more, dtype=bool)))
-        plans = view_plans(
-            self.views,
-            self._kernel_settings(),
-            X_all.shape[1],
-            getattr(self, "feature_names_in_", None),
-            m + more,
-        )
-        plans = [plan.of_rows(numbers) for plan in plans]
-        candidates = self._candidates(plans, is_scored)
-        agreement = self._agreement_graph(data, scored, unscored, more, qid_unscored)
-        on = np.flatnonzero(~is_scored) if not is_scored.all() else np.flatnonzero(is_scored)
-        views = [
-            self._view(v, plan, X_all, scored, is_scored, rows, on, agreement)
-            for v, (plan, rows) in enumerate(zip(plans, candidates, strict=True))
-        ]
-        path = co_pursue(
-            views,
-            int(self.n_basis),
-            float(self.nu),
-            shared=bool(self.shared_basis),
-            increments=self.agreement == "increments",
-            backfit=bool(self.backfit),
-        )
-        self._begin(scored)
-        self._take(path, plans, candidates, numbers, X_all)
+        rows = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
+        setting = Setting(self.ties, self.balance, float(self.regression_weight))
+        kernel = {name: getattr(self, name) for name in _KERNEL}
+        pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
+        candidate = CoPursued(kernel=pursuit.views[0].kernel, setting=setting, pursuit=pursuit)
+        solutions = candidate.problem(rows.known).path(np.array([float(self.n_basis)]))
+        self._begin(rows.known)
+        self._adopt(rows.known, candidate, solutions)
         return self
 
-    @property
-    def views_(self) -> tuple[ViewFunction, ...]:
-        """The function of each view."""
-        check_is_fitted(self, "path_")
-        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels_)))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items by the mean of the views' functions.
+@estimator
+class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
+    r"""Ranking pursuit of several views whose number of terms and agreement are chosen by folds of the scored queries.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
+    Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage
+    ("P is estimated using a cross-validation procedure", section 3.1). A query that is held out loses its labels and
+    stays among the unscored rows.
 
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        last = slice(self.path_.n_stages - 1, None) if self.path_.n_stages else slice(0)
-        parts = [self._stages(v, X, last) for v in range(len(self._view_kernels_))]
-        return np.asarray(np.mean(parts, axis=0)[:, 0]) if self.path_.n_stages else np.zeros(X.shape[0])
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Score items after each stage of the path, the last of which is :meth:`predict`.
-
-        Yields
-        ------
-        ndarray of shape (m,)
-        """
-        check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels_))]
-        yield from np.mean(parts, axis=0).T
-
-    def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
-        """Scores of a view after some stages, (rows, stages)."""
-        kernel, features, basis, taken, coefficients = self._terms(v)
-        return expanded(
-            kernel, select_features(X, features), basis, taken, np.ascontiguousarray(coefficients[stages].T)
-        )
-
-    def _terms(self, v: int) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.intp], NDArray[np.float64]]:
-        """A view's kernel, features, items (None for a kernel matrix), their row numbers and coefficients by stage."""
-        taken, coefficients = self._view_path(v).merged()
-        kernel, features = self._view_kernels_[v], self._view_features_[v]
-        if kernel.name == "precomputed":
-            return kernel, features, None, taken, coefficients
-        order = np.argsort(self.basis_indices_)
-        places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
-        return kernel, features, select_features(take_items(self.X_fit_, places), features), taken, coefficients
-
-    def _view_path(self, v: int) -> PursuitPath:
-        return self.path_.view(v)
-
-    def _view(
-        self,
-        number: int,
-        plan: ViewPlan,
-        X_all: Any,
-        scored: LabelledItems,
-        is_scored: NDArray[np.bool_],
-        candidates: NDArray[np.intp],
-        agree_on: NDArray[np.intp],
-        agreement: ScoredGraph,
-    ) -> View:
-        """The columns of a view on its scored rows and where the views agree."""
-        own = scored
-        rows = np.flatnonzero(is_scored)
-        if plan.loss_rows is not None:
-            inside = plan.loss_rows[rows]
-            if not inside.any():
-                raise InputError("views[{0}] has no scored row to be fitted on.", number, parameter="views")
-            own, rows = scored.take(np.flatnonzero(inside)), rows[inside]
-            try:
-                check_comparable(own, float(self.regression_weight))
-            except InputError as error:
-                raise InputError("views[{0}]: {1}", number, error, parameter="views") from None
-        (comparison,) = own.graphs(self._setting())
-        X_view = select_features(X_all, plan.features)
-
-        def columns(of: NDArray[np.intp]) -> NDArray[np.float64]:
-            if plan.kernel.name == "precomputed":
-                return kernel_columns(plan.kernel, X_view[of][:, candidates], None)
-            return kernel_columns(plan.kernel, X_view[of], X_view[candidates])
-
-        return View(
-            held_dictionary(columns(rows), comparison.graph),
-            comparison.target[:, 0],
-            held_dictionary(columns(agree_on), agreement),
-        )
-
-    def _candidates(self, plans: list[ViewPlan], is_scored: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-        """The rows whose columns each view may take."""
-        masks = [is_scored if plan.basis_rows is None else plan.basis_rows for plan in plans]
-        for v, mask in enumerate(masks):
-            if not mask.any():
-                raise InputError("views[{0}] has no row of positive weight in its basis.", v, parameter="views")
-        if not self.shared_basis:
-            return [np.flatnonzero(mask) for mask in masks]
-        common = np.logical_and.reduce(masks)
-        if not common.any():
-            raise InputError(
-                "The {views} have no rows in common whose columns they could share.",
-                remedy="Use {shared_basis=False} to try all combinations of their rows.",
-                parameter="views",
-            )
-        return [np.flatnonzero(common)] * len(plans)
-
-    def _agreement_graph(
-        self, data: LabelledItems, scored: LabelledItems, unscored: NDArray[np.bool_], more: int, qid_unscored: Any
-    ) -> ScoredGraph:
-        """Of the unscored rows, all of whose pairs are compared; without any, of the scored rows."""
-        if not unscored.any() and not more:
-            (comparison,) = scored.graphs(self._setting())
-            return ScoredGraph.of(comparison.graph)
-        rows = np.flatnonzero(unscored)
-        layout = unscored_layout(data, rows, more, qid_unscored)
-        weights = None
-        if data.weights is not None:
-            weights = np.concatenate((data.weights[rows], np.ones(more)))
-        return ScoredGraph.build(
-            np.zeros((layout.n_rows, 1)),
-            layout,
-            weights=weights,
-            ties="include",
-            balance=self.balance,
-            regression_weight=float(self.regression_weight),
-        )
-
-    def _take(
-        self,
-        path: CoPursuitPath,
-        plans: list[ViewPlan],
-        candidates: list[NDArray[np.intp]],
-        numbers: NDArray[np.intp],
-        X_all: Any,
-    ) -> None:
-        rows = np.empty_like(path.indices)  # in X_all
-        for v, own in enumerate(candidates):
-            rows[:, v] = own[path.indices[:, v]]
-        taken, first = np.unique(rows, return_index=True)
-        taken = taken[np.argsort(first)]
-        self.path_ = replace(path, indices=numbers[rows].astype(np.intp))
-        self.basis_indices_ = numbers[taken].astype(np.intp)
-        self._view_kernels_ = [plan.kernel for plan in plans]
-        self._view_features_ = [plan.features for plan in plans]
-        if not self._is_precomputed():
-            self.X_fit_ = take_items(X_all, taken)
-
-    def _setting(self) -> Setting:
-        return Setting(self.ties, self.balance, float(self.regression_weight))
-
-    def _kernel_settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0", "kernel_params")}
-
-    def _is_precomputed(self) -> bool:
-        views = self.views if hasattr(self.views, "__iter__") else ()
-        named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
-        return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        return tags
-
-
-@dataclass(frozen=True)
-class ViewFunction:
-    """The function of one view of a fitted :class:`CoRankingPursuit`.
+    Parameters
+    ----------
+    max_basis : int, default=50
+        The largest number of stages to choose from.
+    nu : float or tuple, default=(0.0, 0.01, 0.1, 1.0)
+        Weights of the agreement to choose from; 0 leaves the views alone.
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is 5 folds of the scored queries, each query alone if there are no more, and of rows for one ranking; an
+        int is that many. Folds of your own name rows of X, of which those without a label are passed over. Every fold
+        is refitted.
+    scoring, verbose : as in :class:`RankRLSCV`
+    rule : {"best", "one_se"}, default="best"
+        "one_se" takes the fewest stages whose measure is within one standard error of the best.
+    kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
+        Those of the kernel are for views that name none.
+    views, shared_basis, agreement, backfit, kernel_params, regression_weight : as in :class:`CoRankingPursuit`
 
     Attributes
     ----------
-    model : CoRankingPursuit
-    number : int
-        Which view.
+    best_params_ : dict
+        ``n_basis`` (stages), ``nu``, ties, balance and those of the kernel's parameters that are chosen.
+    n_basis_at_edge_ : bool
+        Whether the choice is ``max_basis``: raise it then.
+    n_basis_ : int
+        Distinct columns taken by any view.
+    held_out_scores_ : ndarray of shape (m,) or None
+        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+    cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
+        :class:`RankingPursuitCV`
+    views_, path_, basis_indices_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in
+        :class:`CoRankingPursuit`
+
+    Notes
+    -----
+    One pursuit a fold and one on all rows, for each combination. Equal measures: the fewest stages, then the least
+    agreement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import CoRankingPursuitCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(200, 6)), np.repeat(np.arange(40), 5)
+    >>> y = np.where(qid < 8, X.sum(axis=1) + rng.normal(size=200), np.nan)
+    >>> model = CoRankingPursuitCV(10, gamma=0.1, nu=(0.0, 0.1)).fit(X, y, qid=qid)
+    >>> model.selection_, sorted(model.best_params_)
+    ('5 folds of 8 queries', ['balance', 'n_basis', 'nu', 'ties'])
     """
 
-    model: CoRankingPursuit
-    number: int
+    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
 
-    @property
-    def path(self) -> PursuitPath:
-        """The rows taken by this view and their coefficients; its losses are those of the scored rows alone."""
-        return self.model._view_path(self.number)
+    max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
+    nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items, (m,)."""
-        scores = list(self.staged_predict(X))
-        return scores[-1] if scores else np.zeros(np.shape(X)[0])
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_unscored: Any = None,
+        qid_unscored: Any = None,
+    ) -> Self:
+        """Choose by held-out scored queries, then learn from all rows.
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Score items after each stage."""
-        X = check_matrix(self.model, X, reset=False)
-        yield from self.model._stages(self.number, X, slice(None)).T
+        Parameters
+        ----------
+        X, y, qid, sample_weight, X_unscored, qid_unscored : as for :meth:`CoRankingPursuit.fit`
 
-    def expansion(self) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]:
-        """The last stage's sum: kernel, features (None for all), items (None for a kernel matrix), coefficients."""
-        kernel, features, items, _, coefficients = self.model._terms(self.number)
-        return kernel, features, items, coefficients[-1]
+        Returns
+        -------
+        self
+        """
+        self._check()
+        self._all = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
+        try:
+            self._choose(self._all.known, self._plan(self._measure(), self._all.known), self._grid())
+        finally:
+            del self._all
+        return self
+
+    def _data_kernel(self) -> str:
+        return "linear"
+
+    def _grid(self) -> NDArray[np.float64]:
+        return np.arange(1.0, int(self.max_basis) + 1.0)
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[CoPursued, Problem]]:
+        several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
+        for kernel in combinations(self, _KERNEL):
+            for nu in sorted(float(value) for value in options(self.nu, "nu")):
+                pursuit = self._pursuit(self._all, kernel, nu, int(self.max_basis))
+                for setting, chosen in self._settings(comparisons):
+                    choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
+                    candidate = CoPursued(
+                        kernel=pursuit.views[0].kernel, setting=setting, choices=choices, pursuit=pursuit
+                    )
+                    yield candidate, candidate.problem(comparisons)
+
+    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+        super()._publish(results, plan, data)
+        stages = int(results.best_value)
+        self.best_params_["n_basis"] = stages
+        self.n_basis_ = len(self.basis_indices_)
+        self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages

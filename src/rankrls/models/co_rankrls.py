@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,12 +25,13 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import partly_scored, unscored_layout, with_unscored
-from rankrls.models.inputs.validation import check_comparable, check_matrix
-from rankrls.models.inputs.views import ViewPlan, select_features, view_plans
+from rankrls.models.inputs.unscored import partly_scored
+from rankrls.models.inputs.validation import check_matrix
+from rankrls.models.inputs.views import view_plans
 from rankrls.problems.consensus import Consensus
 from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores
+from rankrls.problems.views import ViewPlan, select_features
 from rankrls.selection.candidates import Agreeing, Candidate
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
@@ -165,18 +166,10 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         self
         """
         self._check()
-        data, numbers, scored = partly_scored(self, X, y, qid, sample_weight, kernel="linear")
-        rows = np.flatnonzero(scored)
-        known = data.take(rows, items=False)
-        check_comparable(known, float(self.regression_weight))
-        Z, more = with_unscored(self, data, X_unscored, qid_unscored, precomputed=False)
-        layout = data.layout if not more else unscored_layout(data, np.arange(data.n_rows), more, qid_unscored)
-        weights = np.concatenate((np.ones(data.n_rows) if data.weights is None else data.weights, np.ones(more)))
-        graph = ScoredGraph.build(np.zeros((layout.n_rows, 1)), layout, weights=weights)
-        kept = np.zeros(data.n_rows if data.kept is None else len(data.kept), dtype=bool)
-        kept[numbers[rows]] = True
-        known = replace(known, X=rows[:, None].astype(np.float64), kept=None if kept.all() else kept)
-        self._all = _AllRows(Z, graph, self._plans(Z))
+        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored, kernel="linear")
+        known, zeros = rows.known, np.zeros((len(rows.scored), 1))
+        graph = ScoredGraph.build(zeros, rows.layout, weights=rows.weights)
+        self._all = _AllRows(rows.Z, graph, self._plans(rows.Z))
         try:
             self._choose(known, self._plan(self._measure(), known), self._grid())
         finally:

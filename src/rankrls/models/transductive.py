@@ -1,7 +1,8 @@
-"""TransductiveRankRLS: queries without labels are ranked so that cross-validation goes best."""
+"""Transductive RankRLS: queries without labels are ranked so that cross-validation goes best."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -9,30 +10,95 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls.holdout.transductive import transduce
+from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.families.basis import BasisRanker
+from rankrls.models.families.selecting import ChosenByFolds
 from rankrls.models.inputs.parameters import (
     BasisParameters,
     GraphParameters,
     KernelParameters,
+    SelectionParameters,
     check_alpha,
+    check_alphas,
     check_parameters,
     choice,
     estimator,
     number,
+    options,
     parameter,
 )
+from rankrls.models.inputs.unscored import rows_as_items
 from rankrls.models.inputs.validation import check_comparable, labelled_items, split_labels
-from rankrls.problems.problem import PathSolutions, Solutions
-from rankrls.selection.candidates import LeastSquares, OverBasis
+from rankrls.problems.problem import Problem, Solutions
+from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
 from rankrls.selection.folds import group_blocks
 
-__all__ = ["TransductiveRankRLS"]
+__all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
+
+_PENALTIES = (0.1, 1.0, 10.0, 100.0)
+
+
+class _Transductive(BasisRanker):
+    """What learns from queries without labels."""
+
+    _learns_unscored = True
+    _several = False  # whether parameters may be tuples to choose from
+    transduction_: NDArray[np.float64]
+
+    def _data_of(self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any) -> tuple[LabelledItems, list[Any]]:
+        """The rows that have labels, as numbers among all rows, which are kept as ``_all``; and the folds."""
+        filled, missing = split_labels(y)
+        data = labelled_items(self, X, filled, qid, sample_weight, kernel=self._data_kernel())
+        if data.kept is not None and missing is not None:
+            missing = missing[data.kept]
+        hidden = _hidden_rows(data, missing)
+        known = rows_as_items(data, np.delete(np.arange(data.n_rows), hidden))
+        check_comparable(known, float(self.regression_weight))
+        self._all = data
+        return known, group_blocks(data, groups) if len(hidden) else []
+
+    def _data_kernel(self) -> Any:
+        return self.kernel
+
+    @property
+    def _has_basis(self) -> bool:
+        return self.n_basis is not None or self.basis_indices is not None
+
+    def _model_of(self, kernel: Kernel, setting: Setting) -> LeastSquares | OverBasis:
+        if not self._has_basis:
+            return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
+        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(self._all, kernel, setting))
+
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
+        (found,) = solutions.details
+        data = candidate.data
+        self.n_queries_ = data.n_queries
+        family: Any = BasisRanker if self._has_basis else KernelRanker
+        family._adopt(self, data, candidate.model, [found.function])
+        labels = data.given_rows(found.labels)
+        self.transduction_ = labels[:, 0] if data.one_target else labels
+
+    def _check(self) -> None:
+        check_parameters(self, several=self._several)
+        if "exclude" in options(self.ties, "ties"):
+            raise InputError(
+                "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
+                "what is sought: which of their items are compared would change with them.",
+                remedy="Use {ties='include'}.",
+                parameter="ties",
+            )
+        if self._has_basis and self.solver != "auto":
+            raise InputError(
+                "With a basis ({n_basis}, {basis_indices}) there is one solver; got {0!r}.",
+                self.solver,
+                remedy="Leave {solver='auto'}.",
+                parameter="solver",
+            )
 
 
 @estimator
-class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisParameters):
+class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, BasisParameters):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -52,6 +118,7 @@ class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisP
         As in :class:`RankRLS`, but positive.
     penalty : float, default=1.0
         Positive. A large penalty gives the supervised prediction, for the unscored queries as for new rows.
+        :class:`TransductiveRankRLSCV` chooses both.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     ties : {"include"}, default="include"
         "exclude" is an error: which items are compared would depend on the labels that are sought.
@@ -111,7 +178,6 @@ class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisP
     (15,)
     """
 
-    _learns_unscored = True
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
 
@@ -147,61 +213,135 @@ class TransductiveRankRLS(BasisRanker, GraphParameters, KernelParameters, BasisP
             there is but one fold.
         """
         self._check()
-        filled, missing = split_labels(y)
-        data = labelled_items(self, X, filled, qid, sample_weight, kernel=self.kernel)
-        if data.kept is not None and missing is not None:
-            missing = missing[data.kept]
-        hidden = _hidden_rows(data, missing)
-        check_comparable(data, float(self.regression_weight))
-        candidate = self._candidate(data)
-        problem: Any = candidate.problem(data)
-        labels, solutions = data.Y.copy(), problem.path(np.array([float(self.alpha)])) if not len(hidden) else None
-        if solutions is None:
-            found = transduce(problem, hidden, group_blocks(data, groups), float(self.alpha), float(self.penalty))
-            labels[hidden], solutions = found.labels, PathSolutions(found.coefficients[None], problem.read)
-        self._begin(data)
-        self._adopt(data, candidate, solutions)
-        self.alpha_ = float(self.alpha)
-        labels = data.given_rows(labels)
-        self.transduction_ = labels[:, 0] if data.one_target else labels
-        return self
-
-    @property
-    def _has_basis(self) -> bool:
-        return self.n_basis is not None or self.basis_indices is not None
-
-    def _candidate(self, comparisons: Comparisons) -> LeastSquares | OverBasis:
-        kernel = self._resolved_kernel(comparisons.X)
-        setting = Setting("include", self.balance, float(self.regression_weight))
-        if not self._has_basis:
-            return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
-        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(comparisons, kernel, setting))
-
-    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
-        family = BasisRanker if self._has_basis else KernelRanker
-        family._adopt(self, comparisons, candidate, solutions)
-
-    def _check(self) -> None:
-        check_parameters(self)
-        if self.ties == "exclude":
-            raise InputError(
-                "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
-                "what is sought: which of their items are compared would change with them.",
-                remedy="Use {ties='include'}.",
-                parameter="ties",
-            )
-        if self._has_basis and self.solver != "auto":
-            raise InputError(
-                "With a basis ({n_basis}, {basis_indices}) there is one solver; got {0!r}.",
-                self.solver,
-                remedy="Leave {solver='auto'}.",
-                parameter="solver",
-            )
         if float(self.alpha) == 0.0:
             raise InputError(
                 "{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.",
                 parameter="alpha",
             )
+        known, folds = self._data_of(X, y, qid, groups, sample_weight)
+        setting = Setting("include", self.balance, float(self.regression_weight))
+        model = self._model_of(self._resolved_kernel(self._all.X), setting)
+        candidate = Transducing(
+            kernel=model.kernel, setting=setting, model=model, data=self._all, folds=folds, penalty=float(self.penalty)
+        )
+        solutions = candidate.problem(known).path(np.array([float(self.alpha)]))
+        del self._all
+        self._begin(known)
+        self._adopt(known, candidate, solutions)
+        self.alpha_ = float(self.alpha)
+        return self
+
+
+@estimator
+class TransductiveRankRLSCV(
+    _Transductive, ChosenByFolds, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
+):
+    r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the scored queries.
+
+    Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
+    unscored ones, and is judged by the model that is learnt then: its scores are those that the unscored queries will
+    get. Queries that are new altogether are judged by folds that leave their rows out, as of
+    :func:`sklearn.model_selection.cross_val_score`.
+
+    Parameters
+    ----------
+    alphas : "auto" or array-like, default="auto"
+        Regularization values to choose from, positive. "auto" is every third value of the grid of :class:`RankRLSCV`.
+    penalty : float or tuple, default=(0.1, 1.0, 10.0, 100.0)
+        Values to choose from, positive.
+    kernel, gamma, degree, coef0, balance : as in :class:`TransductiveRankRLS`, or a tuple of values to choose from
+    kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
+    n_basis, basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
+    cv : None, int, splitter or iterable of (train rows, test rows), default=None
+        None is 5 folds of the scored queries, each query alone if there are no more; an int is that many. Folds of your
+        own name rows of X, of which those without a label are passed over. Every fold is refitted.
+    scoring, rule, verbose : as in :class:`RankRLSCV`
+
+    Attributes
+    ----------
+    alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_,
+    alpha_at_edge_, penalty_at_edge_ : as in :class:`RankRLSCV`
+    held_out_scores_ : ndarray of shape (m,) or (m, targets)
+        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+    transduction_, coef_, dual_coef_, X_fit_, basis_indices_, n_queries_, n_features_in_, feature_names_in_ : as in
+        :class:`TransductiveRankRLS`
+
+    Notes
+    -----
+    One :class:`TransductiveRankRLS` for each fold, alpha, penalty and whatever else is given as a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import TransductiveRankRLSCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(120, 10)), np.repeat(np.arange(12), 10)
+    >>> y = np.where(qid < 4, X[:, 0] + X[:, 1] + rng.normal(size=120), np.nan)
+    >>> model = TransductiveRankRLSCV([1.0, 10.0, 100.0]).fit(X, y, qid=qid)
+    >>> model.selection_, sorted(model.best_params_)
+    ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
+    """
+
+    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
+    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
+    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored queries beside them
+    _several = True
+
+    alphas: Any = parameter(default="auto", kw_only=False)
+    penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Choose alpha and penalty by held-out scored queries, then learn from all queries.
+
+        Parameters
+        ----------
+        X, y, qid, groups, sample_weight : as for :meth:`TransductiveRankRLS.fit`
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        grid = self._grid()
+        try:
+            known, self._folds = self._data_of(X, y, qid, groups, sample_weight)
+            if not self._folds and self._all.n_queries > 1:
+                self._folds = group_blocks(self._all, groups)
+            self._choose(known, self._plan(self._measure(), known), grid)
+        finally:
+            for name in {"_all", "_folds"} & vars(self).keys():
+                delattr(self, name)
+        return self
+
+    def _grid(self) -> NDArray[np.float64] | None:
+        if not isinstance(self.alphas, str):
+            check_alphas(self.alphas, positive=True)
+        return super()._grid()
+
+    def _data_kernel(self) -> Any:
+        return ChosenByFolds._data_kernel(self)
+
+    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Transducing, Problem]]:
+        data = self._all
+        for kernel, choices in self._kernels(data.X):
+            for setting, chosen in self._settings(comparisons):
+                model = self._model_of(kernel, setting)
+                for penalty in sorted(options(self.penalty, "penalty"), reverse=True):
+                    candidate = Transducing(
+                        kernel=kernel,
+                        setting=setting,
+                        choices={**choices, **chosen, "penalty": float(penalty)},
+                        model=model,
+                        data=data,
+                        folds=self._folds,
+                        penalty=float(penalty),
+                    )
+                    yield candidate, candidate.problem(comparisons)
 
 
 def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:

@@ -196,6 +196,7 @@ def _check_views(owner: str, state: State) -> None:
     kernels, features, path = state["_view_kernels_"], state["_view_features_"], state["path_"]
     basis, rows, n = state["basis_indices_"], state.get("X_fit_"), state["n_features_in_"]
     _check_view_features(owner, state)
+    _check_choice(owner, state)
     require(len(kernels) == path.indices.shape[1], owner, "_view_kernels_", "are not as many as the path has views")
     require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
     given = {kernel.name == "precomputed" for kernel in kernels}
@@ -337,6 +338,7 @@ _MODELS = tuple(
         ("RankRLSCV", _UPDATES, _check_updates),
         ("CGRankRLS", _KERNEL, _check_expansion),
         ("TransductiveRankRLS", _KERNEL, _check_expansion),
+        ("TransductiveRankRLSCV", _KERNEL, _check_expansion),
         ("SparseRankRLS", _UPDATES, _check_updates),
         ("SparseRankRLSCV", _UPDATES, _check_updates),
         ("RankSVM", _KERNEL, _check_expansion),
@@ -344,6 +346,7 @@ _MODELS = tuple(
         ("RankingPursuit", _PURSUIT, _check_pursuit),
         ("RankingPursuitCV", _PURSUIT, _check_pursuit),
         ("CoRankingPursuit", _CO_PURSUIT, _check_views),
+        ("CoRankingPursuitCV", {**_CO_PURSUIT, "n_basis_": "count"}, _check_views),
         ("GreedyRankRLS", _GREEDY, _check_selected),
         ("ConditionalRankRLS", _CONDITIONAL, _check_conditional),
         ("ConditionalRankRLSCV", _CONDITIONAL, _check_conditional),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._comparisons import Comparison, Comparisons, Setting
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.greedy.copursuit_problem import CoPursuit, CoPursuitProblem
 from rankrls.greedy.forward_problem import ForwardProblem
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 from rankrls.hinge.ranksvm import HingeProblem
+from rankrls.holdout.transductive_problem import TransductiveProblem
 from rankrls.kernels import Kernel
 from rankrls.problems.consensus import Consensus, ConsensusProblem
 from rankrls.problems.dual import DualProblem
@@ -33,11 +35,13 @@ from rankrls.selection.judging import Judge
 __all__ = [
     "Agreeing",
     "Candidate",
+    "CoPursued",
     "ForwardSelected",
     "HingeLoss",
     "LeastSquares",
     "OverBasis",
     "Pursued",
+    "Transducing",
     "basis_cost",
     "is_primal",
 ]
@@ -243,14 +247,69 @@ def basis_cost(data: Comparisons, kernel: Kernel, size: int, lengths: NDArray[np
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Agreeing(Candidate):
-    """Co-regularised RankRLS: items are numbers of rows among all, scored or not, on which the views agree."""
+class AmongAllRows(Candidate):
+    """A candidate that knows all rows, scored or not: items are the numbers of the scored ones among them.
 
-    consensus: Consensus
+    What is held out stays among the unscored rows.
+    """
 
     @property
     def square(self) -> bool:
         return False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transducing(AmongAllRows):
+    """Transductive RankRLS.
+
+    Attributes
+    ----------
+    model : LeastSquares or OverBasis
+    data : LabelledItems
+        All rows, with any labels where there are none.
+    folds : list of slices or row numbers
+    penalty : float
+    """
+
+    model: LeastSquares | OverBasis
+    data: LabelledItems
+    folds: list[Any]
+    penalty: float
+
+    def problem(self, comparisons: Comparisons) -> TransductiveProblem:
+        assert isinstance(comparisons, LabelledItems)
+        rows, codes = comparisons.X[:, 0].astype(np.intp), self.data.layout.codes
+        labels = np.zeros((self.data.n_rows, comparisons.Y.shape[1]))
+        labels[rows] = comparisons.Y
+        hidden = ~np.isin(codes, codes[rows])
+        data, folds, part = replace(self.data, Y=labels), self.folds, None
+        if hidden.sum() + len(rows) < len(hidden):  # rows held out of scored queries cannot be labelled by themselves
+            kept = hidden.copy()
+            kept[rows] = True
+            part, number = np.flatnonzero(kept), np.cumsum(kept) - 1
+            data = data.take(part, square=self.model.square)
+            folds = [left for fold in folds if len(left := number[fold][kept[fold]])]
+            hidden, part = hidden[kept], part if self.model.square else None
+        whole = self.model.problem(data)
+        return TransductiveProblem(whole, self.data.X, data.Y, np.flatnonzero(hidden), folds, self.penalty, part)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoPursued(AmongAllRows):
+    """Ranking pursuit of several views."""
+
+    pursuit: CoPursuit
+
+    def problem(self, comparisons: Comparisons) -> CoPursuitProblem:
+        assert isinstance(comparisons, LabelledItems)
+        return CoPursuitProblem(self.pursuit, comparisons, self.setting)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Agreeing(AmongAllRows):
+    """Co-regularised RankRLS: the views agree on all rows."""
+
+    consensus: Consensus
 
     def problem(self, comparisons: Comparisons) -> Problem:
         rows = comparisons.X[:, 0].astype(np.intp)

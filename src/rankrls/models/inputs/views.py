@@ -1,45 +1,21 @@
-"""Views of the data: which features, which kernel, which rows."""
+"""The views that an estimator is given: which features, which kernel, which rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankrls._errors import InputError
-from rankrls.kernels import Kernel, check_kernel, resolve_kernel
+from rankrls.kernels import check_kernel, resolve_kernel
+from rankrls.problems.views import ViewPlan
 
-__all__ = ["ViewPlan", "select_features", "view_plans"]
+__all__ = ["view_plans"]
 
 _ROWS = ("rows", "loss_rows", "basis_rows")
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
-
-
-@dataclass(frozen=True)
-class ViewPlan:
-    """One view, resolved.
-
-    Attributes
-    ----------
-    features : ndarray of intp, or None for all
-    kernel : Kernel
-    loss_rows, basis_rows : ndarray of bool over all rows, or None
-        The rows that the view is fitted on, and those that it takes its columns from; None is all scored rows.
-    """
-
-    features: NDArray[np.intp] | None
-    kernel: Kernel
-    loss_rows: NDArray[np.bool_] | None
-    basis_rows: NDArray[np.bool_] | None
-
-    def of_rows(self, numbers: NDArray[np.intp]) -> ViewPlan:
-        """The view of some of the rows."""
-        parts = (None if mask is None else mask[numbers] for mask in (self.loss_rows, self.basis_rows))
-        return ViewPlan(self.features, self.kernel, *parts)
 
 
 def view_plans(
@@ -69,13 +45,6 @@ def view_plans(
             parameter="views",
         )
     return plans
-
-
-def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:
-    """X, or some of its columns."""
-    if features is None:
-        return X
-    return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
 
 
 def _plan(

@@ -1,0 +1,214 @@
+"""Pursuit of several views as a problem on the scored ones of some rows; its parameter is the number of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._cached import cached_property
+from rankrls._comparisons import LabelledItems, Setting
+from rankrls._errors import InputError
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.features.columns import take_items
+from rankrls.graph import ScoredGraph
+from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
+from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
+from rankrls.greedy.pursuit import PursuitPath
+from rankrls.greedy.pursuit_problem import expanded
+from rankrls.kernels import Kernel
+from rankrls.problems.problem import PathSolutions, Problem
+from rankrls.problems.scorer import Scorer
+from rankrls.problems.views import ViewPlan, select_features
+
+__all__ = ["CoPursuit", "CoPursuitProblem", "ViewTerms"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CoPursuit:
+    """Views of all rows and how they are walked, whichever rows are scored.
+
+    Attributes
+    ----------
+    Z : dense, CSR or kernel matrix
+        All rows.
+    layout : QueryLayout
+        Of all rows.
+    weights : ndarray or None
+        Of all rows.
+    numbers : ndarray of intp
+        What the rows are called in the path.
+    unscored : ndarray of bool
+        The rows that never have a label. If there are none, the views agree on the scored rows.
+    views : sequence of ViewPlan
+    n_basis : int
+        Stages at most.
+    nu : float
+    shared, increments, backfit : bool
+        As of :func:`rankrls.greedy.copursuit.co_pursue`.
+    """
+
+    Z: Any
+    layout: QueryLayout
+    weights: Array | None
+    numbers: NDArray[np.intp]
+    unscored: NDArray[np.bool_]
+    views: Sequence[ViewPlan]
+    n_basis: int
+    nu: float
+    shared: bool = True
+    increments: bool = False
+    backfit: bool = True
+
+    def candidates(self, scored: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """The rows whose columns each view may take."""
+        everyone = np.zeros(len(self.unscored), dtype=bool)
+        everyone[scored] = True
+        masks = [everyone if plan.basis_rows is None else plan.basis_rows for plan in self.views]
+        for v, mask in enumerate(masks):
+            if not mask.any():
+                raise InputError("views[{0}] has no row of positive weight in its basis.", v, parameter="views")
+        if not self.shared:
+            return [np.flatnonzero(mask) for mask in masks]
+        common = np.logical_and.reduce(masks)
+        if not common.any():
+            raise InputError(
+                "The {views} have no rows in common whose columns they could share.",
+                remedy="Use {shared_basis=False} to try all combinations of their rows.",
+                parameter="views",
+            )
+        return [np.flatnonzero(common)] * len(self.views)
+
+    def agreement(self, scored: LabelledItems, setting: Setting) -> tuple[NDArray[np.intp], ScoredGraph]:
+        """The rows on which the views agree, and their graph: all pairs of rows without a label."""
+        rows = scored.X[:, 0].astype(np.intp)
+        if not self.unscored.any():
+            (comparison,) = scored.graphs(setting)
+            return rows, ScoredGraph.of(comparison.graph)
+        rest = np.delete(np.arange(len(self.unscored)), rows)
+        graph = ScoredGraph.build(
+            np.zeros((len(rest), 1)),
+            query_layout(self.layout.codes[rest], len(rest)),
+            weights=None if self.weights is None else self.weights[rest],
+            ties="include",
+            balance=setting.balance,
+            regression_weight=setting.regression_weight,
+        )
+        return rest, graph
+
+    def columns(self, plan: ViewPlan, of: NDArray[np.intp], candidates: NDArray[np.intp]) -> Array:
+        """A view's columns as rows, (candidates, rows ``of``)."""
+        X = select_features(self.Z, plan.features)
+        if plan.kernel.name == "precomputed":
+            return kernel_columns(plan.kernel, X[of][:, candidates], None)
+        return kernel_columns(plan.kernel, X[of], X[candidates])
+
+
+@dataclass(frozen=True, eq=False)
+class ViewTerms:
+    """The function of a view after each stage.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    features : ndarray of intp, or None for all
+    items : array-like or None
+        The items whose kernel functions were taken, of these features; None for a kernel matrix.
+    taken : ndarray of intp
+        Their numbers.
+    coefficients : ndarray of shape (stages, taken)
+    """
+
+    kernel: Kernel
+    features: NDArray[np.intp] | None
+    items: Any
+    taken: NDArray[np.intp]
+    coefficients: Array
+
+    def scores(self, X: Any, coefficients: Array) -> Array:
+        """Scores of items by some coefficients, (taken, columns)."""
+        return expanded(self.kernel, select_features(X, self.features), self.items, self.taken, coefficients)
+
+
+class CoPursuitProblem(Problem):
+    """Lower equation (3) stage by stage. Items are numbers of rows, as a matrix of one column."""
+
+    parameter = "n_basis"
+
+    def __init__(self, pursuit: CoPursuit, scored: LabelledItems, setting: Setting) -> None:
+        self.pursuit, self.scored, self.setting = pursuit, scored, setting
+
+    @cached_property
+    def walked(self) -> CoPursuitPath:
+        """The whole path, with numbers of rows in it."""
+        pursuit, rows = self.pursuit, self.scored.X[:, 0].astype(np.intp)
+        candidates = pursuit.candidates(rows)
+        agree_on, agreement = pursuit.agreement(self.scored, self.setting)
+        views = []
+        for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
+            inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
+            scored = self.scored if plan.loss_rows is None else self.scored.take(inside)
+            if not scored.n_rows:
+                raise InputError("views[{0}] has no scored row to be fitted on.", v, parameter="views")
+            (comparison,) = scored.graphs(self.setting)
+            views.append(
+                View(
+                    held_dictionary(pursuit.columns(plan, rows[inside], own), comparison.graph),
+                    comparison.target[:, 0],
+                    held_dictionary(pursuit.columns(plan, agree_on, own), agreement),
+                )
+            )
+        path = co_pursue(
+            views,
+            pursuit.n_basis,
+            pursuit.nu,
+            shared=pursuit.shared,
+            increments=pursuit.increments,
+            backfit=pursuit.backfit,
+        )
+        taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
+        return replace(path, indices=np.column_stack(taken).astype(np.intp))
+
+    def path(self, values: NDArray[np.float64]) -> PathSolutions:
+        stages = values.astype(np.intp)
+        terms = [self._terms(plan, self.walked.view(v)) for v, plan in enumerate(self.pursuit.views)]
+        coefficients = np.hstack(
+            [np.vstack((np.zeros(part.coefficients.shape[1]), part.coefficients)) for part in terms]
+        )
+        last = np.minimum(stages, self.walked.n_stages)
+        details = [self.walked.at(int(stage)) for stage in last]
+        return PathSolutions(coefficients[last][:, :, None], partial(_read, terms, self.pursuit.Z), details)
+
+    def _terms(self, plan: ViewPlan, path: PursuitPath) -> ViewTerms:
+        taken, coefficients = path.merged()
+        items = None
+        if plan.kernel.name != "precomputed":
+            items = select_features(take_items(self.pursuit.Z, taken), plan.features)
+        return ViewTerms(plan.kernel, plan.features, items, taken, coefficients)
+
+    def axis(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        return np.arange(1.0, self.pursuit.n_basis + 1.0)
+
+
+def _read(terms: list[ViewTerms], Z: Any, a: Array) -> Scorer:
+    return _MeanOfViews(coefficients=a, items=Z, terms=terms)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOfViews(Scorer):
+    """The mean of the views' functions, for rows by their numbers."""
+
+    terms: Sequence[ViewTerms] = ()
+
+    def __call__(self, X: Any) -> Array:
+        assert self.coefficients is not None
+        rows = take_items(self.items, np.asarray(X)[:, 0].astype(np.intp))
+        cuts = np.cumsum([len(part.taken) for part in self.terms])[:-1]
+        parts = zip(self.terms, np.split(self.coefficients, cuts), strict=True)
+        return np.asarray(np.mean([part.scores(rows, np.ascontiguousarray(a)) for part, a in parts], axis=0))
