@@ -261,7 +261,7 @@ _FITTED = {
     "n_features_in_": "count",
     "feature_names_in_?": "names n",
     "_fitted_with_qid": "flag",
-    "_one_target?": "flag",
+    "_one_target": "flag",
     "_kernel_?": "Kernel",
     "coef_?": "float n|t,n",
     "dual_coef_?": "float k|k,t",
@@ -269,7 +269,6 @@ _FITTED = {
 }
 _KERNEL = {
     **_FITTED,
-    "_one_target": "flag",
     "_kernel_": "Kernel",
     "X_fit_?": "rows k,n",
     "basis_indices_?": "whole b",
@@ -308,7 +307,7 @@ _AGREEING = {
     "mu_": "number",
 }
 _CONDITIONAL = {
-    **{name: form for name, form in _FITTED.items() if name != "_fitted_with_qid"},
+    **{name: form for name, form in _FITTED.items() if name not in ("_fitted_with_qid", "_one_target")},
     "n_items_": "count",
     "_kernel_": "Kernel",
     "_item_kernel_?": "Kernel",

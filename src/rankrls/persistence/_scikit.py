@@ -7,6 +7,7 @@ do not say enough.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def check_parameters(owner: str, value: Any) -> None:
         words = str(error).split("'")
         name = words[1] if len(words) > 1 and words[1] in vars(value) else "parameters"
         raise bad_value(owner, name, "is not what its class allows") from None
+    for name, setting in vars(value).items():
+        require(name == "score_func" or not isroutine(setting), owner, name, "is a function")
     for name, setting in _NEEDED.get(owner, {}).items() if "n_features_in_" in vars(value) else ():
         require(not getattr(value, setting) or vars(value).get(name) is not None, owner, name, "is missing")
     sizes = getattr(value, "ngram_range", (1, 1))
@@ -171,7 +174,14 @@ def _is_none_or_whole(part: Any) -> bool:
 
 
 def check_bins(owner: str, state: Mapping[str, Any]) -> None:
-    """Bins are numbered."""
+    """Bins are numbered, and lie between numbers."""
+    edges = state.get("bin_edges_")
+    right = isinstance(edges, np.ndarray) and edges.shape == (state["n_features_in_"],) and edges.dtype == object
+    right = right and all(
+        isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind == "f" and len(part) > 1
+        for part in (() if edges is None else edges)
+    )
+    require(right, owner, "bin_edges_", "are no edges of bins")
     encoder = state.get("_encoder")
     right = encoder is None or all(values.dtype.kind in "iuf" for values in vars(encoder).get("categories_", ()))
     require(right, owner, "_encoder", "has bins that are no numbers")
