@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import joblib
@@ -33,6 +34,7 @@ __all__ = [
     "map_threads",
     "n_threads",
     "one_blas_thread",
+    "one_thread",
     "stream_threads",
 ]
 
@@ -40,12 +42,17 @@ _WORTH = 1 << 26
 
 _LIMIT_VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
 
+_ALONE: ContextVar[bool] = ContextVar("rankrls_alone", default=False)
+
 
 def n_threads() -> int:
     """Threads to use: ``RANKRLS_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the processors this process may use.
 
-    Process pools that set ``OMP_NUM_THREADS`` in their workers (joblib's loky does) are thereby respected.
+    Process pools that set ``OMP_NUM_THREADS`` in their workers (joblib's loky does) are thereby respected. Inside
+    :func:`one_thread` it is 1.
     """
+    if _ALONE.get():
+        return 1
     for variable in _LIMIT_VARIABLES:
         value = os.environ.get(variable, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
@@ -200,6 +207,20 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         limit.leave()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, this thread of the caller does everything itself, and BLAS uses one thread.
+
+    Sums then do not depend on how many threads there are. Other threads of the process are not told.
+    """
+    token = _ALONE.set(True)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _ALONE.reset(token)
 
 
 def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:

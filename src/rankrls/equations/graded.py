@@ -25,12 +25,12 @@ from scipy.linalg.lapack import dgejsv, dpstrf
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.equations.normal_equations import rows_gram
+from rankrls.equations.normal_equations import NormalEquations, rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_numbers
 from rankrls.features.rows import FactorRows
 
-__all__ = ["graded_spectrum", "is_graded", "resolve_tiny_alphas"]
+__all__ = ["graded_spectrum", "is_graded", "resolve_tiny_alphas", "solve_without"]
 
 MOST_GRADED = 300
 """Features for which the slower decomposition is taken: about a second."""
@@ -88,12 +88,15 @@ def resolve_tiny_alphas(
     blocks: list[Any],
     alphas: NDArray[np.float64],
     out: NDArray[np.float64],
+    *,
+    everything: tuple[NormalEquations, int] | None = None,
 ) -> None:
     """Write the scores of alphas that were held out at a larger value.
 
     Parameters are those of :func:`rankrls.equations.holdout.holdout_scores`; ``blocks`` and ``out``, (rows, alphas,
     targets), are what it returned. O(u n min(u, n)) for each alpha and block of u rows; a block that
-    rounding decides is refitted, O(m n^2 + n^3), of which there are at most n.
+    rounding decides is refitted, O(m n^2 + n^3), of which there are at most n. If ``rows`` are not all there are,
+    ``everything`` is what all rows make of the normal equations, and their size: a block is then taken off these.
     """
     tiny = np.flatnonzero(holdout_alphas(alphas, float(decomposition.values.max(initial=0.0))) > alphas)
     if not len(tiny):
@@ -112,7 +115,7 @@ def resolve_tiny_alphas(
             else:
                 # The block alone determines something. There are at most as many such blocks as features.
                 if refitted is None:
-                    refitted = _refitted(rows, target, block, alphas[tiny])
+                    refitted = _refitted(rows, target, block, alphas[tiny], everything)
                 W[k] = refitted[k]
         columns = np.hstack([*W])
         for piece in rows.pieces(block):
@@ -147,11 +150,32 @@ def _without(
 
 
 def _refitted(
-    rows: FactorRows, target: NDArray[np.float64], block: Any, alphas: NDArray[np.float64]
+    rows: FactorRows,
+    target: NDArray[np.float64],
+    block: Any,
+    alphas: NDArray[np.float64],
+    everything: tuple[NormalEquations, int] | None,
 ) -> NDArray[np.float64]:
     """Coefficients of every alpha from all other rows, (alphas, n, targets)."""
+    if everything is not None:
+        own = NormalEquations(*rows_gram(rows, block, target, threads=1), np.zeros(target.shape[1]))
+        return solve_without(everything, own, alphas)
     others = np.delete(np.arange(rows.n_rows), row_numbers(block))
     gram, rhs = rows_gram(rows, others, target, threads=1)
-    size = max(len(others), rows.n_features)
+    return _solve(gram, rhs, alphas, max(len(others), rows.n_features))
+
+
+def solve_without(
+    everything: tuple[NormalEquations, int], own: NormalEquations, alphas: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Coefficients of every alpha from all rows but those of a block, (alphas, n, targets). O(n^3)."""
+    equations, size = everything
+    left = equations - own
+    return _solve(left.gram, left.rhs, alphas, size)
+
+
+def _solve(
+    gram: NDArray[np.float64], rhs: NDArray[np.float64], alphas: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
     decompose = graded_spectrum if is_graded(gram, size) else spectrum
     return decompose(gram, size).apply_inverse(alphas, rhs)

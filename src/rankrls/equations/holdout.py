@@ -34,7 +34,7 @@ from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.rows import FactorRows, row_numbers, row_products
 
-__all__ = ["holdout_alphas", "holdout_scores"]
+__all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
 
 _RESOLVED = 1e-10
 _CHUNK_ROWS = 2048
@@ -300,18 +300,53 @@ def _iterate(
 
 def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
     gram, rhs = rows_gram(h.rows, block, h.target, threads=threads)
-    V = h.vectors
-    rest = -(V.T @ gram @ V)
-    rest = 0.5 * (rest + rest.T)
-    rest[np.diag_indices_from(rest)] += h.values
-    s = spectrum(rest, V.shape[0], noise=h.cutoff, overwrite=True)
-    right = s.vectors.T @ (h.right - V.T @ rhs)
-    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
-    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(h.alphas), h.n_targets, axis=1)
-    x = s.vectors @ (inverse * h.spread(right))
-    W = V @ x
+    W = _weights_without(gram, rhs, h.values, h.vectors, h.right, h.alphas, h.cutoff)
     for some in h.rows.pieces(block):
         out[some] = h.rows.scores(some, W)
+
+
+def _weights_without(
+    gram: NDArray[np.float64],
+    rhs: NDArray[np.float64],
+    values: NDArray[np.float64],
+    V: NDArray[np.float64],
+    right: NDArray[np.float64],
+    alphas: NDArray[np.float64],
+    cutoff: float,
+) -> NDArray[np.float64]:
+    rest = -(V.T @ gram @ V)
+    rest = 0.5 * (rest + rest.T)
+    rest[np.diag_indices_from(rest)] += values
+    s = spectrum(rest, V.shape[0], noise=cutoff, overwrite=True)
+    left = s.vectors.T @ (right - V.T @ rhs)
+    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
+    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(alphas), right.shape[1], axis=1)
+    return np.asarray(V @ (s.vectors @ (inverse * np.tile(left, len(alphas)))))
+
+
+def weights_without(
+    gram: NDArray[np.float64],
+    rhs: NDArray[np.float64],
+    decomposition: Spectrum,
+    directions: NDArray[np.float64],
+    right: NDArray[np.float64],
+    alphas: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Weights of the features for every alpha, trained on all rows but those of a block, (n, alphas * targets).
+
+    Parameters
+    ----------
+    gram, rhs : ndarray of shapes (n, n) and (n, targets)
+        The block's own normal equations.
+    decomposition, directions, right, alphas : as for :func:`holdout_scores`
+
+    Notes
+    -----
+    O(n^3). What :func:`holdout_scores` does for a block of many rows; its rows need not be there.
+    """
+    s = decomposition
+    alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
+    return _weights_without(gram, rhs, s.values, directions, right, alphas, s.cutoff)
 
 
 def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -33,7 +33,6 @@ from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores
 from rankrls.problems.views import ViewPlan, select_features
 from rankrls.selection.candidates import Agreeing, Candidate
-from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["CoRankRLS"]
@@ -269,7 +268,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         else:
             self.dual_coef_, self.X_fit_ = coefficients, Z
 
-    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
-        super()._publish(results, plan, data)
+    def _publish(self, results: Results, description: str, data: Any) -> None:
+        super()._publish(results, description, data)
         self.mu_ = float(self.best_params_["mu"])
         self.mu_at_edge_ = results.edges.get("mu", False)

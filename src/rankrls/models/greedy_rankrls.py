@@ -230,8 +230,8 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         self.selected_, self.n_features_ = self.path_.indices, self.path_.n_stages
         self.alpha_ = float(candidate.choices["alpha"])
 
-    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
-        super()._publish(results, plan, data)
+    def _publish(self, results: Results, description: str, data: Any) -> None:
+        super()._publish(results, description, data)
         self.n_features_ = self.path_.n_stages  # fewer than were chosen if the rest lie in their span
         self.alpha_at_edge_ = results.edges.get("alpha", False)
 

@@ -16,7 +16,6 @@ from rankrls.models.inputs.parameters import SelectionParameters, check_paramete
 from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Pursued
-from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]
@@ -252,9 +251,9 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
                 )
                 yield candidate, candidate.problem(comparisons)
 
-    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+    def _publish(self, results: Results, description: str, data: Any) -> None:
         terms = self.n_basis_
-        super()._publish(results, plan, data)
+        super()._publish(results, description, data)
         stages = int(results.best_value)
         self.best_params_["n_basis"] = stages
         self.n_basis_ = terms  # distinct ones: a stage may take a column again

@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
-from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -55,7 +55,7 @@ class SignedRanker(KernelRanker):
 
 
 @estimator
-class RankRLS(UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
+class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -235,7 +235,7 @@ class RankRLS(UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
 
 
 @estimator
-class RankRLSCV(SelectingRanker, SignedRanker, GraphParameters, KernelParameters, SelectionParameters):
+class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParameters, SelectionParameters):
     r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
 
     Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala

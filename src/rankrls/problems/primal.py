@@ -16,7 +16,7 @@ from rankrls.graph import Graph
 from rankrls.problems.problem import PathSolutions, Problem, spectral_resolution
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["PrimalProblem", "solve_equations"]
+__all__ = ["EquationsProblem", "PrimalProblem", "solve_equations"]
 
 
 def solve_equations(
@@ -28,50 +28,43 @@ def solve_equations(
     return solve_one(equations.gram, equations.rhs, alpha, size)
 
 
-class PrimalProblem(Problem):
-    """Minimise ``||F X w - target||^2 + alpha ||w||^2``.
+class EquationsProblem(Problem):
+    """Minimise ``w'Gw - 2 b'w + alpha ||w||^2``, given the normal equations: G = ``X'LX`` and b = ``X'Ly``.
 
     Parameters
     ----------
-    X : dense (float32 or float64) or CSR, shape (m, n)
-    graph : Graph
-    target : ndarray of shape (rows of F, targets)
-        ``F Y``, or the weighted strengths of the preferences.
-    whitening : ndarray of shape (n, rank), optional
-        ``T`` with ``T'PT = I``: the penalty is then ``alpha w'Pw`` and ``w = T v`` is sought. The normal equations are
-        whitened, ``T'X'LXT``, not the rows: cheaper by ``m n^2``, and as exact as P is well conditioned.
-    own_units : bool
-        Whether each column of X may be in units of its own, as features are: a column is then not lost beside
-        another one whose spread is millions of times as large (:func:`rankrls.equations.graded.graded_spectrum`).
+    equations : NormalEquations
+    size : int
+        Rows that were added up one after the other, or columns if they are more: what rounding of G grows with. For
+        sums that are taken in a tree, the rows of the largest leaf and the depth of the tree.
+    whitening, own_units : as for :class:`PrimalProblem`
+    graph : Graph, optional
 
     Notes
     -----
-    O(m n^2) once; then O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
+    O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
     """
 
     def __init__(
         self,
-        X: Any,
-        graph: Graph,
-        target: NDArray[np.float64],
+        equations: NormalEquations,
+        size: int,
         *,
         whitening: NDArray[np.float64] | None = None,
         own_units: bool = False,
+        graph: Graph | None = None,
     ) -> None:
-        self.rows = graph.factor_rows(X)
-        self.graph = graph
-        self.target = target
+        self.graph, self.size = graph, size
         self.whitening = whitening
-        self._equations = normal_equations(self.rows, target).whitened(whitening)
+        self._equations = equations.whitened(whitening)
         self._own_units = own_units
-        self.size = max(self.rows.n_rows, self.rows.n_features)
         self.graded = own_units and whitening is None and is_graded(self.equations.gram, self.size)
 
     @property
     def rounding(self) -> Literal["plain", "graded"] | None:  # type: ignore[override]
         if self.whitening is not None or not self._own_units:
             return None
-        return "graded" if self.rows.n_features <= MOST_GRADED else "plain"
+        return "graded" if len(self.equations.gram) <= MOST_GRADED else "plain"
 
     @property
     def equations(self) -> NormalEquations:
@@ -108,6 +101,52 @@ class PrimalProblem(Problem):
     def resolution(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return spectral_resolution(0.0 if self.graded else self.spectrum_bound(), values)
 
+    @property
+    def directions(self) -> NDArray[np.float64]:
+        """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
+        return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
+
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients as :meth:`solve` gives them, from those of whitened features."""
+        return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)
+
+
+class PrimalProblem(EquationsProblem):
+    """Minimise ``||F X w - target||^2 + alpha ||w||^2``.
+
+    Parameters
+    ----------
+    X : dense (float32 or float64) or CSR, shape (m, n)
+    graph : Graph
+    target : ndarray of shape (rows of F, targets)
+        ``F Y``, or the weighted strengths of the preferences.
+    whitening : ndarray of shape (n, rank), optional
+        ``T`` with ``T'PT = I``: the penalty is then ``alpha w'Pw`` and ``w = T v`` is sought. The normal equations are
+        whitened, ``T'X'LXT``, not the rows: cheaper by ``m n^2``, and as exact as P is well conditioned.
+    own_units : bool
+        Whether each column of X may be in units of its own, as features are: a column is then not lost beside
+        another one whose spread is millions of times as large (:func:`rankrls.equations.graded.graded_spectrum`).
+
+    Notes
+    -----
+    O(m n^2) once; then O(n^3) for one alpha, or O(n^3) for the spectrum and O(n^2) for each alpha after it.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        graph: Graph,
+        target: NDArray[np.float64],
+        *,
+        whitening: NDArray[np.float64] | None = None,
+        own_units: bool = False,
+    ) -> None:
+        self.rows = graph.factor_rows(X)
+        self.target = target
+        size = max(self.rows.n_rows, self.rows.n_features)
+        equations = normal_equations(self.rows, target)
+        super().__init__(equations, size, whitening=whitening, own_units=own_units, graph=graph)
+
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
         s = self.spectrum
@@ -118,12 +157,3 @@ class PrimalProblem(Problem):
         if self.graded:
             resolve_tiny_alphas(self.rows, s, right, self.target, bounded, alphas, out)
         return out
-
-    @property
-    def directions(self) -> NDArray[np.float64]:
-        """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
-        return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
-
-    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients as :meth:`solve` gives them, from those of whitened features."""
-        return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)

@@ -39,6 +39,8 @@ class Curve:
         Held-out scores.
     interval : tuple of two ndarrays of shape (values,), optional
         The ends of a confidence interval of the measure.
+    scale : ndarray of shape (values,), optional
+        The mean absolute value of what was averaged, where ``values`` are not kept.
     """
 
     mean: NDArray[np.float64]
@@ -46,10 +48,13 @@ class Curve:
     values: NDArray[np.float64] | None = None
     scores: NDArray[np.float64] | None = None
     interval: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    scale: NDArray[np.float64] | None = None
 
     @property
     def size(self) -> NDArray[np.float64]:
         """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
+        if self.scale is not None:
+            return self.scale
         return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
 
 

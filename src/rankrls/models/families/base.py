@@ -101,6 +101,21 @@ class Ranker(RegressorMixin, BaseEstimator):
         """Defined by each estimator."""
         raise TypeError(f"{type(self).__name__} does not fit.")
 
+    def fit_dataset(self, data: Any, **given: Any) -> Self:
+        """Learn from a data set that no memory holds, where an estimator can do without all rows at once.
+
+        Raises
+        ------
+        InputError
+            By this estimator.
+        """
+        raise InputError(
+            "{0} needs all rows in memory: it cannot learn from a data set that is streamed.",
+            type(self).__name__,
+            remedy="Take {RankRLSCV} or {RankRLS}, or give a sample of the rows to fit.",
+            parameter="data",
+        )
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Defined by each family of estimators."""
         raise TypeError(f"{type(self).__name__} does not predict.")

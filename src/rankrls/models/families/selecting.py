@@ -156,7 +156,7 @@ class SelectingRanker(KernelRanker):
         self._begin(data)
         self._adopt(data, chosen.candidate, chosen.solutions)
         self._warn_of_lost_features(chosen, data.X, grid, pairs_held_out=isinstance(plan, LeavePairOut))
-        self._publish(results, plan, data)
+        self._publish(results, plan.description, data)
         return results
 
     def _data_kernel(self) -> Any:
@@ -189,7 +189,7 @@ class SelectingRanker(KernelRanker):
         ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
         return list(data.settings(ties, balances, float(self.regression_weight)))
 
-    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
+    def _publish(self, results: Results, description: str, data: Any) -> None:
         name = results.parameter
         setattr(self, f"{name}_", results.best_value)
         for chosen, at_edge in results.edges.items():
@@ -199,7 +199,7 @@ class SelectingRanker(KernelRanker):
         self.best_score_ = results.best_score
         self.best_score_error_ = results.best_error
         self.cv_results_ = results.table()
-        self.selection_ = plan.description
+        self.selection_ = description
         self.query_scores_ = results.best_values
         self.held_out_scores_ = None
         if results.best_scores is not None:

@@ -37,7 +37,9 @@ class UpdatingRanker(KernelRanker):
     _equations_: list[NormalEquations]
     _seen_: SeenQueries
     _seen_with_: dict[str, Any]
-    _not_updatable = "it was fitted in the dual or from pairs. Fit it with solver='primal', or start from a clone."
+    _not_updatable = (
+        "it was fitted in the dual, from pairs or from a data set. Fit it with solver='primal', or start from a clone."
+    )
 
     def _check_updatable(self) -> None:
         """Raise an AttributeError where the parameters allow no exact updates."""

@@ -16,7 +16,7 @@ from rankrls.holdout.pair_holdout import LEVERAGE
 from rankrls.problems.problem import Problem
 from rankrls.selection.search import Chosen
 
-__all__ = ["warn_of_lost_features"]
+__all__ = ["warn_of_lost_equations", "warn_of_lost_features"]
 
 _CLEAR = 100.0
 
@@ -55,10 +55,34 @@ def warn_of_lost_features(
     lost = np.flatnonzero((energy < noise) & (energy > least))
     if not len(lost) or (isinstance(graph, ScoredGraph) and exact and not _stands_alone(X[:, largest], graph)):
         return
-    smallest = int(lost[np.argmin(energy[lost])])
-    ratio = float(np.sqrt(most / energy[smallest]))
+    _say(energy, lost, X.shape[1], names, pairs_held_out=pairs_held_out, exact=exact)
+
+
+def warn_of_lost_equations(problem: Any, alphas: NDArray[np.float64] | None, names: Any) -> None:
+    """The same for a problem of which only the normal equations are known. O(n)."""
+    if problem.rounding != "plain":
+        return
+    energy = problem.equations.gram.diagonal()
+    least = 0.0 if alphas is None else float(alphas.min())
+    noise = _CLEAR * float(np.finfo(np.float64).eps) * problem.size * float(energy.max(initial=0.0))
+    lost = np.flatnonzero((energy < noise) & (energy > least))
+    if len(lost):
+        _say(energy, lost, len(energy), names, pairs_held_out=False, exact=False)
+
+
+def _say(
+    energy: NDArray[np.float64],
+    lost: NDArray[np.intp],
+    n: int,
+    names: Any,
+    *,
+    pairs_held_out: bool,
+    exact: bool,
+) -> None:
+    largest, smallest = int(np.argmax(energy)), int(lost[np.argmin(energy[lost])])
+    ratio = float(np.sqrt(energy[largest] / energy[smallest]))
     others = f" ({len(lost)} features are as small)" if len(lost) > 1 else ""
-    dual = not exact and X.shape[1] <= MOST_GRADED and not pairs_held_out
+    dual = not exact and n <= MOST_GRADED and not pairs_held_out
     warnings.warn(
         InputWarning(
             "Feature {0} has {1:.1g} times the spread of feature {2}{3}: rounding of the large one hides what the "
@@ -68,7 +92,7 @@ def warn_of_lost_features(
             parameter="X",
             column=smallest if names is None else str(names[smallest]),
         ),
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

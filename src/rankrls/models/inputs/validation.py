@@ -14,6 +14,7 @@ from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
+from rankrls.features.finite import OverflowInputError, check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
 from rankrls.metrics import RankingMeasure
@@ -155,10 +156,6 @@ def validation_data(
     q = layout.n_queries
     description = f"validation data with {q} {'query' if q == 1 else 'queries'}"
     return Validation(LabelJudge(measure, Y, layout), X, description)
-
-
-class OverflowInputError(InputError):
-    """Features so large that their products overflow."""
 
 
 def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
@@ -391,46 +388,3 @@ def check_comparable(data: Any, regression_weight: float) -> None:
 def _as_csr_array(X: Any) -> Any:
     """CSR matrices become CSR arrays over the same memory."""
     return sparse.csr_array(X) if sparse.issparse(X) else X
-
-
-def check_finite_features(X: Any, names: NDArray[Any] | None, what: str = "X", *, products: bool = False) -> None:
-    """Refuse NaN and infinity, and values too large to be multiplied where ``products``; name the first one's place."""
-    values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
-        if products and values.dtype == np.float64:  # and no inner product of rows or columns is larger than this one
-            flat = values.ravel(order="K")
-            if np.isfinite(np.vdot(flat, flat)):
-                return
-        elif np.isfinite(values.sum(dtype=np.float64)):
-            return
-    good = np.isfinite(values)
-    if good.all():
-        if not products or values.dtype != np.float64:
-            return
-        good = np.abs(values) < np.abs(values).max()
-    if sparse.issparse(X):
-        position = int(np.argmin(good))
-        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
-        column, value = int(X.indices[position]), values[position]
-    else:
-        row, column = (int(v) for v in np.argwhere(~good)[0])
-        value = values[row, column]
-    name = "" if names is None else f" ({names[column]!r})"
-    if np.isfinite(value):
-        raise OverflowInputError(
-            "Input {0} holds values whose products overflow, the largest {1:g}: row {2}, column {3}{4}.",
-            *(what, value, row, column, name),
-            remedy="Scale the features before fitting.",
-            parameter=what,
-            row=row,
-            column=column,
-        )
-    word = "NaN" if np.isnan(value) else "infinity"
-    raise InputError(
-        "Input {0} contains {1}: row {2}, column {3}{4}.",
-        *(what, word, row, column, name),
-        remedy="Remove or impute such values before fitting.",
-        parameter=what,
-        row=row,
-        column=column,
-    )

@@ -1,0 +1,78 @@
+"""Runs the leaves of a job: on threads of this machine, or on any executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from typing import Any
+
+from rankrls._compiled.threads import n_threads
+from rankrls.streaming.parts import rows_in
+from rankrls.streaming.tree import Job, TreeSum, run_leaf
+
+__all__ = ["run", "workers_of"]
+
+_IN_ADVANCE = 2
+"""Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
+
+
+def run(
+    job: Job[Any],
+    data: Any,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    saved: Any = None,
+    told: Callable[[int], None] | None = None,
+) -> Any:
+    """The answer of a job for a whole data set.
+
+    Parameters
+    ----------
+    job : Job
+    data : Dataset
+    executor : concurrent.futures.Executor, optional
+        Where the leaves run; threads of this machine by default. The answers are merged here.
+    workers : int, optional
+        How many leaves run at once: what the executor has, or the threads that this process may use, by default.
+        Twice as many are handed out, so that memory does not grow with the parts.
+    saved : Nodes, optional
+        Where finished nodes of the tree are kept, and those that are there already.
+    told : callable, optional
+        Is told the rows of each part that is done.
+    """
+    addresses = list(data.parts)
+    tree = TreeSum(job, len(addresses))
+    left = list(range(len(addresses)))
+    if saved is not None:
+        left = saved.restore(tree, left)
+        if told is not None:
+            told(sum(rows_in(data, address) for address in addresses) - sum(rows_in(data, addresses[k]) for k in left))
+    most = workers_of(executor) if workers is None else workers
+    queue, waiting = iter(left), dict[Future[Any], int]()
+    with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
+        try:
+            while True:
+                for number in queue:
+                    waiting[pool.submit(run_leaf, job, data, addresses[number])] = number
+                    if len(waiting) >= _IN_ADVANCE * most:
+                        break
+                if not waiting:
+                    break
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    number = waiting.pop(future)
+                    done = tree.add(number, future.result())
+                    if saved is not None:
+                        saved.keep(tree, done)
+                    if told is not None:
+                        told(rows_in(data, addresses[number]))
+        finally:
+            for future in waiting:
+                future.cancel()
+    return tree.total()
+
+
+def workers_of(executor: Executor | None) -> int:
+    """How many leaves an executor runs at once, as far as it says so."""
+    return int(getattr(executor, "_max_workers", None) or n_threads())

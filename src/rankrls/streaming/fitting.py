@@ -1,0 +1,200 @@
+"""Streamed fits: normal equations in one pass, and every regularization value judged in a second one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import Setting
+from rankrls._compiled.threads import one_thread
+from rankrls._errors import InputError
+from rankrls.equations.graded import solve_without
+from rankrls.equations.holdout import holdout_alphas, weights_without
+from rankrls.metrics import RankingMeasure
+from rankrls.problems.primal import EquationsProblem
+from rankrls.problems.scorer import Scorer
+from rankrls.selection.judging import Curve
+from rankrls.streaming.cut_queries import CutQuery
+from rankrls.streaming.equation_sums import EquationsJob, EquationSums
+from rankrls.streaming.holdout_sums import HoldoutJob, Model, ScoreJob
+from rankrls.streaming.stream import Stream
+from rankrls.streaming.tree import tree_depth
+
+__all__ = [
+    "Summed",
+    "curves_by_folds",
+    "curves_by_queries",
+    "curves_on",
+    "leaf_bytes",
+    "read_equations",
+]
+
+_EQUATIONS, _HOLDOUT, _FOLDS, _VALIDATION = "equations", "held-out", "folds", "validation"
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """What the first pass found.
+
+    Attributes
+    ----------
+    sums : EquationSums
+    settings : tuple of Setting
+    depth : int
+        Levels of the tree of sums.
+    columns : Basis or None
+    """
+
+    sums: EquationSums
+    settings: tuple[Setting, ...]
+    depth: int
+    columns: Any = None
+
+    has_qid = True
+    one_target = True
+
+    @property
+    def n_queries(self) -> int:
+        """Queries with a row of positive weight."""
+        return self.sums.queries
+
+    def problem(self, k: int, *, without: int | None = None) -> EquationsProblem:
+        """The problem of setting number k; without the queries of one fold, if that is given.
+
+        Rounding grows with the rows of a leaf and the levels above it, not with all rows.
+        """
+        equations = self.sums.total(k, without=without)
+        size = max(self.sums.largest + self.depth, len(equations.gram))
+        basis = self.columns
+        if basis is None:
+            return EquationsProblem(equations, size, own_units=True)
+        return _OverBasis(equations, size, basis)
+
+
+class _OverBasis(EquationsProblem):
+    """The problem of a basis of items, whose columns were added up."""
+
+    def __init__(self, equations: Any, size: int, basis: Any) -> None:
+        self.basis = basis
+        super().__init__(equations, size, whitening=basis.whitening)
+
+    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
+        out: Scorer = self.basis.read(coefficients)
+        return out
+
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.basis.to_items @ coefficients)
+
+
+def leaf_bytes(n: int, settings: int, *, values: int = 0, folds: int = 1, columns: int = 0) -> Any:
+    """The memory that a leaf takes, and its answer twice, as a function of its rows.
+
+    n features, ``columns`` columns that are made of them, and so many values judged.
+    """
+    k = columns or n
+    fixed = 8.0 * k**2 * (3.0 * settings * folds + 4.0)
+    return lambda rows: fixed + rows * (24.0 * n + 64.0 + 40.0 * values)
+
+
+def read_equations(stream: Stream, settings: Sequence[Setting], *, folds: int = 1, columns: Any = None) -> Summed:
+    """The first pass.
+
+    Raises
+    ------
+    InputError
+        If no query holds two different labels.
+    """
+    job = EquationsJob(tuple(settings), folds, columns)
+    sums = stream.run(job, _EQUATIONS)
+    out = Summed(sums, job.settings, tree_depth(len(stream.data.parts)), columns)
+    if not sums.varied and any(setting.regression_weight == 0.0 for setting in settings):
+        raise InputError(
+            "Nothing to compare: none of the {0} queries holds two items with different labels ({1} rows).",
+            *(sums.queries, sums.rows),
+            remedy="Check the labels and the query ids.",
+            parameter="y",
+        )
+    return out
+
+
+def curves_by_queries(
+    stream: Stream,
+    summed: Summed,
+    problems: Sequence[EquationsProblem],
+    grids: Sequence[NDArray[np.float64]],
+    measure: RankingMeasure,
+) -> list[Curve]:
+    """Exact leave-query-out of every value of each problem, in a second pass."""
+    if summed.sums.varied < 2:
+        raise InputError(
+            "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",
+            *(summed.sums.varied, summed.sums.queries),
+            remedy="Give validation data ({validation}).",
+            parameter="cv",
+        )
+    with one_thread():
+        models = tuple(_model(summed, k, problems[k], grids[k]) for k in range(len(problems)))
+    judged = stream.run(HoldoutJob(measure, models, summed.columns), _HOLDOUT).judged
+    return [sums.curve() for sums in judged]
+
+
+def _model(summed: Summed, k: int, problem: EquationsProblem, alphas: NDArray[np.float64]) -> Model:
+    s = problem.spectrum
+    model = Model(
+        setting=summed.settings[k],
+        spectrum=s,
+        directions=np.ascontiguousarray(problem.directions),
+        right=s.vectors.T @ problem.equations.rhs,
+        alphas=alphas,
+        resolution=problem.resolution(alphas),
+        graded=(problem.equations, problem.size) if problem.graded else None,
+    )
+    cut = {query[k].query: (_without(query[k], model), query[k].mean) for query in summed.sums.cut}
+    return replace(model, cut=cut)
+
+
+def _without(query: CutQuery, model: Model) -> NDArray[np.float64]:
+    """Weights of the columns for every alpha from all queries but one, (n, alphas)."""
+    own = query.equations()
+    alphas, top = model.alphas, float(model.spectrum.values.max(initial=0.0))
+    W = weights_without(own.gram, own.rhs, model.spectrum, model.directions, model.right, alphas)
+    tiny = np.flatnonzero(holdout_alphas(alphas, top) > alphas)
+    if model.graded is not None and len(tiny):
+        W[:, tiny] = solve_without(model.graded, own, alphas[tiny])[:, :, 0].T
+    return W
+
+
+def curves_by_folds(
+    stream: Stream, summed: Summed, grids: Sequence[NDArray[np.float64]], measure: RankingMeasure, folds: int
+) -> list[Curve]:
+    """Every value of each problem by models that have not seen the query's fold, in a second pass."""
+    with one_thread():
+        scorers = tuple(
+            tuple(_scorer(summed.problem(k, without=fold), grid) for fold in range(folds))
+            for k, grid in enumerate(grids)
+        )
+    judged = stream.run(ScoreJob(measure, scorers), _FOLDS).judged
+    return [sums.curve() for sums in judged]
+
+
+def curves_on(
+    stream: Stream,
+    problems: Sequence[EquationsProblem],
+    grids: Sequence[NDArray[np.float64]],
+    measure: RankingMeasure,
+) -> list[Curve]:
+    """Every value of each problem on a data set of its own, in one pass over that."""
+    with one_thread():
+        scorers = tuple((_scorer(problem, grid),) for problem, grid in zip(problems, grids, strict=True))
+    judged = stream.run(ScoreJob(measure, scorers), _VALIDATION).judged
+    return [sums.curve() for sums in judged]
+
+
+def _scorer(problem: EquationsProblem, values: NDArray[np.float64]) -> Scorer:
+    """One function a value, side by side."""
+    solutions = problem.path(values)
+    return Scorer.side_by_side([solutions[k] for k in range(len(values))])

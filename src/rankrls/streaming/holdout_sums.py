@@ -1,0 +1,235 @@
+"""The second pass: held-out scores of every query under every regularization value, judged where they arise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._comparisons import LabelledItems, Setting
+from rankrls._compiled.near_ties import NEAR
+from rankrls._queries import query_layout
+from rankrls.equations.graded import resolve_tiny_alphas
+from rankrls.equations.holdout import holdout_scores
+from rankrls.equations.normal_equations import NormalEquations
+from rankrls.equations.spectrum import Spectrum
+from rankrls.features.rows import row_products, row_slices
+from rankrls.metrics import RankingMeasure
+from rankrls.problems.scorer import Scorer
+from rankrls.selection.folds import query_blocks
+from rankrls.selection.judging import merge_ties
+from rankrls.streaming.cut_queries import densified
+from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
+from rankrls.streaming.exact_sums import JudgedSums
+from rankrls.streaming.parts import labelled
+
+if TYPE_CHECKING:
+    from rankrls.io.datasets import Part
+
+__all__ = ["HeldOut", "HoldoutJob", "Model", "ScoreJob"]
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that a part needs to hold its queries out: the spectrum of all rows, under one setting.
+
+    Attributes
+    ----------
+    setting : Setting
+    spectrum : Spectrum
+    directions, right : ndarray
+        As for :func:`rankrls.equations.holdout.holdout_scores`.
+    alphas, resolution : ndarray of shape (alphas,)
+    graded : tuple of NormalEquations and int, or None
+        The normal equations of all rows and their size, if features differ much in their spread.
+    cut : dict
+        Of each query that is cut: weights of the columns without it, (n, alphas), and its mean, (n,).
+    """
+
+    setting: Setting
+    spectrum: Spectrum
+    directions: _Array
+    right: _Array
+    alphas: _Array
+    resolution: _Array
+    graded: tuple[NormalEquations, int] | None = None
+    cut: dict[int, tuple[_Array, _Array]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """The labels, weights and scores of neighbouring pieces of one query."""
+
+    query: int
+    n_pieces: int
+    y: tuple[_Array, ...]
+    weight: tuple[_Array, ...]
+    scores: tuple[tuple[_Array, ...], ...]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What the second pass knows of some neighbouring parts.
+
+    Attributes
+    ----------
+    judged : tuple of JudgedSums
+        For each setting.
+    pieces : tuple
+        Scores of queries of which some pieces are still missing.
+    """
+
+    judged: tuple[JudgedSums, ...]
+    pieces: tuple[_Scored, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """What :class:`HoldoutJob` and :class:`ScoreJob` have in common."""
+
+    measure: RankingMeasure
+
+    def merge(self, a: HeldOut, b: HeldOut) -> HeldOut:
+        """The sums of two neighbouring nodes. A query whose last piece has come is judged at once."""
+        judged = tuple(x + y for x, y in zip(a.judged, b.judged, strict=True))
+        pieces, rest = list(a.pieces), list(b.pieces)
+        if pieces and rest and pieces[-1].query == rest[0].query:
+            last, more = pieces.pop(), rest.pop(0)
+            both = _Scored(
+                last.query, last.n_pieces, last.y + more.y, last.weight + more.weight, last.scores + more.scores
+            )
+            if len(both.y) < both.n_pieces:
+                rest.insert(0, both)
+            else:
+                judged = tuple(x + y for x, y in zip(judged, self._judge_pieces(both), strict=True))
+        return HeldOut(judged, (*pieces, *rest))
+
+    def _judge_pieces(self, query: _Scored) -> list[JudgedSums]:
+        y, weight = np.concatenate(query.y), np.concatenate(query.weight)
+        weights = None if (weight == 1.0).all() else weight
+        data = LabelledItems(None, None, True, True, y[:, None], query_layout(None, len(y)), weights)
+        columns = [np.concatenate(parts) for parts in zip(*query.scores, strict=True)]
+        return [self._judge(data, scores, near) for scores, near in zip(columns, self._nears(), strict=True)]
+
+    def _judge(self, data: LabelledItems, scores: _Array, near: Any) -> JudgedSums:
+        """Sums of the measure of whole queries with scores (rows, values)."""
+        if not data.n_rows:
+            return JudgedSums.of(np.zeros((0, scores.shape[1])))
+        merged = merge_ties(scores[:, :, None], data.layout, near)[:, :, 0]
+        used = data.weights if self.measure.uses_sample_weight else None
+        return JudgedSums.of(self.measure.judge(data.Y[:, 0], merged, data.layout, used)[0])
+
+    def _nears(self) -> list[Any]:
+        raise NotImplementedError
+
+    def _pieces(self, part: Part, data: LabelledItems, scores: list[_Array]) -> HeldOut:
+        """The answer of a piece: its scores, (rows, values) under each setting."""
+        weight = np.ones(data.n_rows) if data.weights is None else data.weights
+        piece = _Scored(int(part.piece.query), int(part.piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(scores),))
+        empty = tuple(JudgedSums.of(np.zeros((0, s.shape[1]))) for s in scores)
+        if piece.n_pieces == 1:
+            return HeldOut(tuple(self._judge_pieces(piece)))
+        return HeldOut(empty, (piece,))
+
+
+@dataclass(frozen=True)
+class HoldoutJob(_Judging):
+    """Exact leave-query-out of every regularization value.
+
+    Attributes
+    ----------
+    measure : RankingMeasure
+    models : tuple of Model
+        One for each setting.
+    columns : Basis, optional
+    """
+
+    models: tuple[Model, ...] = ()
+    columns: Any = None
+
+    def leaf(self, part: Part) -> HeldOut:
+        """Held-out scores of the part's queries, judged."""
+        data = labelled(part)
+        if part.piece is not None:
+            X = densified(self._features(data.X))
+            return self._pieces(
+                part, data, [_piece_scores(X, *model.cut[int(part.piece.query)]) for model in self.models]
+            )
+        out = []
+        for model in self.models:
+            scores = np.zeros((0, len(model.alphas)))
+            if data.n_rows:
+                scores = _held_out(data, self._features(data.X), model)
+            out.append(self._judge(data, scores, model.resolution))
+        return HeldOut(tuple(out))
+
+    def _features(self, X: Any) -> Any:
+        return X if self.columns is None else self.columns.columns(X)
+
+    def _nears(self) -> list[Any]:
+        return [model.resolution for model in self.models]
+
+
+@dataclass(frozen=True)
+class ScoreJob(_Judging):
+    """Models of several values of a parameter, judged by rows that they have not seen.
+
+    Attributes
+    ----------
+    measure : RankingMeasure
+    scorers : tuple of tuples of Scorer
+        One for each setting, with a column for each value: a single one, or one for each fold, whose queries it scores.
+    """
+
+    scorers: tuple[tuple[Scorer, ...], ...] = ()
+
+    @property
+    def names(self) -> bool:
+        """Folds are told by the names of queries."""
+        return len(self.scorers[0]) > 1
+
+    def leaf(self, part: Part) -> HeldOut:
+        """The scores of the part's queries, judged."""
+        data, folds = labelled(part), len(self.scorers[0])
+        if part.piece is not None:
+            fold = fold_of(query_names(part)[0], folds) if folds > 1 else 0
+            return self._pieces(part, data, [setting[fold](data.X) for setting in self.scorers])
+        out = []
+        for setting in self.scorers:
+            sums: JudgedSums | None = None
+            for rows, scorer in zip(fold_rows(part, data, folds), setting, strict=True):
+                some = data if rows is None else data.take(rows)
+                judged = self._judge(some, scorer(some.X), NEAR)
+                sums = judged if sums is None else sums + judged
+            assert sums is not None
+            out.append(sums)
+        return HeldOut(tuple(out))
+
+    def _nears(self) -> list[Any]:
+        return [NEAR for _ in self.scorers]
+
+
+def _piece_scores(X: Any, W: _Array, centre: _Array) -> _Array:
+    """Scores of some rows of a query with a mean that they may share as an offset."""
+    if sparse.issparse(X):
+        return np.asarray(X @ W)
+    out = np.empty((len(X), W.shape[1]))
+    for rows in row_slices(0, len(X)):
+        out[rows] = row_products(X[rows].astype(np.float64) - centre, W)
+    return out + centre @ W
+
+
+def _held_out(data: LabelledItems, X: Any, model: Model) -> _Array:
+    (comparison,) = data.graphs(model.setting)
+    rows, target = comparison.graph.factor_rows(X), comparison.target
+    blocks, s = query_blocks(data.layout), model.spectrum
+    given = rows, s, model.directions, model.right, target, blocks, model.alphas
+    scores, bounded = holdout_scores(*given, exact=model.graded is not None)
+    if model.graded is not None:
+        resolve_tiny_alphas(rows, s, model.right, target, bounded, model.alphas, scores, everything=model.graded)
+    return scores[:, :, 0]

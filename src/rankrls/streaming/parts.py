@@ -1,0 +1,59 @@
+"""A part's rows as comparisons, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import LabelledItems
+from rankrls._errors import InputError
+from rankrls._queries import query_layout
+from rankrls.features.finite import check_finite_features
+
+if TYPE_CHECKING:
+    from rankrls.io.datasets import Part
+
+__all__ = ["labelled", "rows_in"]
+
+
+def rows_in(data: Any, address: Any) -> int:
+    """Rows of a part that has not been read."""
+    found = getattr(address, "rows", None)
+    return -(-data.n_rows // max(1, len(data.parts))) if found is None else int(found)
+
+
+def labelled(part: Part) -> LabelledItems:
+    """The rows of a part as comparisons. Rows of weight zero go; a part may have none.
+
+    Raises
+    ------
+    InputError
+        For labels, weights or features that are not finite; ``row`` is the running number in the data set.
+    """
+    y, weight = np.asarray(part.y, dtype=np.float64), part.weight
+    _check_rows(part, np.isfinite(y), "{y} must be finite: row {0} has {1}.", y, "y")
+    if weight is not None:
+        good = np.isfinite(weight) & (weight >= 0.0)
+        _check_rows(part, good, "{sample_weight} must be finite and not negative; row {0} has {1}.", weight, "weight")
+        weight = None if (weight == 1.0).all() else weight
+    check_finite_features(part.X, None, products=True, first_row=part.first_row)
+    if weight is not None and len(weight) and not weight.any():
+        rows = np.zeros(0, dtype=np.intp)
+        return LabelledItems(part.X[rows], None, True, True, y[rows, None], query_layout(rows, 0), None)
+    layout = query_layout(np.asarray(part.query), len(y))
+    return LabelledItems(part.X, None, True, True, y[:, None], layout, weight).of_positive_weight(square=False)
+
+
+def _check_rows(part: Part, good: NDArray[np.bool_], problem: str, values: NDArray[np.float64], name: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        remedy = "Every row needs a finite label." if name == "y" else ""
+        raise InputError(
+            problem,
+            *(part.first_row + row, values[row]),
+            remedy=remedy,
+            parameter=name,
+            row=part.first_row + row,
+        )
