@@ -101,6 +101,7 @@ def test_every_public_name_is_in_the_reference():
         persistence,
         plots,
         preprocessing,
+        streaming,
     )
 
     text = (DOCS / "api.rst").read_text("utf-8")
@@ -119,6 +120,7 @@ def test_every_public_name_is_in_the_reference():
             persistence,
             plots,
             preprocessing,
+            streaming,
         )
         for name in module.__all__
     }

@@ -22,7 +22,6 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import CoPursued
-from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["CoRankingPursuit", "CoRankingPursuitCV", "ViewFunction"]
@@ -263,8 +262,8 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
                     )
                     yield candidate, candidate.problem(comparisons)
 
-    def _publish(self, results: Results, plan: Plan, data: Comparisons) -> None:
-        super()._publish(results, plan, data)
+    def _publish(self, results: Results, description: str, data: Any) -> None:
+        super()._publish(results, description, data)
         stages = int(results.best_value)
         self.best_params_["n_basis"] = stages
         self.n_basis_ = len(self.basis_indices_)

@@ -29,7 +29,6 @@ from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
-from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["GreedyRankRLS"]

@@ -130,11 +130,13 @@ class _Judging:
     def _pieces(self, part: Part, data: LabelledItems, scores: list[_Array]) -> HeldOut:
         """The answer of a piece: its scores, (rows, values) under each setting."""
         weight = np.ones(data.n_rows) if data.weights is None else data.weights
-        piece = _Scored(int(part.piece.query), int(part.piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(scores),))
+        piece = part.piece
+        assert piece is not None
+        scored = _Scored(piece.query, piece.n_pieces, (data.Y[:, 0],), (weight,), (tuple(scores),))
         empty = tuple(JudgedSums.of(np.zeros((0, s.shape[1]))) for s in scores)
         if piece.n_pieces == 1:
-            return HeldOut(tuple(self._judge_pieces(piece)))
-        return HeldOut(empty, (piece,))
+            return HeldOut(tuple(self._judge_pieces(scored)))
+        return HeldOut(empty, (scored,))
 
 
 @dataclass(frozen=True)
