@@ -9,6 +9,7 @@ from tests.export import engines
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
+from rankrls.export import ENGINES
 
 NAMES = ["title", "body", "age", "clicks", "price"]
 
@@ -21,7 +22,7 @@ def model(files, rankrls):
     return files / "m.rankrls"
 
 
-@pytest.mark.parametrize("engine", ["solr", "elasticsearch", "opensearch", "vespa", "json", "onnx"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_every_format(engine, model, files, rankrls, rows):
     out = files / "out"
     names = [] if engine == "onnx" else ["--names", files / "names.txt"]
@@ -31,17 +32,11 @@ def test_every_format(engine, model, files, rankrls, rows):
     X, _, _ = rows(1)
     predicted = load(model).predict(X)
     values = lambda name: np.ones(len(X)) if name == "rankrls_offset" else X[:, NAMES.index(name)]
-    if engine == "solr":
-        scores = engines.solr(out.read_text(), values)
-        assert "Define rankrls_offset" in result.err
-    elif engine == "vespa":
-        scores = engines.vespa(out.read_text(), values, NAMES)
-    elif engine == "json":
-        scores = engines.plain(out.read_text(), values)
-    elif engine == "onnx":
+    if engine == "onnx":
         (scores,) = onnxruntime.InferenceSession(out.read_bytes()).run(None, {"X": X.astype(np.float32)})
     else:
-        scores = engines.elasticsearch(out.read_text(), values, [*NAMES, "rankrls_offset"])
+        scores = engines.SCORERS[engine](out.read_text(), values, [*NAMES, "rankrls_offset"])
+    assert ("Define rankrls_offset" in result.err) == (b"rankrls_offset" in out.read_bytes())
     np.testing.assert_allclose(scores - scores.min(), predicted - predicted.min(), atol=1e-5)
     assert scores.min() == pytest.approx(max(1.0, predicted.min()), abs=1e-5)
 

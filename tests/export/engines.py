@@ -102,6 +102,16 @@ def plain(text, values):
     return total
 
 
+SCORERS = {
+    "solr": lambda text, values, names: solr(text, values),
+    "elasticsearch": elasticsearch,
+    "opensearch": elasticsearch,
+    "vespa": vespa,
+    "json": lambda text, values, names: plain(text, values),
+}
+"""What each engine makes of a file, from the file's text, a feature's values by its name, and all names."""
+
+
 def instant(text):
     """Seconds since 1970 of a date in UTC."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
