@@ -12,11 +12,18 @@ from typing import Any, Literal
 
 from rankrls._errors import InputError
 
-__all__ = ["FORMULAS", "KERNELS", "TABLE", "Formula"]
+__all__ = ["FORMULAS", "KERNELS", "OPERATIONS", "PARAMETERS", "TABLE", "Formula", "kernels_with"]
 
 
 _MOST = 1e150
 """Values from here on have squares that overflow."""
+
+
+OPERATIONS = {"multiply": "Mul", "add": "Add", "power": "Pow", "exp": "Exp", "tanh": "Tanh"}
+"""What a kernel's numbers may be put through: functions of numpy, and the operators of ONNX that are the same."""
+
+Step = tuple[str] | tuple[str, float]
+"""An operation, and the number that it takes if it takes one."""
 
 
 @dataclass(frozen=True)
@@ -31,61 +38,60 @@ class Formula:
         The number: the inner product, the squared distance, or the sum of absolute differences.
     parameters : tuple of str
         Which of ``gamma``, ``degree`` and ``coef0`` make a difference.
-    finish : callable
-        ``finish(block, kernel)`` turns these numbers into the kernel's values, in place.
+    steps : callable
+        ``steps(kernel)`` are the operations that turn these numbers into the kernel's values, one after another.
     """
 
     names: tuple[str, ...]
     measure: Literal["product", "square", "manhattan"]
     parameters: tuple[str, ...]
-    finish: Callable[[Any, Any], None]
+    steps: Callable[[Any], tuple[Step, ...]]
 
+    def finish(self, block: Any, kernel: Any) -> None:
+        """Turn the numbers of some pairs into the kernel's values, in place."""
+        import numpy as np
 
-def _as_it_is(block: Any, kernel: Any) -> None:
-    pass
-
-
-def _decay(block: Any, kernel: Any) -> None:
-    import numpy as np
-
-    block *= -kernel.gamma
-    np.exp(block, out=block)
-
-
-def _power(block: Any, kernel: Any) -> None:
-    import numpy as np
-
-    block *= kernel.gamma
-    block += kernel.coef0
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.power(block, kernel.degree, out=block)
-        largest = float(np.abs(block).max(initial=0.0))
-    if not largest < _MOST:
+        steps = self.steps(kernel)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for operation, *numbers in steps:
+                getattr(np, operation)(block, *numbers, out=block)
+            if ("power" not in {step[0] for step in steps}) or float(np.abs(block).max(initial=0.0)) < _MOST:
+                return
+        given = [name for name in ("degree", "gamma", "coef0") if name in self.parameters]
         raise InputError(
-            "Values of the polynomial kernel are too large to be multiplied: {0:.1g} at {degree}={1:g}, {gamma}={2:g}.",
-            *(largest, kernel.degree, kernel.gamma),
-            remedy="Scale the features, or lower {gamma} or {degree}.",
-            parameter="degree",
+            "Values of the {0} kernel are too large to be multiplied: {1:.1g} at "
+            + ", ".join(f"{{{name}}}={{{i}:g}}" for i, name in enumerate(given, 2))
+            + ".",
+            *(self.names[0], float(np.abs(block).max()), *(getattr(kernel, name) for name in given)),
+            remedy="Scale the features, or lower " + " or ".join(f"{{{name}}}" for name in given) + ".",
+            parameter=given[0],
         )
 
 
-def _tanh(block: Any, kernel: Any) -> None:
-    import numpy as np
-
-    block *= kernel.gamma
-    block += kernel.coef0
-    np.tanh(block, out=block)
-
-
 TABLE = (
-    Formula(("linear",), "product", (), _as_it_is),
-    Formula(("rbf",), "square", ("gamma",), _decay),
-    Formula(("laplacian",), "manhattan", ("gamma",), _decay),
-    Formula(("polynomial", "poly"), "product", ("gamma", "degree", "coef0"), _power),
-    Formula(("sigmoid",), "product", ("gamma", "coef0"), _tanh),
+    Formula(("linear",), "product", (), lambda k: ()),
+    Formula(("rbf",), "square", ("gamma",), lambda k: (("multiply", -k.gamma), ("exp",))),
+    Formula(("laplacian",), "manhattan", ("gamma",), lambda k: (("multiply", -k.gamma), ("exp",))),
+    Formula(
+        ("polynomial", "poly"),
+        "product",
+        ("gamma", "degree", "coef0"),
+        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("power", k.degree)),
+    ),
+    Formula(
+        ("sigmoid",),
+        "product",
+        ("gamma", "coef0"),
+        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("tanh",)),
+    ),
 )
 FORMULAS = {name: formula for formula in TABLE for name in formula.names}
 KERNELS = tuple(FORMULAS)
 """Names of the kernels that have a formula."""
 PARAMETERS = frozenset(name for formula in TABLE for name in formula.parameters)
 """The parameters that some kernel has."""
+
+
+def kernels_with(parameter: str) -> str:
+    """The kernels for which a parameter makes a difference, for people."""
+    return ", ".join(formula.names[0] for formula in TABLE if parameter in formula.parameters)

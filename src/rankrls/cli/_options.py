@@ -14,6 +14,7 @@ from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
 from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
+from rankrls.selection.rules import RULES
 
 if TYPE_CHECKING:
     from rankrls.io.data import Reading
@@ -94,11 +95,11 @@ class Options:
     kernel
         {kernels}; or several.
     gamma
-        Factor in all kernels but linear; auto is 1 / features.
+        Factor in {gamma}; auto is 1 / features.
     degree
-        Degree of the polynomial kernel.
+        Degree of {degree}.
     coef0
-        Constant in the polynomial and sigmoid kernels.
+        Constant in {coef0}.
     alphas
         Regularization values: auto, a list a,b,c, or lo:hi:n for n geometric steps.
     ties
@@ -119,7 +120,8 @@ class Options:
     tied_labels
         Pairs of equal labels in disagreement: left out (ignore, the default), or half an error if kept apart (half).
     rule
-        Choose the best, or by one_se the simplest within one standard error of it; auto does the latter by default.
+        How to choose: {rules}. one_se takes the simplest within one standard error of the best; it is the default of
+        auto.
     cv
         K folds of whole queries instead of leave-query-out.
     leave_pair_out
@@ -312,7 +314,7 @@ class Options:
     metrics: tuple[str, ...] | None = option("NAME,...", "fit cv evaluate compare", reads=separated)
     convention: str = option("TOOL", "fit cv evaluate compare", "letor")
     tied_labels: str | None = option("WORD", "fit cv evaluate compare", reads=word("ignore", "half"))
-    rule: str | None = option("WORD", _LEARN, reads=word("best", "one_se"))
+    rule: str | None = option("WORD", _LEARN, reads=word(*RULES))
     cv: int | None = option("K", _LEARN, kind=int, reads=number(2))
     leave_pair_out: bool = switch("cv")
     per_query: bool = switch("evaluate")

@@ -20,7 +20,7 @@ from typer.core import TyperCommand
 from rankrls import __version__
 from rankrls._errors import InputError
 from rankrls._extras import MissingPackageError
-from rankrls._kernel_table import KERNELS
+from rankrls._kernel_table import KERNELS, PARAMETERS, kernels_with
 from rankrls._nearest import did_you_mean
 from rankrls.cli._commands import COMMANDS
 from rankrls.cli._declared import parameters_of
@@ -30,6 +30,7 @@ from rankrls.cli._report import Report, Result, tell
 from rankrls.cli._spelling import said
 from rankrls.cli._supervisor import INTERRUPTED, interrupted
 from rankrls.export import ENGINES
+from rankrls.selection.rules import RULES
 
 __all__ = ["run"]
 
@@ -73,6 +74,8 @@ def build() -> typer.Typer:
     texts = {
         "methods": "; ".join(f"{method.name}: {method.summary}" for method in METHODS.values()),
         "kernels": ", ".join(KERNELS),
+        **{name: kernels_with(name) for name in PARAMETERS},
+        "rules": ", ".join(RULES),
         "engines": ", ".join(ENGINES),
     }
     own = [

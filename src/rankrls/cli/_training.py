@@ -133,7 +133,7 @@ def _check_pairs(plan: Plan) -> None:
         if options.vali_pairs is not None:
             problem = "{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}."
             raise InputError(problem, parameter="vali_pairs")
-        if method.needs_vali and options.rule == "one_se" and options.vali is None:
+        if method.needs_vali and options.rule not in (None, "best") and options.vali is None:
             raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
     whose, pairs = f"--method {method.name}", f"{{{_compared_by(options)}}}"

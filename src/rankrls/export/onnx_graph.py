@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._extras import needed
+from rankrls._kernel_table import OPERATIONS
 from rankrls.export._exported import Exported
 from rankrls.export._linear import affine_steps, check_offset
 from rankrls.export._onnx_table import encoded_inputs
@@ -27,7 +28,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Linear, rbf, laplacian, polynomial and sigmoid kernels, those of CoRankingPursuit's views, and RankBoost.
+        Every kernel that has a name, those of CoRankingPursuit's views, and RankBoost.
         Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
         of all there may be a TableEncoder without columns of texts.
     name : str, default="rankrls"
@@ -52,8 +53,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Notes
     -----
     Between input and output the graph computes in float64, so that a float32 runtime loses no more than the rounding of
-    its input and output. A kernel model holds its training items; rbf, polynomial and sigmoid cost O(rows x items x n)
-    by one matrix product, laplacian holds rows x items x n numbers.
+    its input and output. A kernel model holds its training items; kernels of inner products and squared distances cost
+    O(rows x items x n) by one matrix product, laplacian holds rows x items x n numbers.
 
     Examples
     --------
@@ -123,6 +124,10 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
+    def number(self, value: float) -> str:
+        """Add a number; gives its name."""
+        return self.constant(np.array(value, dtype=np.float64))
+
 
 def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
     """The scores' name, and the number of targets if y had two dimensions."""
@@ -176,31 +181,31 @@ def _targets(coefficients: NDArray[np.float64]) -> int | None:
 
 def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> str:
     """The kernel between the rows of x and the items, (rows, items)."""
-    number = lambda value: graph.constant(np.array(value, dtype=np.float64))
-    if kernel.name == "laplacian":
-        rows = graph.add("Unsqueeze", x, graph.constant(np.array([1], dtype=np.int64)))  # (rows, 1, n)
-        distance = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
-        total = graph.add("ReduceSum", distance, graph.constant(np.array([2], dtype=np.int64)), keepdims=0)
-        return graph.add("Exp", graph.add("Mul", total, number(-kernel.gamma)))
-    if kernel.name == "rbf":
-        # |x - z|^2 around the items' mean, so that an offset that all share is not squared.
-        centre = items.mean(axis=0)
-        items = items - centre
-        x = graph.add("Sub", x, graph.constant(centre))
-        products = graph.add("MatMul", x, graph.constant(items.T))
-        squares = graph.add(
-            "ReduceSum", graph.add("Mul", x, x), graph.constant(np.array([1], dtype=np.int64)), keepdims=1
-        )
-        both = graph.add("Add", squares, graph.constant(np.einsum("ij,ij->i", items, items)))
-        distance = graph.add("Sub", both, graph.add("Mul", products, number(2.0)))
-        distance = graph.add("Max", distance, number(0.0))
-        return graph.add("Exp", graph.add("Mul", distance, number(-kernel.gamma)))
-    products = graph.add("MatMul", x, graph.constant(items.T))
-    if kernel.name == "linear":
-        return products
-    inner = graph.add("Add", graph.add("Mul", products, number(kernel.gamma)), number(kernel.coef0))
-    if kernel.name == "sigmoid":
-        return graph.add("Tanh", inner)
-    if kernel.name in ("polynomial", "poly"):
-        return graph.add("Pow", inner, number(float(kernel.degree)))
-    raise InputError("The kernel {0!r} has no ONNX form here.", kernel.name, parameter="model")
+    values = _MEASURES[kernel.formula.measure](graph, x, items)
+    for operation, *numbers in kernel.formula.steps(kernel):
+        values = graph.add(OPERATIONS[operation], values, *map(graph.number, numbers))
+    return values
+
+
+def _products(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+    return graph.add("MatMul", x, graph.constant(items.T))
+
+
+def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+    """``|x - z|^2`` around the items' mean, so that an offset that all share is not squared."""
+    centre = items.mean(axis=0)
+    items = items - centre
+    x = graph.add("Sub", x, graph.constant(centre))
+    squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.constant(np.array([1], dtype=np.int64)), keepdims=1)
+    both = graph.add("Add", squares, graph.constant(np.einsum("ij,ij->i", items, items)))
+    distances = graph.add("Sub", both, graph.add("Mul", _products(graph, x, items), graph.number(2.0)))
+    return graph.add("Max", distances, graph.number(0.0))
+
+
+def _sums_of_differences(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+    rows = graph.add("Unsqueeze", x, graph.constant(np.array([1], dtype=np.int64)))  # (rows, 1, n)
+    differences = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
+    return graph.add("ReduceSum", differences, graph.constant(np.array([2], dtype=np.int64)), keepdims=0)
+
+
+_MEASURES = {"product": _products, "square": _squared_distances, "manhattan": _sums_of_differences}

@@ -71,14 +71,16 @@ class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, Ker
     ----------
     alpha : float, default=1.0
         The papers' lambda, without a factor 1/m. 0 is the limit from above: the solution of minimum norm.
-    kernel : {"linear", "rbf", "laplacian", "polynomial", "sigmoid", "precomputed"} or callable, default="linear"
-        A callable takes two rows of X, or two objects of any kind where X is a sequence of them, and returns a number.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "laplacian", "polynomial", "sigmoid" and whatever else :doc:`/guide/kernels` lists, or
+        "precomputed". A callable takes two rows of X, or two objects of any kind where X is a sequence of them, and
+        returns a number.
     gamma : float, optional
-        Of rbf, laplacian, polynomial and sigmoid. 1 / number of features by default.
+        Factor in every named kernel but the linear one. 1 / number of features by default.
     degree : int, default=3
-        Of the polynomial kernel.
+        Of the polynomial kernel, and of others that have one.
     coef0 : float, default=1.0
-        Of the polynomial and sigmoid kernels.
+        Constant in the polynomial and sigmoid kernels, and in others that have one.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     ties : {"include", "exclude"}, default="include"

@@ -136,7 +136,7 @@ class RankSVM(HingeRanker):
         Weight of the loss.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         "hinge" is Joachims' RankSVM; the squared hinge is smooth and faster.
-    kernel : {"linear", "rbf", "laplacian", "polynomial", "sigmoid", "precomputed"} or callable, default="linear"
+    kernel : str or callable, default="linear"
         As in :class:`RankRLS`; it must be positive semidefinite.
     gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     balance : {"pairs", "examples", "queries"}, default="examples"

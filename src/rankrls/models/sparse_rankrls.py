@@ -71,7 +71,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParamete
         improves. Only the last looks at labels.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates do no harm.
-    kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
+    kernel : str or callable, default="rbf"
         As in :class:`RankRLS`; it must be positive semidefinite on the basis.
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
         ``regression_weight=1.0`` is sparse regularized least squares.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.kernels import KERNELS
+from rankrls.kernels import KERNELS, kernel_parameters
 from rankrls.persistence._archive import ModelFileError
 from rankrls.persistence._checks import check_forms, distinct, require, shown_name
 from rankrls.persistence._kinds import Kind, State
@@ -54,7 +54,7 @@ def _check_kernel(owner: str, state: State) -> None:
     require(state.get("name") in KERNELS, owner, "name", "is no kernel's name")
     require(state.get("params") == {}, owner, "params", "are not empty")
     require(state["gamma"] > 0, owner, "gamma", "is not positive")
-    whole = state["name"] not in ("polynomial", "poly") or (state["degree"] >= 1 and state["degree"] % 1 == 0)
+    whole = "degree" not in kernel_parameters(state["name"]) or (state["degree"] >= 1 and state["degree"] % 1 == 0)
     require(whole, owner, "degree", "is no whole number of at least 1")
 
 

@@ -1,0 +1,47 @@
+"""Every rule against plain Python, on curves of all kinds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls.cli._options import Options
+from rankrls.selection.rules import RULES
+
+
+def best(goodness, errors):
+    return goodness.index(max(value for value in goodness if not math.isnan(value)))
+
+
+def one_se(goodness, errors):
+    top = best(goodness, errors)
+    least = goodness[top] - (0.0 if math.isnan(errors[top]) else errors[top])
+    return next(k for k, value in enumerate(goodness) if value >= least)
+
+
+ORACLES = {"best": best, "one_se": one_se}
+CURVES = st.lists(
+    st.tuples(st.sampled_from([0.25, 0.5, 0.625, 0.75, math.nan]), st.sampled_from([0.0, 0.125, 0.25, math.nan])),
+    min_size=1,
+    max_size=8,
+).filter(lambda curve: any(not math.isnan(value) for value, _ in curve))
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(CURVES)
+def test_the_value_that_a_rule_takes(name, curve):
+    goodness, errors = map(list, zip(*curve, strict=True))
+    assert RULES[name](np.array(goodness), np.array(errors), np.ones(len(curve))) == ORACLES[name](goodness, errors)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rounding_does_not_decide(name):
+    goodness = np.array([0.5, 0.75, 0.75 + 1e-13, np.nan])
+    assert RULES[name](goodness, np.zeros(4), np.ones(4)) == 1
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_command_line_knows_every_rule(name):
+    assert Options.read({"rule": name}).rule == name
