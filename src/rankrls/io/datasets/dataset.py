@@ -181,8 +181,8 @@ class Source(Protocol):
         """The column of query ids, of tables."""
         ...
 
-    def rows(self, file: File, span: Span, *, ids: bool) -> Iterator[Rows]:
-        """The rows of a span."""
+    def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
+        """The rows of a span; dense features are written into ``out``."""
         ...
 
 
@@ -267,12 +267,10 @@ class Dataset:
         at = 0
         for span in address.spans:
             file = self.files[span.file]
-            for found in source.rows(file, span, ids=names):
+            for found in source.rows(file, span, ids=names, out=None if dense is None else dense[at : at + span.rows]):
                 here = slice(at, at := at + found.X.shape[0])
                 if dense is None:
                     sparse.append(found.X)
-                else:
-                    dense[here] = found.X
                 if found.y is not None:
                     y[here] = found.y
                 if weight is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Rows, Span
@@ -64,12 +65,12 @@ class ParquetFiles:
         """Of X."""
         return np.dtype(np.float32 if self.single else np.float64)
 
-    def rows(self, file: File, span: Span, *, ids: bool) -> Iterator[Rows]:
-        """The rows of a span."""
+    def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
+        """The rows of a span, the features written into ``out``."""
         with file.opened() as stream:
             table = _table(file, stream)
             request = self.columns.request(table.columns, self.dtype, ids=ids)
-            for part in table.within(range(span.first, span.last), span.skip, span.rows).parts(request):
+            for part in table.within(range(span.first, span.last), span.skip, span.rows, out).parts(request):
                 yield self.columns.rows(part, table.refuse)
 
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:

@@ -12,16 +12,18 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import is_utf8, quoted
+from rankrls.io.tables.batches import ArrowBatches, ParquetBatches, validate
 from rankrls.io.tables.columns import Refuse, expanded
 from rankrls.io.tables.parts import Part, Request, may_be_empty, needed
 
 __all__ = ["ArrowTable", "open_arrow"]
 
-_BATCH_CELLS = 1 << 19
+_BATCH_CELLS = 1 << 22
+_BLOCK_CELLS = 1 << 19  # so few that columns become rows inside the processor's cache
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
 _PIECE = 1 << 20
 _EXACT = 1 << 53
@@ -59,6 +61,7 @@ class ArrowTable:
         self._metadata: Any = None  # of a Parquet file, which is read once
         self._groups: range | None = None  # what is read, as `within` says
         self._skip, self._rows = 0, -1
+        self._out: NDArray[Any] | None = None
         with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
             self.schema = self._reader().schema
             self.columns: Sequence[str] = self.schema.names
@@ -72,7 +75,7 @@ class ArrowTable:
         with self._understood(self._damaged):
             table = self._reader().read_all()
             if self._format != "frame":
-                _validate(table.to_batches())
+                validate(table.to_batches())
             return table
 
     @property
@@ -90,10 +93,13 @@ class ArrowTable:
             out += [k] if any(counts) else []
         return out
 
-    def within(self, groups: range, skip: int, rows: int) -> ArrowTable:
-        """The same Parquet file, of which ``rows`` rows are read, behind the first ``skip`` of some row groups."""
+    def within(self, groups: range, skip: int, rows: int, out: NDArray[Any] | None = None) -> ArrowTable:
+        """The same Parquet file, of which ``rows`` rows are read, behind the first ``skip`` of some row groups.
+
+        Features are written into ``out``, if it is given.
+        """
         part = copy(self)
-        part._groups, part._skip, part._rows = groups, skip, rows
+        part._groups, part._skip, part._rows, part._out = groups, skip, rows, out
         return part
 
     def lists(self, others: set[str | None]) -> Mapping[str, int]:
@@ -125,24 +131,18 @@ class ArrowTable:
         alone = [name for name in (label, weight) if name is not None]
         used = [*dict.fromkeys([*into, *alone, *texts.values()])]
         step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
-        rows = 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
+        rows = first = 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
         for batch in self._batches(used, step, [*texts.values()]):
             with self._understood(self._damaged):
-                X = np.empty((batch.num_rows, len(request.numbers)), dtype=request.dtype)
-                for column, at in into.items():
-                    if column in self._lists:
-                        order = [header[request.numbers[k]][1] for k in at]
-                        X[:, at] = self._block(batch.column(column), column, rows, request.dtype)[:, order]
-                    else:
-                        self._numbers(batch.column(column), _Places(column, rows), X[:, at[0]], request.called)
-                y = None
+                shape = (batch.num_rows, len(request.numbers))
+                X = np.empty(shape, request.dtype) if self._out is None else self._out[rows - first :][: shape[0]]
+                self._features(batch, rows, into, request, X)
+                y = w = None
                 if label is not None:
-                    y = np.empty(batch.num_rows)
-                    self._numbers(batch.column(label), _Places(label, rows), y, "label", may_miss=request.may_miss)
-                w = None
+                    where = _Places(label, rows)
+                    y = self._numbers(batch.column(label), where, np.float64, "label", may_miss=request.may_miss)
                 if weight is not None:
-                    w = np.empty(batch.num_rows)
-                    self._numbers(batch.column(weight), _Places(weight, rows), w, "weight")
+                    w = self._numbers(batch.column(weight), _Places(weight, rows), np.float64, "weight")
                     if (w < 0).any():
                         k = int(np.argmax(w < 0))
                         remedy = "a weight is not negative."
@@ -198,13 +198,13 @@ class ArrowTable:
             self._metadata = file.metadata
             if sum(self.row_groups) != self._metadata.num_rows:
                 raise pa.ArrowInvalid("the row groups do not add up to the rows")
-            return _Parquet(file, names, self._groups)
+            return ParquetBatches(file, names, self._groups)
         magic = self._source.read(6)
         self._source.seek(0)
         fields = None if names is None else [self.columns.index(n) for n in names]
         options = ipc.IpcReadOptions(included_fields=fields)
         return (
-            _File(ipc.open_file(self._source, options=options))
+            ArrowBatches(ipc.open_file(self._source, options=options))
             if magic == b"ARROW1"
             else ipc.open_stream(self._source, options=options)
         )
@@ -214,14 +214,14 @@ class ArrowTable:
         with self._understood(self._damaged):
             reader, at = self._reader(names, ids), 0
             end = None if self._rows < 0 else self._skip + self._rows
-            for batch in reader.batches(rows) if isinstance(reader, _Parquet) else reader:
+            for batch in reader.batches(rows) if isinstance(reader, ParquetBatches) else reader:
                 low = max(self._skip - at, 0)
                 high = batch.num_rows if end is None else min(end - at, batch.num_rows)
                 at += batch.num_rows
                 if low >= high:
                     continue
                 if self._format != "frame":
-                    _validate([batch])
+                    validate([batch])
                 for start in range(low, high, rows):
                     yield batch.slice(start, min(rows, high - start))
                 if at == end:
@@ -242,6 +242,24 @@ class ArrowTable:
             problem = "the column {0!r} holds {1}, no numbers:"
             raise self.refuse(problem, column, kind, remedy=remedy, column=column)
 
+    def _features(
+        self, batch: Any, start: int, into: Mapping[str, list[int]], request: Request, X: NDArray[Any]
+    ) -> None:
+        """The features of a batch into an array, row by row."""
+        header, dtype, columns = self._header(), request.dtype, []
+        for column, at in into.items():
+            if column in self._lists:
+                order = [header[request.numbers[k]][1] for k in at]
+                X[:, at] = self._block(batch.column(column), column, start, dtype)[:, order]
+            else:
+                values = batch.column(column)
+                columns.append((at[0], self._numbers(values, _Places(column, start), dtype, request.called)))
+        step = max(_BLOCK_CELLS // max(len(columns), 1), 1)
+        for begin in range(0, len(X), step):
+            rows = slice(begin, begin + step)
+            for place, found in columns:
+                X[rows, place] = found[rows]
+
     def _block(self, values: Any, column: str, start: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """A column of lists of a batch as an array with a row for each."""
         size = self._lists[column]
@@ -256,12 +274,12 @@ class ArrowTable:
             found = f"a list of {length} number{'s' * (length != 1)}"
             problem = "column {0!r} holds {1}, and others hold {2}:"
             self._fail(start + row, problem, column, found, size, remedy="all must be of one length.")
-        out = np.empty((len(values), size), dtype=dtype)
-        self._numbers(values.flatten(), _Places(column, start, size), out.reshape(-1), "feature")
-        return out
+        return self._numbers(values.flatten(), _Places(column, start, size), dtype, "feature").reshape(-1, size)
 
-    def _numbers(self, values: Any, places: _Places, out: NDArray[Any], what: str, *, may_miss: bool = False) -> None:
-        """Numbers into an array."""
+    def _numbers(
+        self, values: Any, places: _Places, dtype: DTypeLike, what: str, *, may_miss: bool = False
+    ) -> NDArray[Any]:
+        """Numbers as an array."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -277,7 +295,7 @@ class ArrowTable:
             values = values.cast(pa.float64())
         found = values.to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
-            out[...] = found
+            out: NDArray[Any] = found.astype(dtype, copy=False)
         bad = np.isinf(out) if may_miss else ~np.isfinite(out)
         if bad.any():
             k = int(np.argmax(bad))
@@ -285,6 +303,7 @@ class ArrowTable:
             if np.isfinite(value):
                 self._fail(row, "the value {1!r} of column {0!r} is too large for {2}.", column, value, out.dtype)
             self._fail(row, "column {0!r} is {1!r}:", column, value, remedy=f"a {what} is a finite number.")
+        return out
 
     def _check_whole(self, values: NDArray[Any], places: _Places) -> None:
         """Refuse whole numbers that no float64 is."""
@@ -352,61 +371,6 @@ class _Places(NamedTuple):
         if self.size is None:
             return self.start + k, self.column
         return self.start + k // self.size, f"{self.column}[{k % self.size}]"
-
-
-class _Parquet:
-    """A Parquet file, or some of its columns, in batches."""
-
-    def __init__(self, file: Any, names: Sequence[str] | None, groups: range | None) -> None:
-        self.schema, self._file, self._names = file.schema_arrow, file, names
-        self._groups = range(file.metadata.num_row_groups) if groups is None else groups
-
-    def read_all(self) -> Any:
-        return self._file.read()
-
-    def batches(self, rows: int) -> Iterator[Any]:
-        import pyarrow as pa
-
-        metadata, read, wanted = self._file.metadata, 0, 0
-        for group in self._groups:  # an iteration over all keeps what it has unpacked
-            for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
-                read += batch.num_rows
-                yield batch
-            wanted += metadata.row_group(group).num_rows
-            pa.default_memory_pool().release_unused()
-        if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
-            raise pa.ArrowInvalid(f"{read} rows of {wanted} can be read")
-
-
-class _File:
-    """An Arrow file, read like an Arrow stream."""
-
-    def __init__(self, file: Any) -> None:
-        self.schema, self._file = file.schema, file
-        self.read_all = file.read_all
-
-    def __iter__(self) -> Iterator[Any]:
-        for k in range(self._file.num_record_batches):
-            yield self._file.get_batch(k)
-
-
-def _validate(batches: Sequence[Any]) -> None:
-    """Have pyarrow check data of a file: it reads offsets and codes as they are, wherever they point."""
-    for batch in batches:
-        for column in batch.columns:
-            _as_bytes(column).validate(full=True)
-
-
-def _as_bytes(values: Any) -> Any:
-    """Text as bytes, without a copy; what is not UTF-8 is told with its row later."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(values.type):
-        return pa.DictionaryArray.from_arrays(
-            values.indices, _as_bytes(values.dictionary), ordered=values.type.ordered, safe=False
-        )
-    kinds = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-    return values.view(kinds[values.type]) if values.type in kinds else values
 
 
 def _decoded(value: Any) -> str | None:

@@ -1,0 +1,63 @@
+"""Parquet and Arrow files as batches of rows, checked before anybody looks into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+__all__ = ["ArrowBatches", "ParquetBatches", "validate"]
+
+
+class ParquetBatches:
+    """A Parquet file, or some of its columns, in batches."""
+
+    def __init__(self, file: Any, names: Sequence[str] | None, groups: range | None) -> None:
+        self.schema, self._file, self._names = file.schema_arrow, file, names
+        self._groups = range(file.metadata.num_row_groups) if groups is None else groups
+
+    def read_all(self) -> Any:
+        return self._file.read()
+
+    def batches(self, rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        metadata, read, wanted = self._file.metadata, 0, 0
+        for group in self._groups:  # an iteration over all keeps what it has unpacked
+            for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
+                read += batch.num_rows
+                yield batch
+            wanted += metadata.row_group(group).num_rows
+            pa.default_memory_pool().release_unused()
+        if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
+            raise pa.ArrowInvalid(f"{read} rows of {wanted} can be read")
+
+
+class ArrowBatches:
+    """An Arrow file, read like an Arrow stream."""
+
+    def __init__(self, file: Any) -> None:
+        self.schema, self._file = file.schema, file
+        self.read_all = file.read_all
+
+    def __iter__(self) -> Iterator[Any]:
+        for k in range(self._file.num_record_batches):
+            yield self._file.get_batch(k)
+
+
+def validate(batches: Sequence[Any]) -> None:
+    """Have pyarrow check data of a file: it reads offsets and codes as they are, wherever they point."""
+    for batch in batches:
+        for column in batch.columns:
+            _as_bytes(column).validate(full=True)
+
+
+def _as_bytes(values: Any) -> Any:
+    """Text as bytes, without a copy; what is not UTF-8 is told with its row later."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(
+            values.indices, _as_bytes(values.dictionary), ordered=values.type.ordered, safe=False
+        )
+    kinds = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+    return values.view(kinds[values.type]) if values.type in kinds else values
