@@ -15,7 +15,20 @@ from numpy.typing import NDArray
 from rankrls._compiled.jit import compiled
 from rankrls.io._decimal import BAD, FINE, HARD, POWERS_OF_TEN, parse_number, round_decimal
 
-__all__ = ["Job", "Problem", "Sums", "Target", "parse_block", "scan_block", "sort_rows"]
+__all__ = [
+    "Job",
+    "Problem",
+    "Sums",
+    "Target",
+    "blank",
+    "ends_token",
+    "parse_block",
+    "scan_block",
+    "skip_token",
+    "sort_rows",
+    "starts_qid",
+    "whole_number",
+]
 
 
 class Sums:
@@ -99,29 +112,29 @@ _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
 
 
 @compiled
-def _blank(c):  # type: ignore[no-untyped-def]
+def blank(c):  # type: ignore[no-untyped-def]
     """Space, tab, carriage return, vertical tab, form feed."""
     return c == 32 or (9 <= c <= 13 and c != 10)
 
 
 @compiled
-def _ends_token(c):  # type: ignore[no-untyped-def]
-    return c <= 35 and (c == 10 or c == 35 or _blank(c))
+def ends_token(c):  # type: ignore[no-untyped-def]
+    return c <= 35 and (c == 10 or c == 35 or blank(c))
 
 
 @compiled
-def _skip_token(text, p):  # type: ignore[no-untyped-def]
+def skip_token(text, p):  # type: ignore[no-untyped-def]
     """First byte from ``p`` on that does not belong to the token."""
     while True:
         while text[np.uint64(p)] > 35:
             p += 1
-        if _ends_token(text[np.uint64(p)]):
+        if ends_token(text[np.uint64(p)]):
             return p
         p += 1
 
 
 @compiled
-def _starts_qid(text, p):  # type: ignore[no-untyped-def]
+def starts_qid(text, p):  # type: ignore[no-untyped-def]
     return (
         text[np.uint64(p)] == 113
         and text[np.uint64(p + 1)] == 105
@@ -131,7 +144,7 @@ def _starts_qid(text, p):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _whole_number(text, start, stop):  # type: ignore[no-untyped-def]
+def whole_number(text, start, stop):  # type: ignore[no-untyped-def]
     """Value of a whole number as ``str(int)`` writes it; False where it is anything else or does not fit int64."""
     negative = text[np.uint64(start)] == 45
     first = start + 1 if negative else start
@@ -153,13 +166,13 @@ def _whole_number(text, start, stop):  # type: ignore[no-untyped-def]
 def _comment(text, p):  # type: ignore[no-untyped-def]
     """The comment that begins behind ``text[p] == '#'``, without blanks around it, and the line end."""
     start = p + 1
-    while _blank(text[np.uint64(start)]):
+    while blank(text[np.uint64(start)]):
         start += 1
     end = start
     while text[np.uint64(end)] != 10:
         end += 1
     stop = end
-    while stop > start and _blank(text[np.uint64(stop - 1)]):
+    while stop > start and blank(text[np.uint64(stop - 1)]):
         stop -= 1
     return start, stop, end
 
@@ -174,7 +187,7 @@ def scan_block(text, start, size):  # type: ignore[no-untyped-def]
     p = start
     while p < size:
         sums[_LINES] += 1
-        while _blank(text[np.uint64(p)]):
+        while blank(text[np.uint64(p)]):
             p += 1
         c = text[np.uint64(p)]
         if c == 10 or c == 35:
@@ -183,9 +196,9 @@ def scan_block(text, start, size):  # type: ignore[no-untyped-def]
             p += 1
             continue
         sums[_ROWS] += 1
-        p = _skip_token(text, p)
+        p = skip_token(text, p)
         while True:
-            while _blank(text[np.uint64(p)]):
+            while blank(text[np.uint64(p)]):
                 p += 1
             c = text[np.uint64(p)]
             if c == 10:
@@ -194,13 +207,13 @@ def scan_block(text, start, size):  # type: ignore[no-untyped-def]
                 first, last, p = _comment(text, p)
                 sums[_COMMENT_BYTES] += last - first
                 break
-            if c == 113 and _starts_qid(text, p):
+            if c == 113 and starts_qid(text, p):
                 first = p + 4
-                p = _skip_token(text, first)
+                p = skip_token(text, first)
                 if sums[_ROWS] == 1:
                     sums[_HAS_QID] = 1
                 sums[_QID_BYTES] += p - first
-                if sums[_TEXT_QID] == 0 and not _whole_number(text, first, p)[1]:
+                if sums[_TEXT_QID] == 0 and not whole_number(text, first, p)[1]:
                     sums[_TEXT_QID] = 1
                 continue
             number = 0
@@ -216,7 +229,7 @@ def scan_block(text, start, size):  # type: ignore[no-untyped-def]
                     least = number
                 if number > largest:
                     largest = number
-            p = _skip_token(text, p)
+            p = skip_token(text, p)
         p += 1
     sums[_LEAST], sums[_LARGEST], sums[_ENTRIES] = least, largest, entries
     return sums
@@ -256,7 +269,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
     p = start
     while p < size:
         line += 1
-        while _blank(text[np.uint64(p)]):
+        while blank(text[np.uint64(p)]):
             p += 1
         c = text[np.uint64(p)]
         if c == 10 or c == 35:
@@ -266,8 +279,8 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
             continue
         first = p
         value, p, status = parse_number(text, p)
-        if status == BAD or not _ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value)):
-            return _LABEL, line, first, _skip_token(text, first), 0, n_hard, row - job.row, unsorted
+        if status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value)):
+            return _LABEL, line, first, skip_token(text, first), 0, n_hard, row - job.row, unsorted
         if status == HARD:
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, -1 - row
             n_hard += 1
@@ -276,7 +289,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
         previous = -1
         has_qid = False
         while True:
-            while _blank(text[np.uint64(p)]):
+            while blank(text[np.uint64(p)]):
                 p += 1
             c = text[np.uint64(p)]
             first = p
@@ -288,9 +301,9 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                     out.comment_text[np.uint64(comment_byte + i - left)] = text[np.uint64(i)]
                 comment_byte += right - left
                 break
-            if c == 113 and _starts_qid(text, p):
+            if c == 113 and starts_qid(text, p):
                 left = p + 4
-                p = _skip_token(text, left)
+                p = skip_token(text, left)
                 if p == left:
                     return _QID_EMPTY, line, first, p, 0, n_hard, row - job.row, unsorted
                 if has_qid:
@@ -305,7 +318,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                         out.qid_text[np.uint64(qid_byte + i - left)] = text[np.uint64(i)]
                     qid_byte += p - left
                 else:
-                    out.qid[row] = _whole_number(text, left, p)[0]
+                    out.qid[row] = whole_number(text, left, p)[0]
                 continue
             number = 0
             d = np.uint64(c) - np.uint64(48)
@@ -314,9 +327,9 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                 p += 1
                 d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
             if text[np.uint64(p)] != 58 or p == first:
-                return _TOKEN, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
+                return _TOKEN, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
             if p - first > _ID_DIGITS:
-                return _ID_TOO_LONG, line, first, _skip_token(text, p), 0, n_hard, row - job.row, unsorted
+                return _ID_TOO_LONG, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
             # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
             # the compiler keeps everything in registers; a call of parse_number for each takes a third longer.
             at = p + 1
@@ -354,11 +367,9 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                     value = -value
             else:
                 value, p, status = parse_number(text, p + 1)
-                bad = (
-                    status == BAD or not _ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value))
-                )
+                bad = status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value))
             if bad or (job.in_single and abs(value) >= _LARGEST_SINGLE):
-                return _VALUE, line, first, _skip_token(text, first), number, n_hard, row - job.row, unsorted
+                return _VALUE, line, first, skip_token(text, first), number, n_hard, row - job.row, unsorted
             column = number - first_id
             if column < 0:
                 return _ID_ZERO, line, first, p, number, n_hard, row - job.row, unsorted

@@ -19,9 +19,9 @@ from rankrls.io._table import Comments, LetorError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["BadLine", "Plan"]
+__all__ = ["DENSE_FROM", "BadLine", "Plan"]
 
-_DENSE_FROM = 0.1
+DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
 
 
@@ -75,7 +75,7 @@ class Plan:
         named = max(largest + int(zero_based), 0)
         columns = named if n_features is None else n_features
         if dense == "auto":
-            dense = entries >= _DENSE_FROM * rows * columns
+            dense = entries >= DENSE_FROM * rows * columns
         with_qid = bool(sums[np.argmax(sums[:, Sums.ROWS] > 0), Sums.FIRST_HAS_QID])
         text_qid = with_qid and bool(total[Sums.TEXT_QID])
         values = rows * columns if dense else entries

@@ -12,9 +12,9 @@ from numpy.typing import DTypeLike
 from rankrls._errors import InputError
 from rankrls.io._table import LetorError, LetorTable
 
-__all__ = ["load_letor"]
+__all__ = ["MOST_COLUMNS", "load_letor"]
 
-_MOST_COLUMNS = 1 << 27
+MOST_COLUMNS = 1 << 27
 """Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
 
 
@@ -111,7 +111,7 @@ def load_letor(
     if plan.columns == 0:
         remedy = "pass {n_features} if that is right."
         raise LetorError("no line names a feature;", remedy=remedy, file=text.name, parameter="n_features")
-    if n_features is None and plan.columns > _MOST_COLUMNS:
+    if n_features is None and plan.columns > MOST_COLUMNS:
         largest = plan.columns - int(plan.zero_based)
         problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {n_features} if that is right."
         facts: dict[str, Any] = {"file": text.name, "column": largest, "parameter": "n_features"}

@@ -20,7 +20,7 @@ from rankrls.io._table import LetorError
 
 T = TypeVar("T")
 
-__all__ = ["Block", "Text", "foreign", "open_bytes", "read_text"]
+__all__ = ["Block", "Limited", "Text", "blocks", "foreign", "open_bytes", "read_text"]
 
 _PIECE = 1 << 20
 _LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
@@ -82,6 +82,18 @@ class _Plain:
             self._head = self._head[taken:]
             return taken
         return _read_some(self._stream, buffer)
+
+
+class Limited:
+    """The next bytes of a stream, and no more."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream, self._left = stream, size
+
+    def readinto(self, buffer: memoryview) -> int:
+        count = _read_some(self._stream, buffer[: self._left])
+        self._left -= count
+        return count
 
 
 class _Hashed:
@@ -186,7 +198,7 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
             raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
         size = None if hasattr(path, "read") else os.stat(path).st_size // (4 * threads)
         step = _LARGEST_BLOCK if size is None else min(max(size, _LEAST_BLOCK), _LARGEST_BLOCK)
-        found = [*stream_threads(lambda block: (block, ask(block)), _blocks(source, step), threads=threads)]
+        found = [*stream_threads(lambda block: (block, ask(block)), blocks(source, step), threads=threads)]
         return Text(name, [block for block, _ in found], [answer for _, answer in found], str(digest.hexdigest()))
 
 
@@ -231,13 +243,13 @@ def _first_bytes(stream: Any) -> bytes:
     return bytes(head[:count])
 
 
-def _blocks(source: _Source, size: int) -> Iterator[Block]:
-    """Cut a source into blocks that end with a line end.
+def blocks(source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True) -> Iterator[Block]:
+    """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 
     Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
     thinks of it.
     """
-    carried, first = b"", True
+    carried, first = b"", at_start
     while True:
         capacity = size
         while capacity <= 2 * len(carried):  # a line longer than a block

@@ -17,7 +17,7 @@ from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Comments", "FileTable", "LetorError", "LetorTable"]
+__all__ = ["Comments", "FileTable", "LetorError", "LetorTable", "docids_of"]
 
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
@@ -186,13 +186,18 @@ class LetorTable(FileTable):
         LetorError
             For an id that is not UTF-8.
         """
-        found = [_DOCID.search(comment) for comment in self.comments] if self.comments else [None]
-        ids = [match[1] for match in found if match]
-        if len(ids) < len(found):
-            return None
-        for row, name in enumerate(ids):
-            if _NOT_UTF8.search(name):
-                shown = quoted(name.encode("utf-8", "surrogateescape"))
-                problem = "row {0}, counted from 0: the docid {1} is not UTF-8 text:"
-                raise LetorError(problem, row, shown, remedy=SAVE_AS_UTF8, file=self.path, row=row)
-        return objects(ids)
+        return docids_of(self.comments, self.path)
+
+
+def docids_of(comments: Sequence[str], path: str) -> NDArray[Any] | None:
+    """What stands behind ``docid =`` in comments if it does in every one, else None."""
+    found = [_DOCID.search(comment) for comment in comments] if comments else [None]
+    ids = [match[1] for match in found if match]
+    if len(ids) < len(found):
+        return None
+    for row, name in enumerate(ids):
+        if _NOT_UTF8.search(name):
+            shown = quoted(name.encode("utf-8", "surrogateescape"))
+            problem = "row {0}, counted from 0: the docid {1} is not UTF-8 text:"
+            raise LetorError(problem, row, shown, remedy=SAVE_AS_UTF8, file=path, row=row)
+    return objects(ids)

@@ -142,6 +142,12 @@ class Rows(NamedTuple):
     qid: IdBlock
     ids: IdBlock | None
 
+    def among(self, rows: slice) -> Rows:
+        """Some of them."""
+        cut = lambda values: None if values is None else values[rows]
+        ids = None if self.ids is None else (self.ids[0], self.ids[1][rows])
+        return Rows(self.X[rows], cut(self.y), cut(self.weight), (self.qid[0], self.qid[1][rows]), ids)
+
 
 class Source(Protocol):
     """How files of one format are read."""
@@ -262,7 +268,7 @@ class Dataset:
         y = np.full(rows, np.nan)
         weight = np.empty(rows) if source.has_weights else None
         begins = np.empty(rows, dtype=bool)
-        ids = Ids()
+        ids, all_ids = Ids(), names
         runs = Runs()
         at = 0
         for span in address.spans:
@@ -276,7 +282,8 @@ class Dataset:
                 if weight is not None:
                     weight[here] = found.weight
                 begins[here] = runs.begins(found.qid, names=names)
-                if names and found.ids is not None:
+                all_ids = all_ids and found.ids is not None
+                if found.ids is not None:
                     ids.append(*found.ids)
         if at != rows or runs.n != address.queries:
             raise self._changed(address)
@@ -288,7 +295,7 @@ class Dataset:
             query=address.first_query - 1 + np.cumsum(begins, dtype=np.int64),
             first_row=address.first_row,
             query_names=runs.names if names else None,
-            ids=ids.finish(numbers=False) if names and ids else None,
+            ids=ids.finish(numbers=False) if all_ids else None,
             piece=address.piece,
         )
 

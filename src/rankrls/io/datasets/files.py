@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from rankrls._errors import InputError
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["File", "Paths", "expanded_paths", "format_of_file"]
+__all__ = ["File", "Paths", "expanded_paths", "format_of_file", "refuse_packed"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _END = 1 << 16
@@ -70,6 +70,14 @@ class File:
     def describe(self) -> dict[str, Any]:
         """As plain values."""
         return {"path": self.path, "size": self.size, "mtime_ns": self.time, "footer_sha256": self.footer}
+
+
+def refuse_packed(file: File, stream: BinaryIO) -> None:
+    """Refuse text that is packed with gzip, whose bytes cannot be read from the middle on."""
+    if stream.read(2) == b"\x1f\x8b":
+        remedy = "Unpack it, or write shards: rankrls convert DATA FOLDER --rows-per-file N."
+        raise InputError("packed text cannot be read a part at a time.", remedy=remedy, file=file.path)
+    stream.seek(0)
 
 
 def _footer(file: BinaryIO, size: int) -> str:

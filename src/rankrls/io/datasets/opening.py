@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,13 +11,11 @@ from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, format_of_file
 from rankrls.io.datasets.index import cut
-from rankrls.io.datasets.parquet import open_parquet
 from rankrls.io.tables.columns import Wanted
 
 __all__ = ["open_dataset"]
 
 _PART_BYTES = 1 << 26
-_OPENERS = {"parquet": open_parquet}
 
 
 def open_dataset(
@@ -32,23 +30,23 @@ def open_dataset(
     labels: Literal["required", "optional", "ignored"] = "required",
     rows_per_part: int | None = None,
 ) -> Dataset:
-    r"""Open files that memory need not hold: Parquet.
+    r"""Open files that memory need not hold: Parquet, CSV or TSV, or LETOR text.
 
-    The footers of the files are read, and the columns of query ids, labels and weights; the features only when a part
-    is read. The files are one data set, in the order in which they are given. The rows of a query lie together, also
-    over the end of a file.
+    Query ids, labels and weights are read, and of Parquet the footers; the features only when a part is read. The files
+    are one data set, in the order in which they are given. The rows of a query lie together, also over the end of a
+    file. Text is plain, not packed: each part is read from its bytes on.
 
     Parameters
     ----------
     path : path or sequence of paths
         A file, several, a pattern such as ``"shards/*.parquet"``, or a folder. Files of a pattern or a folder are read
-        in the order of their names, ``part-2`` before ``part-10``. All have one schema.
+        in the order of their names, ``part-2`` before ``part-10``. All have one format, by their names, and one schema.
     label, qid, id : str, optional
-        Names of columns. By default "label", "qid" and "docid", where there are such columns; that of the query ids has
-        to be there.
+        Names of columns of tables. By default "label", "qid" and "docid", where there are such columns; that of the
+        query ids has to be there.
     features : sequence of str, optional
         Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns hold
-        numbers, no lists.
+        numbers, no lists. Of LETOR text one word, how many features there are: ``"136"``.
     ignore : sequence of str, default=()
         Columns that are no features, by names or patterns.
     weight : str, optional
@@ -74,11 +72,15 @@ def open_dataset(
 
     Notes
     -----
-    O(rows), and O(cells) to read all parts. Memory: that of a part, and 8 bytes a query while the data are opened.
+    O(rows) for Parquet, O(bytes) for text, which is scanned once; O(cells) to read all parts. Memory: that of a part,
+    and 8 bytes a query while the data are opened.
+
     Parts end where row groups end, as far as queries allow it: a part that begins inside a row group has to read what
     comes before. Groups of some 100,000 rows are a good size; ``rankrls convert`` writes them.
 
-    Features are float32 if every feature column is no wider, and one of them is float32; otherwise float64.
+    Features of Parquet are float32 if every feature column is no wider, and one of them is float32; otherwise float64.
+    LETOR text that writes fewer than one cell in ten comes as CSR arrays. The same features that :func:`load_table` and
+    :func:`load_letor` give, to the last bit.
 
     Examples
     --------
@@ -102,20 +104,38 @@ def open_dataset(
         problem = "{rows_per_part} must be a whole number from 1 on, or None; got {0!r}."
         raise InputError(problem, rows_per_part, parameter="rows_per_part")
     files = tuple(File.of(file) for file in expanded_paths(path))
-    source: Any = _OPENERS[_one_format(files)](files, wanted)
-    size = _PART_BYTES // (source.dtype.itemsize * max(source.n_features, 1))
-    limit = max(size, 1) if rows_per_part is None else int(rows_per_part)
-    parts, rows, queries = cut(lambda: source.outlines(files), files, limit, source.qid_name)
+    opening = _opener(_one_format(files))(files, wanted)
+    limit = max(_PART_BYTES // max(opening.row_bytes, 1), 1) if rows_per_part is None else int(rows_per_part)
+    parts, rows, queries = cut(lambda: opening.outlines(files), files, limit, opening.qid_name)
     if rows == 0:
         raise InputError("the files have no rows.", file=files[0].path)
-    return Dataset(files, source, parts, rows, queries)
+    return Dataset(files, opening.settled(), parts, rows, queries)
 
 
 def _one_format(files: Sequence[File]) -> str:
+    """The format of all files, by their names."""
     formats = {file.path: format_of_file(file.path) for file in files}
     first = formats[files[0].path]
     for path, found in formats.items():
         if found != first:
             problem = "the file is {0}, but {1} is {2}: all files of a data set have one format."
             raise InputError(problem, found, files[0].path, first, file=path)
+    if first == "arrow":
+        remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
+        raise InputError("an Arrow file cannot be read a part at a time.", remedy=remedy, file=files[0].path)
     return first
+
+
+def _opener(format: str) -> Callable[..., Any]:
+    """What looks at files of a format; imported when it is needed."""
+    if format == "parquet":
+        from rankrls.io.datasets.parquet import open_parquet
+
+        return open_parquet
+    if format == "csv":
+        from rankrls.io.datasets.delimited import open_delimited_files
+
+        return open_delimited_files
+    from rankrls.io.datasets.letor import open_letor_files
+
+    return open_letor_files

@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Rows, Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.index import Outline, Unit
-from rankrls.io.datasets.roles import Columns, chosen_columns, same_names
+from rankrls.io.datasets.roles import Columns, TableFiles, chosen_columns, same_names
 from rankrls.io.tables.arrow import ArrowTable
 from rankrls.io.tables.columns import TableError, Wanted
 from rankrls.io.tables.parts import Request
@@ -25,40 +25,17 @@ _NARROW = ("float", "halffloat", "bool", "int8", "uint8", "int16", "uint16")
 
 
 @dataclass(frozen=True)
-class ParquetFiles:
+class ParquetFiles(TableFiles):
     """How Parquet files of one schema are read.
 
     Attributes
     ----------
-    columns : Columns
     single : bool
         Whether X is float32: if every column is no wider, and one of them is float32.
     """
 
-    columns: Columns
-    single: bool
+    single: bool = False
     format: str = "parquet"
-    dense: bool = True
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return self.columns.features
-
-    @property
-    def qid_name(self) -> str:
-        """The column of query ids."""
-        return self.columns.qid
-
-    @property
-    def n_features(self) -> int:
-        """Columns of X."""
-        return len(self.columns.features)
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether rows have weights."""
-        return self.columns.weight is not None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -71,7 +48,7 @@ class ParquetFiles:
             table = _table(file, stream)
             request = self.columns.request(table.columns, self.dtype, ids=ids)
             for part in table.within(range(span.first, span.last), span.skip, span.rows, out).parts(request):
-                yield self.columns.rows(part, table.refuse)
+                yield self.columns.rows(part)
 
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids, labels and weights of all rows."""
@@ -82,7 +59,7 @@ class ParquetFiles:
                 for group, rows in enumerate(table.row_groups):
                     unit = Unit(number, group, group + 1, rows)
                     for part in table.within(range(group, group + 1), 0, rows).parts(request) if rows else ():
-                        found = self.columns.rows(part, table.refuse)
+                        found = self.columns.rows(part)
                         yield Outline(unit, found.qid, found.y, found.weight)
 
 

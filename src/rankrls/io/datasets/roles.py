@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from rankrls.io.datasets.files import File
 from rankrls.io.tables.columns import Refuse, Wanted, assign
 from rankrls.io.tables.parts import Opened, Part, Request
 
-__all__ = ["Columns", "chosen_columns", "same_names"]
+__all__ = ["Columns", "TableFiles", "chosen_columns", "same_names"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,56 @@ class Columns:
         numbers = tuple(place[name] for name in self.features) if features else ()
         return Request(numbers, dtype, texts, at(self.label), self.may_miss, lines=not features, weight=at(self.weight))
 
-    def rows(self, part: Part, refuse: Refuse) -> Rows:
+    def rows(self, part: Part) -> Rows:
         """Rows that were asked for by ``request``."""
         return Rows(part.X, part.y, part.weight, part.texts["qid"], part.texts.get("id"))
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What is the same of all tables.
+
+    Attributes
+    ----------
+    columns : Columns
+    """
+
+    columns: Columns
+    dense: ClassVar[bool] = True
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.columns.features
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return len(self.columns.features)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows have weights."""
+        return self.columns.weight is not None
+
+    @property
+    def qid_name(self) -> str:
+        """The column of query ids."""
+        return self.columns.qid
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the features of a row."""
+        return self.n_features * self.dtype.itemsize
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of X."""
+        raise NotImplementedError
+
+    def settled(self) -> Self:
+        """How the rows are read, after all have been looked at."""
+        return self
 
 
 def chosen_columns(table: Opened, wanted: Wanted) -> Columns:

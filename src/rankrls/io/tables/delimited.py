@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
-from rankrls.io._source import foreign, open_bytes
+from rankrls.io._source import Limited, foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
-from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, may_be_empty, needed
+from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, Stretch, may_be_empty, needed
 
 __all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
@@ -70,7 +71,9 @@ class Delimited:
     ) -> None:
         self.name, self._source, self._digest, self._kind = name, source, digest, kind
         self._at_end = False
-        self._rest = self._take(b"", _BLOCK).removeprefix(_MARK)
+        start = self._take(b"", _BLOCK)
+        self._rest = start.removeprefix(_MARK)
+        self._at = len(start) - len(self._rest)  # the byte of the file with which the rest begins
         first = self._first_record(delimiter)
         self.columns = [self._decoded(cell, first.line) for cell in first.cells]
         try:
@@ -85,6 +88,15 @@ class Delimited:
         self.columns = self.columns if names is None else names
         self._line += self.header.count(b"\n")
         self._rest = self._rest[first.start + len(self.header) :]
+        self._at += first.start + len(self.header)
+
+    def within(self, file: BinaryIO, place: Stretch) -> Delimited:
+        """The same plain file, of which one stretch of whole rows is read."""
+        part = copy(self)
+        file.seek(place.first)
+        part._source, part._rest, part._at_end = Limited(file, place.last - place.first), bytearray(), False
+        part._at, part._line = place.first, place.line
+        return part
 
     def lists(self, others: set[str | None]) -> Mapping[str, int]:
         """Text holds no lists."""
@@ -109,8 +121,8 @@ class Delimited:
 
     def records(self) -> Iterator[tuple[Record, bytes]]:
         """All rows cell by cell, each with its bytes as they stand in the file."""
-        for block, line in self._blocks():
-            for record in self.records_of(block, line):
+        for block, place in self._blocks():
+            for record in self.records_of(block, place.line):
                 yield record, bytes(block[record.start : record.end])
 
     def records_of(self, block: bytes | bytearray, line: int) -> Iterator[Record]:
@@ -154,6 +166,8 @@ class Delimited:
             problem, remedy = why_no_number(cell, is_label, request.otherwise)
         elif request.dtype == np.float32 and not is_label and abs(value) >= LARGEST_SINGLE:
             problem, remedy = "the value {0} of column {1!r} is too large for float32.", ""
+        elif column == request.weight and value < 0:
+            problem, remedy = "the value {0} of column {1!r} is negative:", "a weight is not."
         else:
             return value
         raise self._fail(record.line, problem, shown(cell), called, remedy=remedy, column=called)
@@ -192,19 +206,20 @@ class Delimited:
             buffer += b"\n"
         return buffer
 
-    def _blocks(self) -> Iterator[tuple[bytearray, int]]:
-        """Whole rows, and the line in which each block begins; the last byte of a block is a line end."""
+    def _blocks(self) -> Iterator[tuple[bytearray, Stretch]]:
+        """Whole rows, and where each block stands; the last byte of a block is a line end."""
         size = max(_BLOCK, len(self.columns) * _BYTES_PER_COLUMN)
         rest, self._rest = self._rest, bytearray()
-        line = self._line
+        line, at = self._line, self._at
         while rest or not self._at_end:
             block = rest if self._at_end else self._take(rest, size)
             stop = len(block) if self._at_end else _last_end(block, self.delimiter)
             rest = block[stop:]
             if stop:
                 del block[stop:]
-                yield block, line
-                line += block.count(b"\n")
+                place = Stretch(at, at + stop, line)
+                line, at = line + block.count(b"\n"), at + stop
+                yield block, place
             else:  # a row is longer than a block
                 size = 2 * len(rest)
 
@@ -226,16 +241,18 @@ class _Reading:
 
     def __init__(self, table: Delimited, request: Request) -> None:
         self.table, self.request = table, request
-        self.numbers = [*request.numbers, *([] if request.label is None else [request.label])]
+        alone = (request.weight, request.label)
+        self.numbers = [*request.numbers, *(place for place in alone if place is not None)]
         self.columns = [*dict.fromkeys([*self.numbers, *request.texts.values()])]
 
-    def __call__(self, block: tuple[bytearray, int]) -> Part | InputError:
+    def __call__(self, block: tuple[bytearray, Stretch]) -> Part | InputError:
         """A block as arrays, or what is wrong with it."""
+        data, place = block
         try:
             try:
-                return self._by_arrow(*block)
+                return self._by_arrow(data, place.line)._replace(stretch=place)
             except _Irregular:
-                return self._by_cells(*block)
+                return self._by_cells(data, place.line)._replace(stretch=place)
         except InputError as error:
             return error
 
@@ -269,15 +286,17 @@ class _Reading:
         values = np.empty((found.num_rows, len(self.numbers)))
         for k, column in enumerate(self.numbers):
             values[:, k] = found.column(str(column)).to_numpy()
-        X, y = self._split(values)
+        X, w, y = self._split(values)
         if not np.isfinite(X).all() or (self.request.dtype == np.float32 and (np.abs(X) >= LARGEST_SINGLE).any()):
             raise _Irregular
         if y is not None:
             missing = found.column(str(self.request.label)).null_count
             if np.isinf(y).any() or int(np.isnan(y).sum()) != missing:
                 raise _Irregular
+        if w is not None and not (np.isfinite(w) & (w >= 0)).all():
+            raise _Irregular
         texts = {role: _texts_of(found.column(str(c)), role) for role, c in self.request.texts.items()}
-        return Part(X, y, texts, self._lines(data, line, len(X)))
+        return Part(X, y, texts, self._lines(data, line, len(X)), w)
 
     def _by_cells(self, data: bytearray, line: int) -> Part:
         table, request = self.table, self.request
@@ -289,14 +308,18 @@ class _Reading:
             for role, column in request.texts.items():
                 text = table.text(record, column, role)
                 codes[role].append(known[role].setdefault(text, len(known[role])))
-        X, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
+        X, w, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
         texts: dict[str, Any] = {role: ([*known[role]], np.array(codes[role], dtype=np.int64)) for role in codes}
-        return Part(X, y, texts, self._lines(data, line, len(X)))
+        return Part(X, y, texts, self._lines(data, line, len(X)), w)
 
-    def _split(self, values: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        if self.request.label is None:
-            return values, None
-        return values[:, :-1], values[:, -1]
+    def _split(
+        self, values: NDArray[np.float64]
+    ) -> tuple[NDArray[Any], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """Features, weights and labels."""
+        n = len(self.request.numbers)
+        rest = [*values.T[n:]]
+        weight = None if self.request.weight is None else rest.pop(0)
+        return values[:, :n], weight, rest[0] if rest else None
 
     def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
         if not self.request.lines:

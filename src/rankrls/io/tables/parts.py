@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 from rankrls.io._rows import Growing, Ids
 from rankrls.io.tables.columns import Refuse
 
-__all__ = ["AS_IT_IS", "LARGEST_SINGLE", "Columns", "Opened", "Part", "Request", "gather", "may_be_empty", "needed"]
+__all__ = [
+    "AS_IT_IS",
+    "LARGEST_SINGLE",
+    "Columns",
+    "Opened",
+    "Part",
+    "Request",
+    "Stretch",
+    "gather",
+    "may_be_empty",
+    "needed",
+]
 
 AS_IT_IS = "cell "
 """What the role of a column begins with whose cells stay texts, also if they are numbers."""
@@ -63,6 +74,14 @@ class Request:
         return "leave the column out ({ignore}), or name the features ({features})."
 
 
+class Stretch(NamedTuple):
+    """Where rows stand in a file of text: their first byte, the one behind their last, and the line of the first."""
+
+    first: int
+    last: int
+    line: int
+
+
 class Part(NamedTuple):
     """Some rows. Ids are different texts and their numbers, or without texts whole numbers."""
 
@@ -71,6 +90,7 @@ class Part(NamedTuple):
     texts: Mapping[str, tuple[list[str] | None, NDArray[Any]]]
     lines: NDArray[np.int64] | None = None
     weight: NDArray[np.float64] | None = None
+    stretch: Stretch | None = None
 
 
 class Opened(Protocol):

@@ -1,0 +1,251 @@
+"""Plain files of LETOR text, some bytes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.threads import stream_threads
+from rankrls._errors import InputError
+from rankrls.io._parse import Sums, scan_block
+from rankrls.io._plan import DENSE_FROM, Plan
+from rankrls.io._reader import MOST_COLUMNS
+from rankrls.io._rows import SAVE_AS_UTF8, is_utf8
+from rankrls.io._source import Block, Limited, Text, blocks
+from rankrls.io._table import LetorError, LetorTable, docids_of
+from rankrls.io.datasets.dataset import Rows, Span
+from rankrls.io.datasets.files import File, refuse_packed
+from rankrls.io.datasets.index import Outline, Unit
+from rankrls.io.datasets.outline import outline_block
+from rankrls.io.datasets.runs import IdBlock
+from rankrls.io.tables.columns import Wanted
+
+__all__ = ["LetorFiles", "open_letor_files"]
+
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True)
+class LetorFiles:
+    """How files of LETOR text are read.
+
+    Attributes
+    ----------
+    n_features : int
+    zero_based : bool
+        Whether column 0 is feature 0.
+    dense : bool
+        Whether X is an ndarray.
+    labels : bool
+        Whether labels are wanted.
+    """
+
+    n_features: int
+    zero_based: bool
+    dense: bool
+    labels: bool
+    format: str = "letor"
+    has_weights: bool = False
+    feature_names: None = None
+    qid_name: None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of X."""
+        return np.dtype(np.float64)
+
+    def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
+        """The rows of a span; dense features are written into ``out``."""
+        skip, done, line = span.skip, 0, span.line
+        with file.opened() as stream:
+            stream.seek(span.first)
+            for block in blocks(Limited(stream, span.last - span.first), _BLOCK, at_start=span.first == 0):
+                sums = scan_block(block.text, block.first, block.last)
+                rows = int(sums[Sums.ROWS])
+                here = slice(min(skip, rows), min(skip + span.rows - done, rows))
+                skip -= here.start
+                if here.start < here.stop:
+                    table = self._table(file.path, block, sums, line)
+                    y = table.y if self.labels else None
+                    found = Rows(table.X, y, None, _id_block(table.qid), None).among(here)
+                    if ids:
+                        found = found._replace(ids=_docids(table, here, line))
+                    if out is not None:
+                        out[done : done + found.X.shape[0]] = found.X
+                    done += found.X.shape[0]
+                    yield found
+                if done == span.rows:
+                    return
+                line += int(sums[Sums.LINES])
+
+    def _table(self, path: str, block: Block, sums: NDArray[np.int64], line: int) -> LetorTable:
+        return _parsed(path, block, sums, line, self.n_features, self.zero_based, self.dense)
+
+
+class _Glance(NamedTuple):
+    """What the index sees of a block."""
+
+    block: Block
+    sums: NDArray[np.int64]
+    found: tuple[NDArray[np.float64], NDArray[np.int64], IdBlock] | None  # labels, lines and ids
+
+
+class LetorOpening:
+    """LETOR text that is being looked at: how it is read is known when all of it has been."""
+
+    format, qid_name = "letor", None
+
+    def __init__(self, files: Sequence[File], n_features: int | None, labels: bool) -> None:
+        self._n_features, self._labels = n_features, labels
+        self._totals = np.zeros(Sums.COUNT, dtype=np.int64)
+        self._least, self._largest = np.iinfo(np.int64).max, -1
+        self.row_bytes = 8
+        for glance in self._glances(files[0]):
+            self._add(glance.sums)
+            self.row_bytes = self._bytes()
+            break
+
+    def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
+        """Query ids and labels of all rows."""
+        self._totals[:] = 0
+        for number, file in enumerate(files):
+            at, line = 0, 1
+            for block, sums, found in self._glances(file):
+                self._add(sums)
+                rows = int(sums[Sums.ROWS])
+                unit = Unit(number, at, at + block.last, rows, line)
+                if rows and found is None:
+                    found = self._judged(file.path, block, sums, line)
+                if found is not None and rows:
+                    yield Outline(unit, found[2], found[0] if self._labels else None, None, found[1] + line)
+                at, line = at + block.last, line + int(sums[Sums.LINES])
+
+    def settled(self) -> LetorFiles:
+        """How the rows are read, after all have been looked at."""
+        named, zero_based, dense = self._shape()
+        columns = named if self._n_features is None else self._n_features
+        if columns == 0:
+            remedy = "Pass {features} if that is right."
+            raise LetorError("no line names a feature;", remedy=remedy, parameter="features")
+        if self._n_features is None and columns > MOST_COLUMNS:
+            problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {features} if that is right."
+            raise LetorError(problem, self._largest, columns, remedy=remedy, parameter="features")
+        return LetorFiles(columns, zero_based, dense, self._labels)
+
+    def _glances(self, file: File) -> Iterator[_Glance]:
+        with file.opened() as stream:
+            refuse_packed(file, stream)
+            yield from stream_threads(_glance, blocks(Limited(stream, file.size), _BLOCK))
+
+    def _judged(
+        self, path: str, block: Block, sums: NDArray[np.int64], line: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], IdBlock]:
+        """A block that has something unusual: all of it is read, and what is wrong is told."""
+        table = _parsed(path, block, sums, line, self._n_features, "auto", False)
+        return table.y, _lines(block), _id_block(table.qid)
+
+    def _add(self, sums: NDArray[np.int64]) -> None:
+        self._totals += sums
+        self._least = min(self._least, int(sums[Sums.LEAST_ID]))
+        self._largest = max(self._largest, int(sums[Sums.LARGEST_ID]))
+
+    def _shape(self) -> tuple[int, bool, bool]:
+        """Columns that are named, whether the first is feature 0, and whether most cells are written."""
+        zero_based = self._least == 0
+        columns = max(self._largest + int(zero_based), 0)
+        rows, entries = int(self._totals[Sums.ROWS]), int(self._totals[Sums.ENTRIES])
+        return columns, zero_based, entries >= DENSE_FROM * rows * (self._n_features or columns)
+
+    def _bytes(self) -> int:
+        columns, _, dense = self._shape()
+        rows, entries = max(int(self._totals[Sums.ROWS]), 1), int(self._totals[Sums.ENTRIES])
+        return max(8 * (self._n_features or columns) if dense else 12 * entries // rows, 1)
+
+
+def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
+    """Look at the beginning of files of LETOR text.
+
+    Raises
+    ------
+    InputError
+        For packed text, and for columns that are named.
+    """
+    told = next((role for role in ("label", "qid", "id", "ignore", "weight") if getattr(wanted, role)), None)
+    if told is not None:
+        problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text."
+        raise InputError(problem, file=files[0].path, parameter=told)
+    count = None if wanted.features is None else ",".join(wanted.features)
+    if count is not None and not (count.isdecimal() and int(count) >= 1):
+        problem = "{features} is a number for LETOR text (names are for tables); got {0!r}."
+        raise InputError(problem, count, parameter="features", file=files[0].path)
+    return LetorOpening(files, None if count is None else int(count), wanted.labels != "ignored")
+
+
+def _glance(block: Block) -> _Glance:
+    sums = scan_block(block.text, block.first, block.last)
+    lines = int(sums[Sums.LINES])
+    label, ints = np.empty(lines), np.empty((4, lines), dtype=np.int64)
+    rows, plain, numbers = outline_block(block.text, block.first, block.last, label, *ints)
+    if not plain:
+        return _Glance(block, sums, None)
+    line, qid, first, last = ints[:, :rows]
+    if numbers:
+        return _Glance(block, sums, (label[:rows], line, (None, qid)))
+    data = block.text[: block.last].tobytes()
+    known: dict[bytes, int] = {}
+    ends = zip(first.tolist(), last.tolist(), strict=True)
+    codes = np.array([known.setdefault(data[start:stop], len(known)) for start, stop in ends], dtype=np.int64)
+    if not all(is_utf8(raw) and b"\0" not in raw for raw in known):
+        return _Glance(block, sums, None)
+    return _Glance(block, sums, (label[:rows], line, ([raw.decode() for raw in known], codes)))
+
+
+def _parsed(
+    path: str, block: Block, sums: NDArray[np.int64], line: int, n_features: int | None, zero_based: Any, dense: bool
+) -> LetorTable:
+    """The rows of a block that begins in a line.
+
+    Raises
+    ------
+    LetorError
+        For the first bad line; every line needs a query id.
+    """
+    plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64))
+    bad = plan.fill(Text(path, [block], [None], ""), 0)
+    if bad is not None:
+        raise bad.error.located(file=path, line=line + bad.line)
+    if not plan.with_qid:
+        remedy = "every line needs qid:ID."
+        raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")
+    return LetorTable(
+        plan.features(), plan.target.y, plan.queries(), plan.comments(), path, "", plan.zero_based, plan.named
+    )
+
+
+def _lines(block: Block) -> NDArray[np.int64]:
+    """The line of each row, counted from 0 inside the block."""
+    lines = block.text[block.first : block.last].tobytes().split(b"\n")
+    bare = (line.strip(b" \t\r\v\f") for line in lines)
+    return np.array([k for k, line in enumerate(bare) if line and not line.startswith(b"#")], dtype=np.int64)
+
+
+def _id_block(qid: NDArray[Any] | None) -> IdBlock:
+    assert qid is not None  # every line has one
+    if qid.dtype != object:
+        return None, qid
+    known: dict[str, int] = {}
+    codes = np.array([known.setdefault(name, len(known)) for name in qid.tolist()], dtype=np.int64)
+    return [*known], codes
+
+
+def _docids(table: LetorTable, rows: slice, line: int) -> IdBlock | None:
+    try:
+        found = docids_of(table.comments[rows], table.path)
+        return None if found is None else _id_block(found)
+    except LetorError:
+        problem = "a docid in the lines from here on is not UTF-8 text:"
+        raise LetorError(problem, remedy=SAVE_AS_UTF8, file=table.path, line=line) from None
