@@ -14,7 +14,7 @@ from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.greedy.copursuit import View, co_pursue
 from rankrls.greedy.dictionaries import held_dictionary
-from rankrls.problems.consensus import Consensus, ConsensusProblem
+from rankrls.problems.consensus import ConsensusProblem, KernelViews
 
 __all__ = ["N_VIEWS", "CoPursuit", "CoPursuitOfFeatures", "Consenting", "split_views"]
 
@@ -133,20 +133,21 @@ class Consenting(_OfHalves):
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
         n, learn = problem.n_scored, problem.n_learn
-        kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in problem.halves[:N_HALVES]]
+        halves = problem.halves[:N_HALVES]
+        kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in halves]
         everything = ScoredGraph.build(np.zeros((learn, 1)), query_layout(None, learn))
-        # mu counts in units of the mean square of the centred views, as that of CoRankRLS.
-        scale = np.mean([np.trace(K) - K.sum() / learn for K in kernels]) / learn
+        views = KernelViews([lambda K=K: K for K in kernels], everything, np.arange(n))
         graph = problem.graph(0.0)
         target = (graph.F @ problem.y[:n])[:, None]
         out = np.empty((len(problem.y) - learn, len(settings)))
         for mu in dict.fromkeys(setting["mu"] for setting in settings):
             columns = [k for k, setting in enumerate(settings) if setting["mu"] == mu]
-            consensus = Consensus.of([lambda K=K: K for K in kernels], everything, mu / scale)
+            # mu counts in units of the mean square of the centred views, as that of CoRankRLS.
+            consensus = views.agree(mu / views.scale)
             path = ConsensusProblem(consensus, np.arange(n), graph, target).path(
                 np.array([settings[k]["alpha"] for k in columns])
             )
-            h = consensus.kernel[:, :n] @ path.coefficients[:, :, 0].T
-            reach = sum(K[learn:, :learn] @ B for K, B in zip(problem.halves[:N_HALVES], consensus.views, strict=True))
-            out[:, columns] = reach @ h
+            h = consensus.columns(np.arange(n)) @ path.coefficients[:, :, 0].T
+            parts = zip(halves, consensus.view_coefficients(h), strict=True)
+            out[:, columns] = sum(K[learn:, :learn] @ a for K, a in parts)
         return out, np.full(len(settings), float(learn))

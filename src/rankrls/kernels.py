@@ -30,7 +30,7 @@ from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._sparse import offset_columns, shift_columns
 
-__all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
+__all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "mirror", "resolve_kernel"]
 
 KERNELS = (*_kernel_table.KERNELS, "precomputed")
 _TILE = 1024
@@ -118,7 +118,7 @@ class Kernel:
                 formula.finish(block, self)
             if symmetric:
                 if rows == columns:
-                    _mirror(out[rows, rows])
+                    mirror(out[rows, rows])
                 else:
                     out[columns, rows] = out[rows, columns].T
 
@@ -332,7 +332,7 @@ def _to_squares(products: NDArray[np.float64], left: NDArray[np.float64], right:
     np.maximum(products, 0.0, out=products)
 
 
-def _mirror(block: NDArray[np.float64]) -> None:
+def mirror(block: NDArray[np.float64]) -> None:
     """Copy what is below the diagonal above it, by panels."""
     for start in range(0, len(block), _PANEL):
         panel = slice(start, min(start + _PANEL, len(block)))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from rankrls import CoRankRLS
+from rankrls._queries import query_layout
+from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
 from rankrls.metrics import disagreement_error
+from rankrls.problems.consensus import FeatureViews, KernelViews, Views
 from tests.oracles import explicit_laplacian, gaussian
 
 HALVES = ([0, 1, 2], [2, 3, 4, 5])
@@ -98,6 +104,28 @@ def test_further_unscored_rows_are_rows_without_labels():
     np.testing.assert_allclose(whole.held_out_scores_[known], apart.held_out_scores_, atol=1e-9)
     thin = CoRankRLS(n_views=3).fit(sparse.csr_array(X), y, qid=qid)
     np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), whole.predict(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
+def test_linear_views_are_solved_without_the_kernel_matrices(weight):
+    rng = np.random.default_rng(6)
+    features = [rng.normal(size=(60, n)) * 10.0 ** rng.integers(-2, 3, n) for n in (3, 5, 8)]
+    features[1] = sparse.csr_array(features[1])
+    graph = ScoredGraph.build(
+        np.zeros((60, 1)), query_layout(np.repeat(np.arange(12), 5), 60), weights=rng.uniform(0.5, 2.0, 60)
+    )
+    linear = Kernel("linear")
+    h, rows = rng.normal(size=(60, 2)), rng.permutation(60)[:20]
+    short = Views.of([linear] * 3, features, graph, rows)
+    whole = KernelViews([partial(linear, X) for X in features], graph, rows)
+    assert isinstance(short, FeatureViews)
+    assert isinstance(Views.of([linear] * 3, [rng.normal(size=(60, 20))] * 3, graph, rows), KernelViews)
+    assert short.scale == pytest.approx(whole.scale)
+    found, expected = (views.agree(weight / whole.scale) for views in (short, whole))
+    np.testing.assert_allclose(found.columns(rows), expected.columns(rows), rtol=1e-7, atol=1e-9 * whole.scale)
+    np.testing.assert_allclose(found.predictions(rows, h), expected.predictions(rows, h), rtol=1e-6, atol=1e-8)
+    for X, a, b in zip(features, found.view_coefficients(h), expected.view_coefficients(h), strict=True):
+        np.testing.assert_allclose(X.T @ a, X.T @ b, rtol=1e-6, atol=1e-8)
 
 
 def test_weights_are_repetitions():

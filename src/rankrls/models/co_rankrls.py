@@ -28,7 +28,7 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.unscored import partly_scored
 from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.inputs.views import view_plans
-from rankrls.problems.consensus import Consensus
+from rankrls.problems.consensus import Views
 from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores
 from rankrls.problems.views import ViewPlan, select_features
@@ -102,7 +102,8 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
 
     Notes
     -----
-    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes; O(s^3) for s scored rows and all alphas.
+    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes; if all views are linear and have N < l
+    features in all, O(l N^2) and no matrix of that size. O(s^3) for s scored rows and all alphas.
     What is held out stays among the unscored rows: for queries that are new altogether, judge by folds that leave
     their rows out of ``X``. One scored query, and one global ranking, are judged by 5 folds of rows. Rows of weight
     zero are left out of Z too.
@@ -234,30 +235,32 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         return plans
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
-        graph = self._all.graph
-        parts = [(plan.kernel, select_features(self._all.Z, plan.features)) for plan in self._all.views]
-        kernels = [lambda kernel=kernel, Z=Z: kernel(Z) for kernel, Z in parts]
-        for mu in self._agreements(kernels, graph):
-            consensus = Consensus.of(kernels, graph, mu)
+        plans = self._all.views
+        kernels = [plan.kernel for plan in plans]
+        features = [select_features(self._all.Z, plan.features) for plan in plans]
+        views = Views.of(kernels, features, self._all.graph, comparisons.X[:, 0].astype(np.intp))
+        for mu in self._agreements(views):
+            consensus = views.agree(mu)
             for setting, chosen in self._settings(comparisons):
                 candidate = Agreeing(
-                    kernel=parts[0][0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus
+                    kernel=kernels[0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus
                 )
                 yield candidate, candidate.problem(comparisons)
 
-    def _agreements(self, kernels: list[Any], graph: ScoredGraph) -> list[float]:
+    def _agreements(self, views: Views) -> list[float]:
         """The values of mu to try, the least agreement first."""
         if not (isinstance(self.mu, str) and self.mu == "auto"):
             return sorted(float(value) for value in options(self.mu, "mu"))
-        traces = [np.trace(graph.F @ np.ascontiguousarray((graph.F @ make()).T)) for make in kernels]
-        scale = float(f"{np.mean(traces) / graph.weights.sum():.6g}")  # the same in any order of the rows
+        scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         assert isinstance(solutions, PathSolutions)
         Z, views = self._all.Z, self._all.views
         rows = comparisons.X[:, 0].astype(np.intp)
-        coefficients = candidate.consensus.view_coefficients(rows, solutions.coefficients[0])
+        coefficients = np.hstack(
+            candidate.consensus.view_coefficients(candidate.consensus.columns(rows) @ solutions.coefficients[0])
+        )
         self._view_kernels_ = [plan.kernel for plan in views]
         self._view_features_ = [plan.features for plan in views]
         if all(plan.kernel.is_linear for plan in views):

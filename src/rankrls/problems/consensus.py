@@ -12,10 +12,15 @@ is RankRLS on the scored rows S with the kernel :math:`M [ \sum_v A_v ]^{-1}`, :
 What is predicted, on Z too, is :math:`f(x) = \frac1M \sum_v K_v(x, Z) \, C A_v C h`, which on scored rows is not h. So
 the scores of held-out rows U are those of f: h without U, on all of Z, by the shortcut of the dual, and then f of U.
 The rows of U stay in Z as unscored rows, which makes that a transductive estimate.
+
+Views with linear kernels of N features in all, fewer than rows, need no matrix of the size of Z: with ``Z_v = C X_v``
+and a triangle ``R_v' R_v = Z_v'Z_v + I / mu`` each :math:`A_v = \mu ( I - U_v U_v' )`, ``U_v = Z_v R_v^-1``, and the
+sum of them is inverted by Woodbury's identity, O(Z N^2 + N^3).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,72 +28,190 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
+from rankrls._cached import cached_property
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.graph import Graph, ScoredGraph
+from rankrls.kernels import Kernel, mirror
 from rankrls.problems.dual import DualProblem, factored_kernel
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Consensus", "ConsensusProblem"]
+__all__ = ["Consensus", "ConsensusProblem", "FeatureViews", "KernelViews", "Views"]
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Consensus:
-    """What the views make of all rows Z for one weight of their agreement.
+class Consensus(ABC):
+    """What the views make of all rows Z for one weight of their agreement."""
 
-    Attributes
-    ----------
-    kernel : ndarray of shape (Z, Z)
-        Of the consensus h.
-    reach : ndarray of shape (Z, Z)
-        ``f(Z)`` from h.
-    views : list of ndarray of shape (Z, Z)
-        ``C A_v C / M``, which gives the coefficients of view v from h.
+    @abstractmethod
+    def columns(self, rows: NDArray[np.intp]) -> Array:
+        """Columns of the kernel of the consensus h, (Z, rows)."""
+
+    @abstractmethod
+    def predictions(self, rows: NDArray[np.intp], h: Array) -> Array:
+        """Values of f on some rows from h, (Z, columns)."""
+
+    @abstractmethod
+    def view_coefficients(self, h: Array) -> list[Array]:
+        """Coefficients of the rows of Z in each view from h, both (Z, columns)."""
+
+
+class Views(ABC):
+    """The views' kernels on all rows Z. ``graph`` compares all rows of a query; its F is ``T W^1/2`` with the row
+    weights W and the centring T of ``W^1/2 z``, so that what stands above holds of weighted rows for ``W^1/2 K W^1/2``,
+    T and ``W^1/2 h``.
     """
 
-    kernel: Array
-    reach: Array
-    views: list[Array]
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The mean diagonal entry of the centred kernels."""
 
-    @classmethod
-    def of(cls, kernels: Sequence[Callable[[], Array]], graph: ScoredGraph, mu: float) -> Consensus:
-        """From the views' kernel matrices, made one after the other. O(M Z^3), and 8 M Z^2 bytes.
+    @abstractmethod
+    def agree(self, mu: float) -> Consensus: ...
 
-        ``graph`` compares all rows of a query. Its F is ``T W^1/2`` with the row weights W and the centring T of
-        ``W^1/2 z``, so that what stands above holds of weighted rows for ``W^1/2 K W^1/2``, T and ``W^1/2 h``.
-        """
-        root = np.sqrt(graph.weights)
-        total: Any = 0.0
-        reach: Any = 0.0
+    @staticmethod
+    def of(kernels: Sequence[Kernel], features: Sequence[Any], graph: ScoredGraph, judged: NDArray[np.intp]) -> Views:
+        """By features if all kernels are linear and the features are fewer than the rows."""
+        if all(kernel.is_linear for kernel in kernels) and sum(X.shape[1] for X in features) < graph.n_items:
+            return FeatureViews([np.asarray(X.toarray() if sparse.issparse(X) else X) for X in features], graph)
+        return KernelViews([partial(kernel, X) for kernel, X in zip(kernels, features, strict=True)], graph, judged)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelViews(Views):
+    """By functions that make the kernel matrices, one at a time; f is asked for at the rows ``judged`` only."""
+
+    kernels: Sequence[Callable[[], Array]]
+    graph: ScoredGraph
+    judged: NDArray[np.intp]
+
+    @cached_property
+    def scale(self) -> float:
+        traces = [np.trace(_both_sides(self.graph.F, make())) for make in self.kernels]
+        return float(np.mean(traces) / self.graph.weights.sum())
+
+    def agree(self, mu: float) -> Consensus:
+        """O(M Z^3), and 8 M Z^2 bytes."""
+        root = np.sqrt(self.graph.weights)
+        total = np.zeros((len(root), len(root)))
+        reach = np.zeros((len(self.judged), len(root)))
         views: list[Array] = []
-        for make in kernels:
+        for make in self.kernels:
             K = make()
-            A = graph.F @ np.ascontiguousarray((graph.F @ K).T)
-            A = 0.5 * (A + A.T)
+            A = _both_sides(self.graph.F, K)
             A[np.diag_indices_from(A)] += 1.0 / mu
             A = _inverse(A)
-            total = total + A
-            B = graph.F.T @ np.ascontiguousarray((graph.F.T @ A).T) / len(kernels)
+            total += A
+            B = _both_sides(self.graph.F.T, A)
+            B /= len(self.kernels)
             views.append(B)
-            reach = reach + K @ B
-        return cls(len(kernels) * _inverse(total) / root / root[:, None], reach, views)
+            reach += K[self.judged] @ B
+        place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
+        place[self.judged] = np.arange(len(self.judged))
+        kernel = _inverse(total)
+        kernel *= len(views) / root
+        kernel /= root[:, None]
+        return _OfKernels(kernel, reach, place, views)
 
-    def view_coefficients(self, scored: NDArray[np.intp], a: Array) -> Array:
-        """Coefficients of the rows of Z in each view, (Z, M), from those of the scored rows, (scored, 1)."""
-        h = self.kernel[:, scored] @ a
-        return np.column_stack([B @ h for B in self.views])
+
+@dataclass(frozen=True, eq=False)
+class _OfKernels(Consensus):
+    kernel: Array
+    reach: Array  # f of the judged rows from h
+    place: NDArray[np.intp]
+    views: list[Array]
+
+    def columns(self, rows: NDArray[np.intp]) -> Array:
+        return self.kernel[:, rows]
+
+    def predictions(self, rows: NDArray[np.intp], h: Array) -> Array:
+        return np.asarray(self.reach[self.place[rows]] @ h)
+
+    def view_coefficients(self, h: Array) -> list[Array]:
+        return [B @ h for B in self.views]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureViews(Views):
+    """By the features of each view, dense."""
+
+    features: Sequence[Array]
+    graph: ScoredGraph
+
+    @cached_property
+    def _centred(self) -> list[Array]:
+        return [self.graph.F @ np.asarray(X, dtype=np.float64) for X in self.features]
+
+    @cached_property
+    def scale(self) -> float:
+        return float(np.mean([np.vdot(Z, Z) for Z in self._centred]) / self.graph.weights.sum())
+
+    def agree(self, mu: float) -> Consensus:
+        triangles = []
+        for Z in self._centred:
+            gram = Z.T @ Z
+            gram[np.diag_indices_from(gram)] += 1.0 / mu
+            triangles.append(linalg.cholesky(gram, check_finite=False))
+        solved = [
+            linalg.solve_triangular(R, Z.T, trans="T", check_finite=False).T
+            for R, Z in zip(triangles, self._centred, strict=True)
+        ]
+        U = np.hstack(solved)
+        rest = -(U.T @ U)
+        rest[np.diag_indices_from(rest)] += len(solved)
+        return _OfFeatures(self, mu, triangles, U, U @ _inverse(rest))
+
+
+@dataclass(frozen=True, eq=False)
+class _OfFeatures(Consensus):
+    views: FeatureViews
+    mu: float
+    triangles: list[Array]
+    U: Array
+    raised: Array  # U (M I - U'U)^-1
+
+    def columns(self, rows: NDArray[np.intp]) -> Array:
+        root = np.sqrt(self.views.graph.weights)
+        out = self.raised @ self.U[rows].T
+        out[rows, np.arange(len(rows))] += 1.0
+        return np.asarray(out / (self.mu * root[:, None]) / root[rows])
+
+    def _parts(self, h: Array) -> list[tuple[Array, Array]]:
+        """``U_v`` and ``U_v' F h`` of each view."""
+        Fh = self.views.graph.F @ h
+        ends = np.cumsum([len(R) for R in self.triangles])[:-1]
+        return [(U, U.T @ Fh) for U in np.split(self.U, ends, axis=1)]
+
+    def predictions(self, rows: NDArray[np.intp], h: Array) -> Array:
+        scores = [
+            X[rows] @ linalg.solve_triangular(R, part, check_finite=False)
+            for X, R, (_, part) in zip(self.views.features, self.triangles, self._parts(h), strict=True)
+        ]
+        return np.asarray(np.mean(scores, axis=0))
+
+    def view_coefficients(self, h: Array) -> list[Array]:
+        F, M = self.views.graph.F, len(self.triangles)
+        Fh = F @ h
+        return [self.mu / M * (F.T @ (Fh - U @ part)) for U, part in self._parts(h)]
+
+
+def _both_sides(F: Any, A: Array) -> Array:
+    """``F A F'`` of a symmetric matrix."""
+    return np.asarray(F @ np.ascontiguousarray((F @ A).T))
 
 
 def _inverse(A: Array) -> Array:
     """Of a positive definite matrix, by Cholesky."""
-    factor, failed = linalg.lapack.dpotrf(A, lower=1)
+    # A row of A is a column to LAPACK: its upper triangle is the lower one here, and nothing is copied.
+    factor, failed = linalg.lapack.dpotrf(np.ascontiguousarray(A).T)
     if failed:
         return np.asarray(linalg.pinvh(A))
-    inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+    inverse: Array = linalg.lapack.dpotri(factor, overwrite_c=1)[0].T
+    mirror(inverse)
+    return inverse
 
 
 class ConsensusProblem(DualProblem):
@@ -100,27 +223,27 @@ class ConsensusProblem(DualProblem):
     rounding = None
 
     def __init__(self, consensus: Consensus, scored: NDArray[np.intp], graph: Graph, target: Array) -> None:
-        across = consensus.kernel[:, scored]
-        read = partial(_read, across, consensus.reach)
+        across = consensus.columns(scored)
+        read = partial(_read, across, consensus)
         # Held-out scores are read off the image, and so nothing is asked of what F does not see.
         super().__init__(graph, target, factored_kernel(across[scored], graph), np.empty((0, graph.n_rows)), read)
-        self._image = (graph.F @ (consensus.reach[scored] @ across).T).T
+        self._image = (graph.F @ consensus.predictions(scored, across).T).T
 
     def holdout(self, blocks: list[Any], alphas: Array) -> Array:
         return dual_holdout_scores(self.graph, self.spectrum, self.target, None, blocks, alphas, image=self._image)
 
 
-def _read(across: Array, reach: Array, a: Array) -> Scorer:
+def _read(across: Array, consensus: Consensus, a: Array) -> Scorer:
     """Functions of rows of Z by their numbers. No method: a problem that holds one of its own is freed late."""
-    return _RowScorer(coefficients=across @ a, reach=reach)
+    return _RowScorer(coefficients=across @ a, consensus=consensus)
 
 
 @dataclass(frozen=True, eq=False)
 class _RowScorer(Scorer):
-    """``f(Z)`` from h, the coefficients, for items that are numbers of rows of Z."""
+    """f of rows of Z from h, the coefficients, for items that are numbers of rows of Z."""
 
-    reach: Any = None
+    consensus: Any = None
 
     def __call__(self, X: Any) -> Array:
         assert self.coefficients is not None
-        return np.asarray(self.reach[np.asarray(X)[:, 0].astype(np.intp)] @ self.coefficients)
+        return np.asarray(self.consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), self.coefficients))
