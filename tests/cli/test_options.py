@@ -12,11 +12,12 @@ from rankrls.cli._options import Options, flag_of, names_of_options
 COLUMNS = "--label --qid --id --features --ignore --input-format --group"
 VOTES = "--event --winner --loser --left --right --preferred --strength --sides"
 LEARNING = (
-    "--method --vali --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
+    "--method --vali --unscored --pairs --vali-pairs --ids --kernel --gamma --degree --coef0 --alphas --ties --balance "
     "--regression-weight --scale --metric --metrics --convention --tied-labels --rule --cv --global --positive "
     "--selection --max-iter --tol --patience --random-state "
     "--within-query --time-limit --nested --n-basis --basis --max-features "
-    "--max-basis --Cs --loss --n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
+    "--max-basis --penalty --nu --mu --n-views --Cs --loss "
+    "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
     "--query-text --text-features --impute --date-format --min-frequency"
 )
 HAS = {
@@ -86,7 +87,7 @@ def test_defaults_are_what_they_were():
 def test_every_option_of_learning_is_of_a_method():
     of_all = {"method", "vali", "pairs", "vali_pairs", "ids", "scale", "metric", "metrics", "convention", "everything"}
     of_all |= {"columns", "categorical", "dates", "text", "query_text", "text_features", "impute", "date_format"}
-    of_all |= {"min_frequency"}
+    of_all |= {"min_frequency", "unscored"}
     taken = {name for method in METHODS.values() for name in method.takes.split()}
     for name in names_of_options():
         about = Options.__dataclass_fields__[name].metadata["option"]

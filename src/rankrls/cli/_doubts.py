@@ -34,8 +34,10 @@ def doubts(table: Rows) -> Iterator[str]:
             f"(--ignore {','.join(ids[:3])} leaves it out)."
         )
     if table.y is not None:
-        layout = query_layout(table.qid, table.n_rows)
-        perfect = [str(table.feature_ids[k]) for k in _perfect(X, table.y, layout)]
+        rows = np.flatnonzero(~np.isnan(table.y))
+        layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
+        whole = len(rows) == len(X)
+        perfect = [str(table.feature_ids[k]) for k in _perfect(X if whole else X[rows], table.y[rows], layout)]
         if perfect:
             found = "this feature alone puts all rows in the order of their labels."
             yield f"{few(perfect)}: {found} Was it made from them, or after them?"

@@ -91,7 +91,8 @@ def file_rows(parts: dict[str, dict[str, Any]], *names: str) -> list[list[str]]:
 
 def _labels(found: dict[str, Any]) -> str:
     if "distinct" in found:
-        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}"
+        none = f", {found['none']} rows without" if "none" in found else ""
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{none}"
     return "  ".join(f"{label}: {count}" for label, count in found.items())
 
 

@@ -44,6 +44,8 @@ class Method:
         Whether pairs can be held out of it without refitting.
     labels_only : bool
         Whether it learns from the labels of TRAIN and nothing else: neither preferences nor validation data.
+    learns_unscored : bool
+        Whether it learns from rows without labels too.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Method:
     keeps_best: bool = False
     leaves_pairs_out: bool = False
     labels_only: bool = False
+    learns_unscored: bool = False
 
 
 def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +154,33 @@ METHODS: dict[str, Method] = {
             widen="--max-features K or --alphas lo:hi:n",
         ),
         Method(
+            "transductive",
+            "TransductiveRankRLSCV",
+            "also finds labels for queries without any, so that cross-validation goes best",
+            f"alphas balance regression_weight cv {_KERNEL} rule n_basis basis random_state penalty",
+            labels_only=True,
+            learns_unscored=True,
+        ),
+        Method(
+            "co-rankrls",
+            "CoRankRLS",
+            "several views that agree on rows without labels, for few scored queries",
+            f"alphas {_GRAPH} {_KERNEL} rule mu n_views random_state",
+            single=("kernel", "gamma", "degree", "coef0"),
+            labels_only=True,
+            learns_unscored=True,
+        ),
+        Method(
+            "co-pursuit",
+            "CoRankingPursuitCV",
+            "the same by few items in each of two views, taken greedily",
+            f"{_GRAPH} {_KERNEL} rule max_basis nu",
+            reports=(),
+            widen="--max-basis P",
+            labels_only=True,
+            learns_unscored=True,
+        ),
+        Method(
             "ranksvm",
             "RankSVMCV",
             "pairwise hinge losses, C chosen by refits",
@@ -199,11 +229,18 @@ def method_of(options: Options) -> Method:
         )
     if method.labels_only and (options.by_pairs or options.vali is not None):
         raise InputError(
-            "--method {0} learns from the labels of TRAIN, and chooses by leaving out its queries: preferences, {vali} "
-            "and {event} mean nothing to it.",
+            "--method {0} learns from the labels of TRAIN, and chooses by leaving out queries of it: preferences, "
+            "{vali} and {event} mean nothing to it.",
             method.name,
             remedy="Judge it with {test}.",
             parameter="method",
+        )
+    if options.unscored is not None and not method.learns_unscored:
+        raise InputError(
+            "{unscored} means nothing to {0}: rows without labels are for --method {1}.",
+            f"--method {method.name}",
+            " and ".join(name for name, known in METHODS.items() if known.learns_unscored),
+            parameter="unscored",
         )
     for name in options.changed():
         able = takers(name)
@@ -214,7 +251,7 @@ def method_of(options: Options) -> Method:
                 parameter=name,
             )
         if name in method.single and isinstance(getattr(options, name), tuple):
-            value = ",".join(getattr(options, name))
+            value = ",".join(map(str, getattr(options, name)))
             problem = flag_of(name) + " of --method {0} is one value; got {1!r}."
             raise InputError(problem, method.name, value, parameter=name)
     return method

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
+from rankrls.cli._exclusive import check_together
 from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
@@ -23,22 +23,7 @@ __all__ = ["Options", "flag_of", "names_of_options"]
 
 _LEARN = "fit cv"
 _NAMES = ("row", "docid", "comment")
-_EXCLUSIVE = (
-    ("verbose", "quiet", ""),
-    *((name, "cv", "choose by validation data or by folds") for name in ("vali", "vali_pairs")),
-    *(("pairs", name, "both say what is compared") for name in ("winner", "left", "event")),
-    ("judged_pairs", "event", "both say what is compared"),
-    *(("tied_labels", name, "preferences have no labels") for name in ("judged_pairs", "winner", "left", "event")),
-    *(("event", name, "pairs of times are judged by the C-index") for name in ("per_query", "metrics", "metric")),
-    *(("judged_pairs", name, "one judges by preferences, the other by labels") for name in ("metrics", "per_query")),
-    *(  # there is no shortcut under constraints
-        ("leave_pair_out", name, "it judges by the C-index of held-out pairs")
-        for name in ("vali", "cv", "pairs", "winner", "left", "metric", "metrics", "tied_labels", "positive")
-    ),
-)
-"""Options that exclude each other, and why."""
 _TABLES = "fit cv predict rank explain evaluate compare convert split"
-_SHOWN = "fit cv explain evaluate compare split"
 
 
 @dataclass(frozen=True)
@@ -78,6 +63,9 @@ class Options:
     scores
         Judge these scores instead of a model: one a line in DATA's order, or a table as predict writes it, matched by
         ids.
+    unscored
+        Further rows, whose labels are not read, for methods that learn from such rows too. Of a table, rows of TRAIN
+        without a label are others.
     pairs
         Learn from preferences between TRAIN's rows instead of its labels: a table of winner, loser and if wanted
         strength, weight, group; text with commas or tabs needs no line that names the columns.
@@ -269,6 +257,14 @@ class Options:
         features at most, 30 by default; fewer are chosen.
     max_basis
         terms at most, 50 by default; fewer are chosen.
+    penalty
+        what holds found labels to the supervised prediction; by default 0.1,1,10,100 to choose from.
+    nu
+        weights of agreement to choose from, by default 0,0.01,0.1,1.
+    mu
+        weights of agreement to choose from; by default relative to the data.
+    n_views
+        views, random halves of the features; 16 by default.
     Cs
         weights of the loss to choose from: auto, a,b,c or lo:hi:n.
     loss
@@ -296,6 +292,7 @@ class Options:
     vali: Path | None = option("FILE", _LEARN, kind=Path)
     test: Path | None = option("FILE", "fit", kind=Path)
     scores: Path | None = option("FILE", "evaluate", kind=Path)
+    unscored: Path | None = option("FILE", _LEARN, kind=Path)
     pairs: Path | None = option("FILE", _LEARN, kind=Path)
     vali_pairs: Path | None = option("FILE", _LEARN, kind=Path)
     test_pairs: Path | None = option("FILE", "fit", kind=Path)
@@ -366,7 +363,7 @@ class Options:
     min_frequency: int | None = option("N", _LEARN, kind=int, reads=number(1))
     definitions: Path | None = option("FILE", "export", kind=Path)
     input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
-    as_json: bool = switch(f"{_SHOWN} info", "--json")
+    as_json: bool = switch("fit cv explain evaluate compare split info", "--json")
     threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))
     verbose: bool = switch(_TABLES, "--verbose", "-v")
     quiet: bool = switch(f"{_TABLES} export", "--quiet", "-q")
@@ -383,6 +380,10 @@ class Options:
     basis: str | None = option("HOW", _LEARN, reads=word("random", "kmeans", "pursuit"))
     max_features: int | None = option("K", _LEARN, kind=int, reads=number(1))
     max_basis: int | None = option("P", _LEARN, kind=int, reads=number(1))
+    penalty: Any = option("G[,G]", _LEARN, reads=numbers(float, "positive", above=0))
+    nu: Any = option("N[,N]", _LEARN, reads=numbers(float))
+    mu: Any = option("M[,M]", _LEARN, reads=numbers(float, "positive", above=0))
+    n_views: int | None = option("M", _LEARN, kind=int, reads=number(1))
     Cs: Any = option("LIST", _LEARN, reads=grid)
     loss: str | None = option("NAME", _LEARN, reads=word("squared_hinge", "hinge"))
     n_estimators: int | None = option("N", _LEARN, kind=int, reads=number(1))
@@ -402,10 +403,7 @@ class Options:
         for name, each in declared(cls).items():
             value = given.get(name, each.default)
             values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
-        for one, other, why in _EXCLUSIVE:
-            if values[one] not in (None, False) and values[other] not in (None, False):
-                says = (flag_of(one), flag_of(other), why and f": {why}")
-                raise InputError("{0} and {1} exclude each other{2}.", *says, parameter=one)
+        check_together(values, flag_of)
         return cls(**values)
 
     def reading(self, **how: Any) -> Reading:

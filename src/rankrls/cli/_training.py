@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
@@ -35,6 +37,7 @@ __all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
 
 _VOTES = ("winner", "loser", "left", "right", "preferred")
 _SAME_DATA = {
+    "unscored": "its rows are among the others already.",
     "validation": "the choice is that of the closest fit, which new queries need not bear out.",
     "test": "the measures on them say how close the fit is, not how well new queries are ranked.",
 }
@@ -63,7 +66,10 @@ class Plan:
     @property
     def files(self) -> dict[str, Path | None]:
         """The files of rows by their role."""
-        return {"train": self.options.train, "validation": self.options.vali, "test": self.options.test}
+        options = self.options
+        return {
+            "train": options.train, "unscored": options.unscored, "validation": options.vali, "test": options.test
+        }  # fmt: skip
 
     @property
     def pair_files(self) -> dict[str, Path | None]:
@@ -74,7 +80,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Data:
-    """What was read, by its role: train, validation, test. The preferences of a role may be between train's rows.
+    """What was read, by its role: train, unscored, validation, test.
+
+    The preferences of a role may be between train's rows.
 
     ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
     ``encoder`` made the features of what stands on the sides of votes, if they are no numbers.
@@ -183,13 +191,17 @@ def read_data(plan: Plan, report: Report) -> Data:
     for role, path in files.items():
         if path is None:
             continue
-        labels: Any = "required" if plan.pair_files[role] is None else "ignored"
+        labels: Any = "required" if plan.pair_files.get(role) is None else "ignored"
+        if plan.method.learns_unscored:
+            labels = {"train": "partly", "unscored": "ignored"}.get(role, labels)
         table: Rows
         if options.votes:
             with report.working("reading", f"reading {path}"):
                 table, pairs[role], encoder = read_votes(path, options, encoder, report)
         else:
             table = _rows(path, replace(reading, labels=labels), report, first=not tables)
+        if role == "unscored":
+            table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has some
         if plan.encoder is not None:
             table = (encoded if tables else fitted)(plan.encoder, table, report)
         if options.event is not None:
@@ -243,9 +255,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
             with keeping_its_best() if plan.method.keeps_best else nullcontext():
                 _fit(estimator, data)
         except InputError as error:
-            if error.parameter not in ("X", "X_val") or error.row is None or error.column is None:
-                raise
-            raise _too_large(error, data.tables["train" if error.parameter == "X" else "validation"]) from error
+            raise _placed(error, data) from error
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise
@@ -281,17 +291,33 @@ def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, in
     return out
 
 
-def _too_large(error: InputError, table: Rows) -> InputError:
+def _placed(error: InputError, data: Data) -> InputError:
+    """An error about a row, by its place in a file, if it is known."""
+    if error.parameter not in ("X", "X_val", "y") or error.row is None:
+        return error
+    table, row = data.tables["validation" if error.parameter == "X_val" else "train"], error.row
+    if "unscored" in data.tables and row >= table.n_rows:
+        table, row = data.tables["unscored"], row - table.n_rows
+    if error.parameter != "y":
+        return error if error.column is None else _too_large(error, table, row)
+    if table is data.tables["train"] or table.qid is None:
+        return error.located(file=table.path)
+    problem = "row {0}, counted from 0: query {1!r} has labels in {2}, and is scored in all its rows or in none."
+    return InputError(
+        problem, row, table.qid[[row]].tolist()[0], data.tables["train"].path, file=table.path, row=row, parameter="y"
+    )
+
+
+def _too_large(error: InputError, table: Rows, row: int) -> InputError:
     """A value that cannot be used, by its place in a file."""
-    assert error.row is not None
     assert isinstance(error.column, int)
     name = table.feature_ids[error.column]
     return InputError(
         "row {0}, counted from 0: the value {1:g} of feature {2} is so large that products overflow.",
-        *(error.row, table.X[error.row, error.column], repr(name) if table.feature_names else name),
+        *(row, table.X[row, error.column], repr(name) if table.feature_names else name),
         remedy="Scale the features (see {scale}), or leave this one out.",
         file=table.path,
-        row=error.row,
+        row=row,
         column=name,
     )
 
@@ -305,7 +331,10 @@ def _fit(estimator: Any, data: Data) -> None:
             given |= {"y_val": vali.y, "qid_val": vali.qid}
     table = data.tables["train"]
     if "train" not in data.pairs:
-        estimator.fit(table.X, table.y, qid=table.qid, **given)
+        X, y, qid = table.X, table.y, table.qid
+        if "unscored" in data.tables:
+            X, y, qid = _together(table, data.tables["unscored"])
+        estimator.fit(X, y, qid=qid, **given)
         return
     pairs, judging = data.pairs["train"], data.pairs.get("validation")
     given |= {"strength": pairs.strength, "weight": pairs.weight}
@@ -315,6 +344,23 @@ def _fit(estimator: Any, data: Data) -> None:
         given |= {"winners_val": judging.winners, "losers_val": judging.losers}
         given |= {"strength_val": judging.strength, "weight_val": judging.weight}
     estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
+
+
+def _together(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
+    """Rows, labels and query ids of rows with labels and further ones without."""
+    assert scored.y is not None
+    dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
+    X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
+    y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
+    if scored.qid is None or more.qid is None:
+        if scored.qid is not more.qid:
+            odd = scored if scored.qid is None else more
+            problem = "there are no query ids, and the other file has some: rows with labels and without need both."
+            raise InputError(problem, file=odd.path, parameter="qid")
+        return X, y, None
+    qid = np.empty(len(y), dtype=object)
+    qid[:] = [*scored.qid.tolist(), *more.qid.tolist()]
+    return X, y, qid
 
 
 def _progress(say: Say, metric: str) -> Callable[[Any], None]:
@@ -331,7 +377,8 @@ def _note_edges(method: Method, estimator: Any, report: Report) -> None:
         numbers = [v for v in tried.tolist() if v is not None]  # other kernels may not have it
         low, high = min(numbers), max(numbers)  # of all combinations: an automatic grid is each one's own
         end = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
-        widen = f"{flag_of(name)} a,b,c" if name in PARAMETERS else method.widen
+        own = name in PARAMETERS or name in method.takes.split()
+        widen = f"{flag_of(name)} a,b,c" if own else method.widen
         report.note(
             f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one ({widen}) may do "
             "better."
@@ -351,6 +398,7 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
         scores = getattr(estimator, "held_out_scores_", None)
         if scores is None or {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
             return None
+        scores = scores[: table.n_rows]
     elif role not in data.pairs and role not in data.tables:
         return None
     else:
@@ -360,5 +408,7 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
         return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
     wanted = plan.options.metrics
     first = (plan.metric,) if wanted is None else ()
-    names = [measure_of(name, plan.options) for name in wanted or measures_for(table.y, first)]
+    assert table.y is not None
+    labels = table.y[~np.isnan(table.y)]
+    names = [measure_of(name, plan.options) for name in wanted or measures_for(labels, first)]
     return judge(names, plan.options.convention, table, scores, must_judge=names if wanted else ())

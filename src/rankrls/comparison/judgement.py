@@ -70,20 +70,22 @@ def judge(
     *,
     must_judge: Iterable[str | RankingMeasure] = (),
 ) -> dict[str, Judgement]:
-    """Judge scores of a table's rows by its labels.
+    """Judge scores of a table's rows by its labels; rows whose label is NaN are not judged.
 
     Raises
     ------
     InputError
         If one of ``must_judge`` judges no query at all.
     """
-    layout = query_layout(table.qid, table.n_rows)
-    out = {}
     assert table.y is not None
+    rows = np.flatnonzero(~np.isnan(table.y))
+    y, scores = table.y[rows], scores[rows]
+    layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
+    out = {}
     for name in names:
         measure = resolve_measure(name, convention)
-        docno = table.docids if measure.uses_docno else None
-        values, average = measure.judge(table.y, scores[:, None], layout, None, docno)
+        docno = table.docids[rows] if measure.uses_docno and table.docids is not None else None
+        values, average = measure.judge(y, scores[:, None], layout, None, docno)
         found = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
         out[str(name)] = found
         if name in must_judge and not found.judged:

@@ -46,10 +46,14 @@ class FileTable:
 
     def summary(self) -> dict[str, Any]:
         """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
-        labels, counts = np.unique([] if self.y is None else self.y, return_counts=True)
+        y = np.zeros(0) if self.y is None else self.y
+        known = y[~np.isnan(y)]
+        labels, counts = np.unique(known, return_counts=True)
         found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
         if len(labels) > _FEW_LABELS:
             found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
+        if len(known) < len(y):
+            found["none"] = len(y) - len(known)
         return {
             "path": self.path,
             "sha256": self.sha256,

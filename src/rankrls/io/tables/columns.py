@@ -18,7 +18,7 @@ from rankrls.io._table import FileTable
 
 __all__ = ["ColumnTable", "RawTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
 
-Labels = Literal["required", "optional", "ignored"]
+Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
 _WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event", "weight": "weight"}
 _SHOWN = 8
@@ -262,7 +262,7 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
             problem = "the column {0!r} cannot be both the {1} and the {2}."
             header.fail(problem, name, _WORDS[other], _WORDS[role], column=name, parameter=role)
         roles[role] = name
-    if wanted.labels == "required" and "label" not in roles:
+    if wanted.labels in ("required", "partly") and "label" not in roles:
         usual = wanted.usual_names["label"]
         problem = "there is no column {0!r}{1}"
         remedy = "Say which one holds the labels ({label})."

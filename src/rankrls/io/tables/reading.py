@@ -130,7 +130,7 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
         texts = {role: k for role, k in (("qid", roles.qid), ("id", roles.id)) if k is not None}
         cells = {AS_IT_IS + name: columns.index(name) for name in held} if table.textual else {}
         events = () if roles.event is None else (roles.event,)
-        may_miss = wanted.labels == "optional"
+        may_miss = wanted.labels in ("optional", "partly")
         request = Request(events, np.dtype(np.float64), texts | cells, roles.label, may_miss, lines=True)
         found = gather(table, request)
         whole = getattr(table, "whole", None)
@@ -173,7 +173,7 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
         places = {"qid": roles.qid, "id": roles.id}
         texts = {role: place for role, place in places.items() if place is not None}
         events = () if roles.event is None else (roles.event,)
-        request = Request((*roles.features, *events), out, texts, roles.label, wanted.labels == "optional")
+        request = Request((*roles.features, *events), out, texts, roles.label, wanted.labels in ("optional", "partly"))
         found = gather(table, request)
         header = [name for column in table.columns for name in expanded(column, lists)]
         return ColumnTable(
