@@ -29,7 +29,7 @@ from rankrls.streaming.parts import labelled
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["HeldOut", "HoldoutJob", "Model", "ScoreJob"]
+__all__ = ["HeldOut", "HoldoutJob", "Model", "ScoreJob", "ScoredPieces"]
 
 _Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class _Scored:
+class ScoredPieces:
     """The labels, weights and scores of neighbouring pieces of one query."""
 
     query: int
@@ -85,7 +85,7 @@ class HeldOut:
     """
 
     judged: tuple[JudgedSums, ...]
-    pieces: tuple[_Scored, ...] = ()
+    pieces: tuple[ScoredPieces, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Judging:
         pieces, rest = list(a.pieces), list(b.pieces)
         if pieces and rest and pieces[-1].query == rest[0].query:
             last, more = pieces.pop(), rest.pop(0)
-            both = _Scored(
+            both = ScoredPieces(
                 last.query, last.n_pieces, last.y + more.y, last.weight + more.weight, last.scores + more.scores
             )
             if len(both.y) < both.n_pieces:
@@ -109,7 +109,7 @@ class _Judging:
                 judged = tuple(x + y for x, y in zip(judged, self._judge_pieces(both), strict=True))
         return HeldOut(judged, (*pieces, *rest))
 
-    def _judge_pieces(self, query: _Scored) -> list[JudgedSums]:
+    def _judge_pieces(self, query: ScoredPieces) -> list[JudgedSums]:
         y, weight = np.concatenate(query.y), np.concatenate(query.weight)
         weights = None if (weight == 1.0).all() else weight
         data = LabelledItems(None, None, True, True, y[:, None], query_layout(None, len(y)), weights)
@@ -132,7 +132,7 @@ class _Judging:
         weight = np.ones(data.n_rows) if data.weights is None else data.weights
         piece = part.piece
         assert piece is not None
-        scored = _Scored(piece.query, piece.n_pieces, (data.Y[:, 0],), (weight,), (tuple(scores),))
+        scored = ScoredPieces(int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(scores),))
         empty = tuple(JudgedSums.of(np.zeros((0, s.shape[1]))) for s in scores)
         if piece.n_pieces == 1:
             return HeldOut(tuple(self._judge_pieces(scored)))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rankrls._errors import InputError
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.selection.costs import free_memory
+from rankrls.streaming.checkpoint import Checkpoint
 from rankrls.streaming.engine import run, workers_of
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job
@@ -77,6 +78,8 @@ class Stream:
         Is given a :class:`Passed` after each part.
     leaf_bytes : callable
         The memory that a leaf of so many rows takes, and its answer.
+    checkpoint : path, optional
+        A folder for finished sums.
 
     Attributes
     ----------
@@ -99,7 +102,8 @@ class Stream:
     ) -> None:
         if not len(data.parts) or not data.n_rows:
             raise InputError("The data set has no rows: there is nothing to learn from.", parameter="data")
-        self.data, self.executor, self.checkpoint = data, executor, checkpoint
+        self.data, self.executor = data, executor
+        self.checkpoint = None if checkpoint is None else Checkpoint.of(checkpoint, data)
         self.leaf = leaf_bytes(max(rows_in(data, address) for address in data.parts))
         self.workers = self._affordable(bytes_of(memory))
         self._report, self._done, self._total = report, 0, passes * data.n_rows

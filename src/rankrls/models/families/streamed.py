@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -171,7 +172,8 @@ class StreamedSelection(SelectingRanker):
             grids = [problem.axis() if grid is None else grid for problem in problems]
         if validation is not None:
             description = f"validation data with {_count(validation.n_queries)}"
-            other = Stream(validation, **given, passes=1, checkpoint=checkpoint)
+            own = None if checkpoint is None else Path(checkpoint) / "validation"
+            other = Stream(validation, **given, passes=1, checkpoint=own)
             curves = curves_on(other, problems, grids, measure)
         elif folds is not None:
             description = f"{folds} folds of {_count(summed.n_queries)}"
