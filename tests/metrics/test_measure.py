@@ -140,7 +140,12 @@ def test_bad_parameters(arguments, parameter, refusal):
             None,
             Refusal("no depth", parameter="k"),
         ),
-        (lambda: precision([1, 0], [1, 2], k=None), "k", None, Refusal("needs a depth", parameter="k")),
+        (
+            lambda: precision([1, 0], [1, 2], k=None),
+            "k",
+            None,
+            Refusal("needs a depth", parameter="k", remedy="precision@10"),
+        ),
         (
             lambda: disagreement_error([1, 0], [1, 2], sample_weight=[1]),
             "sample_weight",

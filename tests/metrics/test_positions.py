@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score, ndcg_score
 from tests.refusals import Refusal
 
 from rankrls.metrics import average_precision, ndcg, precision, reciprocal_rank
+from rankrls.metrics._ranked import rank_sums
 
 
 def textbook(name, ranked, k, relevant_in_query, best):
@@ -55,6 +56,23 @@ def test_ties_by_row_and_averaged_over_every_order(name, k):
         options = {} if k is None else {"k": k}
         assert FUNCTIONS[name](y, f, ties="row", **options) == pytest.approx(values[rows_in_order], abs=1e-14)
         assert FUNCTIONS[name](y, f, ties="average", **options) == pytest.approx(np.mean(values), abs=1e-13)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 6])
+def test_what_the_first_relevant_item_is_worth_is_up_to_the_measure(depth):
+    """With discounts of 1 it is whether there is one, as trec_eval's success has it."""
+    rng = np.random.default_rng(depth)
+    for discounts in (np.ones(depth), rng.random(depth)):
+        for _ in range(10):
+            m = rng.integers(1, 7)
+            hits, f = rng.integers(0, 2, m).astype(float), rng.integers(0, 3, m).astype(float)
+            worth = [
+                next((discounts[i] for i, row in enumerate(p[:depth]) if hits[row]), 0.0)
+                for p in orders_of(f)  # every order that ties allow
+            ]
+            rows, starts = np.arange(m), np.array([0, m])
+            found = rank_sums("first", hits, f[:, None], rows, starts, discounts=discounts, ties="average")
+            assert found.item() == pytest.approx(np.mean(worth), abs=1e-13)
 
 
 def random_judgements(seed, queries=30):

@@ -165,7 +165,7 @@ class Measure(RankingMeasure):
         if self.k is not None:
             object.__setattr__(self, "k", check_count("k", self.k, none="all positions"))
         elif self._definition.needs_depth:
-            remedy = "Give a depth ({k}), as in the name 'precision@10'."
+            remedy = f"Give a depth ({{k}}), as in the name '{self.name}@10'."
             raise InputError("{0} needs a depth.", self.name, remedy=remedy, parameter="k")
 
     @property

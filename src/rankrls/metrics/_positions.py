@@ -105,7 +105,7 @@ def _precision(walk: _Walk) -> Judged:
 
 def _reciprocal_rank(walk: _Walk) -> Judged:
     relevant, found = walk.relevant()
-    return walk.sums("first", relevant), found == 0
+    return walk.sums("first", relevant, discounts=1.0 / np.arange(1.0, walk.depth + 1.0)), found == 0
 
 
 def _gains_of(gain: Gain, y: Array) -> Array:

@@ -92,7 +92,7 @@ def _rank(kind, ties, values, discounts, flat, row_step, column_step, order, sta
                     for k in range(start, end):
                         left = size - np.float64(k - start)
                         found = min(inside / left, 1.0)
-                        result += missed * found / np.float64(k + one)
+                        result += missed * found * discounts[k]
                         missed *= 1.0 - found
                         if missed <= 0.0:
                             break
@@ -117,7 +117,7 @@ def rank_sums(
     ----------
     kind : {"discounted", "precisions", "first"}
         ``sum_i value(i) discounts[position(i)]``: DCG, and with unit discounts hits. The sum of the precisions at the
-        positions of the rows of value 1. 1 / the position of the first row of value 1, 0 without one.
+        positions of the rows of value 1. The discount at the position of the first row of value 1, 0 without one.
     values : ndarray of shape (m,)
         What each row is worth: its gain; or 1 if it is relevant, else 0.
     scores : ndarray of shape (m, columns)
@@ -125,7 +125,7 @@ def rank_sums(
     order, starts : ndarray
         ``order[starts[q]:starts[q + 1]]`` are the rows of query q; equal scores come in this order.
     discounts : ndarray of shape (depth,)
-        Positions beyond its length do not count. Only "discounted" looks at its values.
+        Positions beyond its length do not count. "precisions" does not look at its values.
     ties : {"row", "docno", "average", "threshold"}
         Equal scores one after another in the given order ("row" and "docno"), the expectation over their order, or
         (precisions only) all retrieved at once, whatever the depth.
