@@ -10,7 +10,6 @@ import typing
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import rankrls
 from rankrls.metrics import Measure
@@ -26,8 +25,22 @@ def public_classes():
                 yield pytest.param(module.__name__, found, id=f"{module.__name__}.{name}")
 
 
+def public_functions():
+    for module in (rankrls, *(importlib.import_module(f"rankrls.{name}") for name in (*PACKAGES, "preprocessing"))):
+        for name in module.__all__:
+            if inspect.isfunction(found := getattr(module, name)):
+                yield pytest.param(found, id=f"{module.__name__}.{name}")
+
+
 def test_there_are_classes():
     assert len(list(public_classes())) > 45
+    assert len(list(public_functions())) > 45
+
+
+@pytest.mark.parametrize("function", list(public_functions()))
+def test_inspect_finds_functions_and_their_annotations(function):
+    assert f"def {function.__name__}(" in inspect.getsource(function)
+    assert typing.get_type_hints(function).keys() >= inspect.signature(function).parameters.keys()
 
 
 @pytest.mark.parametrize(("module", "cls"), list(public_classes()))
@@ -39,8 +52,7 @@ def test_a_class_carries_its_public_module(module, cls):
 
 @pytest.mark.parametrize(("module", "cls"), list(public_classes()))
 def test_annotations_are_evaluated_where_they_were_written(module, cls):
-    # LetorTable names a type that is imported for type checkers only.
-    hints = typing.get_type_hints(cls, localns={"csr_array": csr_array} if cls.__name__ == "LetorTable" else None)
+    hints = typing.get_type_hints(cls)
     assert hints.keys() >= vars(cls).get("__annotations__", {}).keys()
     assert not any(isinstance(hint, str | typing.ForwardRef) for hint in hints.values())
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
@@ -15,7 +16,7 @@ from rankrls._queries import query_layout
 from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    import scipy.sparse
 
 __all__ = ["Comments", "FileTable", "LetorError", "LetorTable", "docids_of"]
 
@@ -162,7 +163,7 @@ class LetorTable(FileTable):
     qid_name: ClassVar[None] = None
     id_name: ClassVar[None] = None
 
-    X: NDArray[Any] | csr_array
+    X: NDArray[Any] | scipy.sparse.csr_array  # scipy imports it when the annotation is evaluated, not before
     y: NDArray[np.float64]
     qid: NDArray[Any] | None
     comments: Comments
