@@ -11,7 +11,7 @@ from scipy import sparse
 from rankrls._queries import query_layout
 from rankrls.features.columns import BasisColumns
 from rankrls.graph import PairGraph, ScoredGraph
-from tests.graph.cycle import CycleGraph
+from tests.graph.new_graphs import CycleGraph, StarGraph
 from tests.oracles import explicit_laplacian
 from tests.refusals import Refusal
 
@@ -31,17 +31,17 @@ def scored_data(draw):
 @st.composite
 def graphs(draw):
     """A graph of any kind, with its explicit Laplacian."""
-    kind = draw(st.sampled_from(["scored", "pairs", "cycle"]))
-    if kind == "cycle":
+    kind = draw(st.sampled_from(["scored", "pairs", "cycle", "star"]))
+    if kind in ("cycle", "star"):
         lengths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
         weight = draw(st.lists(st.sampled_from([1.0, 0.5, 4.0, 0.0]), min_size=sum(lengths), max_size=sum(lengths)))
-        graph = CycleGraph.build(lengths, np.array(weight))
+        graph = (CycleGraph if kind == "cycle" else StarGraph).build(lengths, np.array(weight))
         explicit = np.zeros((graph.n_items, graph.n_items))
         for lo, hi in zip(graph.starts[:-1], graph.starts[1:], strict=True):
             for i in range(lo, hi):
                 e = np.zeros(graph.n_items)
                 e[i] += 1.0
-                e[i + 1 if i + 1 < hi else lo] -= 1.0
+                e[i + 1 if kind == "cycle" and i + 1 < hi else lo] -= 1.0
                 explicit += weight[i] * np.outer(e, e)
         return graph, explicit
     if kind == "scored":

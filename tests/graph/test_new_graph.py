@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from rankrls import RankRLS, RankRLSCV
+from rankrls._comparisons import Comparison, LabelledItems
 from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG
 from rankrls.features.columns import BasisColumns
 from rankrls.greedy.dictionaries import feature_dictionary, kernel_dictionary
@@ -14,7 +16,7 @@ from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.subset import Basis
 from rankrls.problems.subset_cg import solve_subset_by_cg
-from tests.graph.cycle import CycleGraph
+from tests.graph.new_graphs import CycleGraph, StarGraph
 
 RNG = np.random.default_rng(4)
 LENGTHS = [3, 7, 1, 12, 5]
@@ -118,3 +120,42 @@ def test_dictionaries(form):
     kernel = Kernel("rbf", gamma=0.3)
     dictionary = kernel_dictionary(kernel, FORMS[form](X), None, GRAPH)
     np.testing.assert_allclose(dictionary.column(3), F @ kernel(X)[3], atol=1e-12)
+
+
+@pytest.fixture
+def stars(monkeypatch):
+    """What estimators learn from is compared by stars."""
+
+    def graphs(items, setting):
+        graph = StarGraph.build(items.layout.counts)
+        return [Comparison(graph, graph.F @ items.Y, slice(0, items.Y.shape[1]))]
+
+    monkeypatch.setattr(LabelledItems, "graphs", graphs)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.3}], ids=str)
+def test_estimators_choose_by_its_held_out_queries(options, stars):
+    qid = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    model = RankRLSCV(ALPHAS, scoring="tau", **options).fit(X, Y, qid=qid)
+    alpha = model.alpha_
+    for q in range(len(LENGTHS)):
+        held = qid == q
+        refit = RankRLS(alpha, **options).fit(X[~held], Y[~held], qid=qid[~held]).predict(X[held])
+        found = model.held_out_scores_[held]
+        np.testing.assert_allclose(found - found[0], refit - refit[0], atol=1e-8)
+
+
+def test_queries_are_added_and_forgotten(stars):
+    qid = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    some = qid < 3
+    whole, star = RankRLS().fit(X, Y, qid=qid), StarGraph.build(LENGTHS)
+    np.testing.assert_allclose(whole.coef_[0], ridge(X, star, star.F @ Y[:, 0], 1.0))
+    model = RankRLS().fit(X[some], Y[some], qid=qid[some])
+    part = model.coef_
+    model.partial_fit(X[~some], Y[~some], qid=qid[~some])
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-10)
+    np.testing.assert_allclose(
+        whole.coef_[0], ridge(X, StarGraph.build(LENGTHS), StarGraph.build(LENGTHS).F @ Y[:, 0], 1)
+    )
+    model.forget(X[~some], Y[~some], qid=qid[~some])
+    np.testing.assert_allclose(model.coef_, part, atol=1e-10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,11 @@ class Graph(ABC):
     exact way, or that judges held-out rows by something else than ``F f``, has its own.
     """
 
-    n_items: int
+    if TYPE_CHECKING:  # a field of a subclass would take it for its default
+
+        @property
+        def n_items(self) -> int:
+            """Items that may be compared."""
 
     @property
     @abstractmethod

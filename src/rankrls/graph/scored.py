@@ -79,8 +79,6 @@ class ScoredGraph(Graph):
         ``S_c`` and ``S_q``.
     eigenvalues : tuple of ndarray
         ``e_1`` of each group, ``e_2`` and ``e_3`` of each query.
-    has_ordered_pair : ndarray of shape (q,), bool
-        True for queries that hold two different labels.
     """
 
     layout: QueryLayout
@@ -92,7 +90,6 @@ class ScoredGraph(Graph):
     group_weight: NDArray[np.float64]
     query_weight: NDArray[np.float64]
     eigenvalues: Levels
-    has_ordered_pair: NDArray[np.bool_]
 
     @classmethod
     def build(
@@ -136,7 +133,6 @@ class ScoredGraph(Graph):
         unit = weights is None
         w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
         queries = np.arange(layout.n_queries, dtype=np.intp)
-        labels = label_varies(y, layout)
         if ties == "exclude":
             if y.ndim > 1 and y.shape[1] > 1:
                 raise InputError(
@@ -166,7 +162,7 @@ class ScoredGraph(Graph):
         e1 = beta + (1.0 - beta) * rho[group_query] * compared
         e2 = beta + (1.0 - beta) * rho * query_weight
         e3 = np.full(layout.n_queries, beta)
-        return cls(layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3), labels)
+        return cls(layout, w, ties, order, group_starts, group_query, group_weight, query_weight, (e1, e2, e3))
 
     @staticmethod
     def of(graph: Graph) -> ScoredGraph:
@@ -227,7 +223,7 @@ class ScoredGraph(Graph):
         return cls.build(labels, query_layout(qid, len(labels)), weights=w, **given)
 
     @property
-    def n_items(self) -> int:  # type: ignore[override]
+    def n_items(self) -> int:
         return self.layout.n_rows
 
     @property
@@ -282,7 +278,6 @@ class ScoredGraph(Graph):
             group_weight=self.group_weight[keep_group],
             query_weight=self.query_weight[keep_query],
             eigenvalues=(e1[keep_group], e2[keep_query], e3[keep_query]),
-            has_ordered_pair=self.has_ordered_pair[keep_query],
         )
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import PairGraph
@@ -128,9 +128,8 @@ def exact_plan(
 ) -> Plan:  # fmt: skip
     """Leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut."""
     q, m = data.n_queries, data.n_rows
-    graphs: list[Any] = [c.graph for c in data.graphs(Setting("exclude" if "exclude" in ties else "include"))]
     if q > 1:
-        comparable = int(np.any([graph.has_ordered_pair for graph in graphs], axis=0).sum())
+        comparable = int(label_varies(data.Y, data.layout).sum())
         if comparable < 2:
             raise InputError(
                 "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",

@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
-from rankrls.graph import ScoredGraph
+from rankrls.graph import Graph
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
 from rankrls.problems.primal import solve_equations
@@ -115,7 +115,7 @@ class UpdatingRanker(KernelRanker):
         if started:
             self._check_continued(data, qid, name)
         parts = data.graphs(Setting(self.ties, self.balance, float(self.regression_weight)))
-        energies = _energies(data, [ScoredGraph.of(part.graph) for part in parts])
+        energies = _energies(data, [part.graph for part in parts])
         seen = self._seen_ if started else SeenQueries()
         layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=add)
         seen = seen.with_queries(layout, energies) if add else seen.without_queries(layout, energies)
@@ -166,18 +166,22 @@ class UpdatingRanker(KernelRanker):
         self._seen_with_ = self._graph_settings()
 
 
-def _energies(data: LabelledItems, graphs: list[ScoredGraph]) -> NDArray[np.float64]:
+def _energies(data: LabelledItems, graphs: list[Graph]) -> NDArray[np.float64]:
     """One graph for all targets, or one for each."""
     if len(graphs) == 1:
-        return query_energies(graphs[0], data.Y)
-    return np.asarray(np.sum([query_energies(g, y[:, None]) for g, y in zip(graphs, data.Y.T, strict=True)], axis=0))
+        return query_energies(graphs[0], data.Y, data.layout)
+    each = [query_energies(g, y[:, None], data.layout) for g, y in zip(graphs, data.Y.T, strict=True)]
+    return np.asarray(np.sum(each, axis=0))
 
 
-def query_energies(graph: ScoredGraph, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``y'Ly`` of each query, summed over targets: a fingerprint of its labels and weights. O(m)."""
+def query_energies(graph: Graph, Y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.float64]:
+    """``y'Ly`` of each query, summed over targets: a fingerprint of its labels and weights. O(m).
+
+    ``F`` has a row for each item.
+    """
     FY = graph.F @ Y
     squares = np.einsum("ij,ij->i", FY, FY)
-    return np.bincount(graph.layout.codes, weights=squares, minlength=graph.n_blocks).astype(np.float64)
+    return np.bincount(layout.codes, weights=squares, minlength=layout.n_queries).astype(np.float64)
 
 
 @dataclass(frozen=True)

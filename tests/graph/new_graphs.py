@@ -1,4 +1,4 @@
-"""A graph that the package does not know: the least that a subclass of Graph has to say."""
+"""Graphs that the package does not know: the least that a subclass of Graph has to say."""
 
 from __future__ import annotations
 
@@ -53,3 +53,16 @@ class CycleGraph(Graph):
     def L(self):
         M = self.matrix
         return GraphOperator((self.n_items, self.n_items), *2 * (lambda V: M.T @ (M @ V),))
+
+
+class StarGraph(CycleGraph):
+    """Inside each query every item is compared with the first one.
+
+    ``F f`` has a row for each item, its score less that of the first one, so that queries are judged as by f.
+    """
+
+    @property
+    def matrix(self):
+        first, n = np.repeat(self.starts[:-1], np.diff(self.starts)), self.n_items
+        step = sparse.eye_array(n) - sparse.csr_array((np.ones(n), (np.arange(n), first)), shape=(n, n))
+        return sparse.csr_array(sparse.diags_array(np.sqrt(self.weight)) @ step)
