@@ -17,6 +17,7 @@ class Piece:
     weights: np.ndarray
     index: int
     n_pieces: int
+    start: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class ArrayDataset:
                     np.bincount(place, w),
                     own.index((lo, hi)),
                     len(own),
+                    lo - int(whole[0]),
                 )
         weight = None if self.weight is None else self.weight[rows]
         heads = [lo + k for k in np.unique(codes[rows], return_index=True)[1]]

@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
-from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
+from rankrls.models.families.streamed import StreamedSelection, StreamedSigns
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -55,7 +55,7 @@ class SignedRanker(KernelRanker):
 
 
 @estimator
-class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
+class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,

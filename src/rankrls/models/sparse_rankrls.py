@@ -17,7 +17,7 @@ from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.models.families.base import NotConverged
 from rankrls.models.families.basis import BasisRanker, basis_of
-from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.families.streamed import StreamedBasis, StreamedBasisSelection, StreamedRanker
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
     BasisParameters,
@@ -46,7 +46,9 @@ _MOST_DIRECT = 16384
 
 
 @estimator
-class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParameters, BasisParameters):
+class SparseRankRLS(
+    StreamedBasis, StreamedRanker, BasisRanker, UpdatingRanker, GraphParameters, KernelParameters, BasisParameters
+):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -136,7 +138,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParamete
     tol: float = parameter(default=1e-8, check=number(above=0.0, below=1.0))
     max_iter: int = parameter(default=200, check=number(least=1, whole=True))
 
-    _not_updatable = "it was fitted from pairs or by conjugate gradients. Start from a clone."
+    _not_updatable = "it was fitted from pairs, from a data set or by conjugate gradients. Start from a clone."
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Choose the basis, and learn from items with labels.
@@ -224,6 +226,10 @@ class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParamete
             )
         return float(self.alpha)
 
+    def _keep_streamed(self, summed: Any, scorer: Scorer, kernel: Any) -> None:
+        super()._keep_streamed(summed, scorer, kernel)
+        self.n_iter_ = 1
+
     def _check_updatable(self) -> None:
         if self.solver == "cg":
             raise AttributeError("Exact updates add up normal equations, which solver='cg' never forms.")
@@ -272,7 +278,7 @@ class SparseRankRLS(BasisRanker, UpdatingRanker, GraphParameters, KernelParamete
 
 @estimator
 class SparseRankRLSCV(
-    BasisRanker, SelectingRanker, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
+    StreamedBasisSelection, BasisRanker, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
 ):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 

@@ -18,11 +18,13 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from scipy import sparse
 
 from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.io import atomic_write
+from rankrls.streaming.basis_rows import BasisRows
 from rankrls.streaming.cut_queries import CutQuery, Levels, Scatter
 from rankrls.streaming.equation_sums import EquationSums
 from rankrls.streaming.exact_sums import JudgedSums
@@ -34,6 +36,7 @@ __all__ = ["Checkpoint", "Nodes"]
 _VALUES: dict[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
+        BasisRows,
         CutQuery,
         EquationSums,
         HeldOut,
@@ -204,6 +207,9 @@ def _taken_apart(value: Any, arrays: dict[str, Any]) -> Any:
         name = f"a{len(arrays)}"
         arrays[name] = value
         return {"array": name}
+    if sparse.issparse(value):
+        parts = [_taken_apart(part, arrays) for part in (value.data, value.indices, value.indptr)]
+        return {"rows": parts, "shape": list(value.shape)}
     if isinstance(value, int):
         return {"int": hex(value)}
     if isinstance(value, float):
@@ -223,6 +229,8 @@ def _put_together(value: Any, arrays: Any) -> Any:
         return value
     if "array" in value:
         return arrays[value["array"]]
+    if "rows" in value:
+        return sparse.csr_array(_put_together(value["rows"], arrays), shape=tuple(value["shape"]))
     if "int" in value:
         return int(value["int"], 16)
     if "float" in value:

@@ -19,7 +19,7 @@ from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
 
-__all__ = ["BasisRanker", "basis_of"]
+__all__ = ["BasisRanker", "basis_of", "generator"]
 
 Items = tuple[Any, NDArray[np.intp] | None]
 _CANDIDATES = 4
@@ -76,7 +76,7 @@ class BasisRanker(KernelRanker):
                 )
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
-            rng = _generator(self.random_state)
+            rng = generator(self.random_state)
             size = m if self.n_basis is None else int(self.n_basis)
             if size >= m:
                 numbers = np.arange(m, dtype=np.intp)
@@ -118,7 +118,7 @@ def basis_of(X: Any, kernel: Kernel, items: Any, numbers: NDArray[np.intp] | Non
     return replace(Basis.build(kernel, items, 0.5 * (K + K.T)), numbers=numbers)
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     """A generator from what scikit-learn calls a random state."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))

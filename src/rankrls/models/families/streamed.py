@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Integral
 from pathlib import Path
@@ -15,15 +16,19 @@ from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
+from rankrls.models.families.basis import generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
 from rankrls.models.inputs.spreads import warn_of_lost_equations
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.signed import solve_signed
+from rankrls.problems.subset import Basis
 from rankrls.selection.progress import reporter
 from rankrls.selection.search import Results
+from rankrls.streaming.basis_rows import BasisJob
 from rankrls.streaming.fitting import (
+    Summed,
     curves_by_folds,
     curves_by_queries,
     curves_on,
@@ -32,13 +37,89 @@ from rankrls.streaming.fitting import (
 )
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["StreamedRanker", "StreamedSelection"]
+__all__ = ["StreamedBasis", "StreamedBasisSelection", "StreamedRanker", "StreamedSelection", "StreamedSigns"]
 
 _LINEAR = Kernel("linear")
 
 
-class StreamedRanker(KernelRanker):
-    """Learns linear functions from a data set, for one regularization value."""
+class Streamed(KernelRanker):
+    """Which functions are learned from a data set."""
+
+    def _check_streamed(self) -> None:
+        """Refuse, before anything is read, what needs all rows at once."""
+        name = type(self).__name__
+        kernels = options(self.kernel, "kernel")
+        if kernels != ("linear",):
+            raise InputError(
+                "{0}.fit_dataset learns linear functions; other kernels need all rows at once. Got {kernel} {1!r}.",
+                *(name, self.kernel),
+                remedy="Take {SparseRankRLSCV}, which has a basis of some items.",
+                parameter="kernel",
+            )
+        if self.solver not in ("auto", "primal"):
+            raise InputError(
+                "{0}.fit_dataset adds up normal equations, which {solver} {1!r} does not use.",
+                *(name, self.solver),
+                remedy="Take {solver='primal'}, or {CGRankRLS} for conjugate gradients.",
+                parameter="solver",
+            )
+
+    def _streamed_columns(self, data: Any) -> int:
+        """How many weights or coefficients are learned."""
+        return int(data.n_features)
+
+    def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
+        """Every kernel with what it chooses, and the basis whose columns stand for the features."""
+        yield _LINEAR, {"kernel": "linear"}, None
+
+    def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
+        """Keep a function that was learned from a data set."""
+        self._begin(summed)  # type: ignore[arg-type]
+        self._take(scorer, kernel)
+
+
+class StreamedBasis(Streamed):
+    """Functions over a basis of rows that are drawn by a hash."""
+
+    def _check_streamed(self) -> None:
+        name = type(self).__name__
+        if "precomputed" in options(self.kernel, "kernel"):
+            problem = "{0}.fit_dataset evaluates the kernel: a matrix of it needs all rows at once."
+            raise InputError(problem, name, remedy="Give {kernel} by its name.", parameter="kernel")
+        for parameter, given in (("basis", self.basis != "random"), ("basis_indices", self.basis_indices is not None)):
+            if given:
+                raise InputError(
+                    f"{{0}}.fit_dataset draws its basis at random; {{{parameter}}} needs all rows at once.",
+                    name,
+                    remedy="Take {basis='random'}, with as many items as you like ({n_basis}).",
+                    parameter=parameter,
+                )
+        if getattr(self, "solver", "auto") == "cg":
+            problem = "{0}.fit_dataset adds up normal equations, which {solver='cg'} does not use."
+            raise InputError(problem, name, remedy="Take {solver='direct'}.", parameter="solver")
+
+    def _streamed_columns(self, data: Any) -> int:
+        return int(min(data.n_rows, data.n_rows if self.n_basis is None else self.n_basis))
+
+    def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
+        shape = _Shape((0, stream.data.n_features))
+        seed = self.random_state
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            seed = generator(seed).integers(2**31)
+        drawn = stream.run(BasisJob(self._streamed_columns(stream.data), int(seed)), "basis")
+        for kernel, choices in self._kernels_of(shape):
+            yield kernel, choices, replace(Basis.build(kernel, drawn.items), numbers=drawn.numbers)
+
+    def _kernels_of(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
+        yield self._resolved_kernel(X), {}
+
+    def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
+        super()._keep_streamed(summed, scorer, kernel)
+        self.basis_indices_ = summed.columns.numbers
+
+
+class StreamedRanker(Streamed):
+    """Learns functions from a data set, for one regularization value."""
 
     def fit_dataset(  # type: ignore[override]
         self, data: Any, *, executor: Any = None, memory: Any = None, checkpoint: Any = None
@@ -74,20 +155,16 @@ class StreamedRanker(KernelRanker):
         """
         alpha = self._checked_alpha()
         self._check_streamed()
-        stream = Stream(
-            data,
-            executor=executor,
-            memory=memory,
-            leaf_bytes=leaf_bytes(data.n_features, 1),
-            checkpoint=checkpoint,
-        )
-        summed = read_equations(stream, [Setting(self.ties, self.balance, float(self.regression_weight))])
+        size = leaf_bytes(data.n_features, 1, columns=self._streamed_columns(data))
+        stream = Stream(data, executor=executor, memory=memory, leaf_bytes=size, checkpoint=checkpoint)
+        kernel, _, basis = next(self._streamed_kernels(stream))
+        settings = [Setting(self.ties, self.balance, float(self.regression_weight))]
+        summed = read_equations(stream, settings, columns=basis)
         _take_columns(self, data)
         with one_thread():
             problem = summed.problem(0)
             scorer = self._solved(problem, alpha)
-        self._begin(summed)  # type: ignore[arg-type]
-        self._take(scorer, _LINEAR)
+        self._keep_streamed(summed, scorer, kernel)
         self.alpha_ = alpha
         warn_of_lost_equations(problem, np.array([alpha]), getattr(self, "feature_names_in_", None))
         return self
@@ -96,17 +173,22 @@ class StreamedRanker(KernelRanker):
         raise NotImplementedError
 
     def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
+        """The function of one alpha."""
+        return problem.path(np.array([alpha]))[0]
+
+
+class StreamedSigns(StreamedRanker):
+    """The same under constraints on the signs of weights."""
+
+    def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
         signs = self._signs(_Shape((0, len(problem.equations.gram))))
         if signs is None:
-            return problem.path(np.array([alpha]))[0]
+            return super()._solved(problem, alpha)
         return Scorer(solve_signed(problem.equations, np.array([alpha]), signs)[0][0])
 
-    def _check_streamed(self) -> None:
-        check_linear(self)
 
-
-class StreamedSelection(SelectingRanker):
-    """Chooses among linear functions by held-out queries of a data set, then learns from all of it."""
+class StreamedSelection(Streamed, SelectingRanker):
+    """Chooses among functions by held-out queries of a data set, then learns from all of it."""
 
     def fit_dataset(  # type: ignore[override]
         self,
@@ -144,7 +226,7 @@ class StreamedSelection(SelectingRanker):
         ``held_out_scores_`` and ``query_scores_`` are None: they stay where they arise.
         """
         self._check()
-        check_linear(self)
+        self._check_streamed()
         if self._constrained():
             raise InputError(
                 "{0}.fit_dataset does not choose under constraints on signs.",
@@ -161,38 +243,54 @@ class StreamedSelection(SelectingRanker):
         ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
         settings = [Setting(t, b, beta) for t, b in product(ties, balances)]
         report = reporter(self.verbose, type(self).__name__)
-        values = AUTO_VALUES if grid is None else len(grid)
-        size = leaf_bytes(data.n_features, len(settings), values=values * len(settings), folds=folds or 1)
+        values = len(settings) * (AUTO_VALUES if grid is None else len(grid))
+        columns = self._streamed_columns(data)
+        size = leaf_bytes(data.n_features, len(settings), values=values, folds=folds or 1, columns=columns)
         given: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": size, "report": report}
-        stream = Stream(data, **given, passes=1 if validation is not None else 2, checkpoint=checkpoint)
-        summed = read_equations(stream, settings, folds=folds or 1)
+        stream = Stream(data, **given, passes=self._passes(validation is None), checkpoint=checkpoint)
+        results, description = Results(measure.greater_is_better, self.rule), ""
+        for kernel, choices, basis in self._streamed_kernels(stream):
+            summed = read_equations(stream, settings, folds=folds or 1, columns=basis)
+            with one_thread():
+                problems = [summed.problem(k) for k in range(len(settings))]
+                grids = [problem.axis() if grid is None else grid for problem in problems]
+            if validation is not None:
+                description = f"validation data with {_count(validation.n_queries)}"
+                own = None if checkpoint is None else Path(checkpoint) / "validation"
+                curves = curves_on(Stream(validation, **given, checkpoint=own), problems, grids, measure)
+            elif folds is not None:
+                description = f"{folds} folds of {_count(summed.n_queries)}"
+                curves = curves_by_folds(stream, summed, grids, measure, folds)
+            else:
+                description = f"leave-query-out over {_count(summed.n_queries)}"
+                curves = curves_by_queries(stream, summed, problems, grids, measure)
+            for setting, problem, alphas, curve in zip(settings, problems, grids, curves, strict=True):
+                chosen = {**choices, "ties": setting.ties, "balance": setting.balance}
+                if results.add(chosen, alphas, curve):
+                    results.best_state = problem, summed, kernel
+        problem, summed, kernel = results.best_state
+        with one_thread():
+            scorer = problem.path(np.array([results.best_value]))[0]
         _take_columns(self, data)
-        with one_thread():
-            problems = [summed.problem(k) for k in range(len(settings))]
-            grids = [problem.axis() if grid is None else grid for problem in problems]
-        if validation is not None:
-            description = f"validation data with {_count(validation.n_queries)}"
-            own = None if checkpoint is None else Path(checkpoint) / "validation"
-            other = Stream(validation, **given, passes=1, checkpoint=own)
-            curves = curves_on(other, problems, grids, measure)
-        elif folds is not None:
-            description = f"{folds} folds of {_count(summed.n_queries)}"
-            curves = curves_by_folds(stream, summed, grids, measure, folds)
-        else:
-            description = f"leave-query-out over {_count(summed.n_queries)}"
-            curves = curves_by_queries(stream, summed, problems, grids, measure)
-        results = Results(measure.greater_is_better, self.rule)
-        for setting, problem, alphas, curve in zip(settings, problems, grids, curves, strict=True):
-            choices = {"kernel": "linear", "ties": setting.ties, "balance": setting.balance}
-            if results.add(choices, alphas, curve):
-                results.best_state = problem
-        with one_thread():
-            scorer = results.best_state.path(np.array([results.best_value]))[0]
-        self._begin(summed)  # type: ignore[arg-type]
-        self._take(scorer, _LINEAR)
-        warn_of_lost_equations(results.best_state, grid, getattr(self, "feature_names_in_", None))
+        self._keep_streamed(summed, scorer, kernel)
+        warn_of_lost_equations(problem, grid, getattr(self, "feature_names_in_", None))
         self._publish(results, description, summed)
         return self
+
+    def _passes(self, held_out: bool) -> int:
+        """How often the data are read."""
+        return 2 if held_out else 1
+
+
+class StreamedBasisSelection(StreamedBasis, StreamedSelection):
+    """Chooses among functions over a basis."""
+
+    def _kernels_of(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
+        return self._kernels(X)
+
+    def _passes(self, held_out: bool) -> int:
+        kernels = sum(1 for _ in self._kernels(_Shape((0, 1))))
+        return 1 + kernels * super()._passes(held_out)
 
 
 @dataclass(frozen=True)
@@ -208,26 +306,6 @@ def _take_columns(model: Any, data: Any) -> None:
     model.__dict__.pop("feature_names_in_", None)
     if data.feature_names is not None:
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
-
-
-def check_linear(model: Any) -> None:
-    """Refuse what needs all rows at once."""
-    name = type(model).__name__
-    kernels = options(model.kernel, "kernel")
-    if kernels != ("linear",):
-        raise InputError(
-            "{0}.fit_dataset learns linear functions; other kernels need all rows at once. Got {kernel} {1!r}.",
-            *(name, model.kernel),
-            remedy="Take {SparseRankRLSCV}, which has a basis of some items.",
-            parameter="kernel",
-        )
-    if model.solver not in ("auto", "primal"):
-        raise InputError(
-            "{0}.fit_dataset adds up normal equations, which {solver} {1!r} does not use.",
-            *(name, model.solver),
-            remedy="Take {solver='primal'}, or {CGRankRLS} for conjugate gradients.",
-            parameter="solver",
-        )
 
 
 def _folds(cv: Any) -> int | None:
