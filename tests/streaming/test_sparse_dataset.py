@@ -71,8 +71,9 @@ def test_rows_are_drawn_evenly():
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
-def test_all_rows_in_the_basis_and_checkpoints(tmp_path):
-    X, y, qid, _ = example(2)
+@pytest.mark.parametrize("csr", [False, True])
+def test_all_rows_in_the_basis_and_checkpoints(csr, tmp_path):
+    X, y, qid, _ = example(2, csr=csr)
     data = ArrayDataset(X, y, qid, cuts=(30, 40))
     a = SparseRankRLSCV(n_basis=1000).fit_dataset(data, checkpoint=tmp_path)
     b = SparseRankRLSCV(n_basis=1000).fit_dataset(data, checkpoint=tmp_path)

@@ -209,7 +209,7 @@ def _taken_apart(value: Any, arrays: dict[str, Any]) -> Any:
         return {"array": name}
     if sparse.issparse(value):
         parts = [_taken_apart(part, arrays) for part in (value.data, value.indices, value.indptr)]
-        return {"rows": parts, "shape": list(value.shape)}
+        return {"csr": parts, "shape": list(value.shape)}
     if isinstance(value, int):
         return {"int": hex(value)}
     if isinstance(value, float):
@@ -229,8 +229,8 @@ def _put_together(value: Any, arrays: Any) -> Any:
         return value
     if "array" in value:
         return arrays[value["array"]]
-    if "rows" in value:
-        return sparse.csr_array(_put_together(value["rows"], arrays), shape=tuple(value["shape"]))
+    if "csr" in value:
+        return sparse.csr_array(_put_together(value["csr"], arrays), shape=tuple(value["shape"]))
     if "int" in value:
         return int(value["int"], 16)
     if "float" in value:
