@@ -255,6 +255,12 @@ def test_a_polynomial_that_overflows_is_refused(model):
         model.fit(10.0 * X, np.arange(12) % 3, qid=np.arange(12) // 4)
 
 
+def test_so_is_a_power_without_parameters():
+    square = Formula(("square",), "product", (), lambda kernel: (("power", 2.0),))
+    with Refusal("square", "too large", parameter="kernel", remedy="Scale"):
+        square.finish(np.array([[1e100, 2.0]]), Kernel("linear"))
+
+
 def test_a_basis_given_as_an_array_is_refused_by_name():
     with pytest.raises(InputError) as caught:
         SparseRankRLS(basis=np.eye(3)).fit(np.eye(3), [0, 1, 2])

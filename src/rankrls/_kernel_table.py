@@ -57,14 +57,14 @@ class Formula:
                 getattr(np, operation)(block, *numbers, out=block)
             if ("power" not in {step[0] for step in steps}) or float(np.abs(block).max(initial=0.0)) < _MOST:
                 return
-        given = [name for name in ("degree", "gamma", "coef0") if name in self.parameters]
+        given = [name for name in ("degree", "gamma") if name in self.parameters]
+        at = ", ".join(f"{{{name}}}={{{i}:g}}" for i, name in enumerate(given, 2))
         raise InputError(
-            "Values of the {0} kernel are too large to be multiplied: {1:.1g} at "
-            + ", ".join(f"{{{name}}}={{{i}:g}}" for i, name in enumerate(given, 2))
-            + ".",
+            "Values of the {0} kernel are too large to be multiplied: {1:.1g}" + (f" at {at}." if given else "."),
             *(self.names[0], float(np.abs(block).max()), *(getattr(kernel, name) for name in given)),
-            remedy="Scale the features, or lower " + " or ".join(f"{{{name}}}" for name in given) + ".",
-            parameter=given[0],
+            remedy="Scale the features"
+            + (f", or lower {' or '.join(f'{{{name}}}' for name in given)}." if given else "."),
+            parameter=[*given, "kernel"][0],
         )
 
 
