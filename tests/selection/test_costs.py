@@ -10,7 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankrls import CGRankRLS, InputError, InputWarning, RankRLS, RankRLSCV, SparseRankRLSCV
+from rankrls import (
+    CGRankRLS,
+    InputError,
+    InputWarning,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    SparseRankRLSCV,
+    TransductiveRankRLS,
+    TransductiveRankRLSCV,
+)
 from rankrls.model_selection import (
     leave_pair_out,
     leave_preference_out,
@@ -18,7 +31,8 @@ from rankrls.model_selection import (
     tournament_leave_pair_out,
 )
 from rankrls.selection import costs, progress
-from rankrls.selection.costs import Cost, Speed, check_affordable, dense_cost, free_memory
+from rankrls.selection.costs import Cost, Speed, cheaper, check_affordable, dense_cost, free_memory
+from tests.refusals import Refusal
 
 GIB = 2.0**30
 
@@ -37,7 +51,7 @@ def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_does_not_fit_is_refused_before_any_matrix_is_made() -> None:
     cost = dense_cost(50_000, 100, np.full(2500, 20), 21)
     with pytest.raises(InputError) as caught:
-        check_affordable(cost, free=16 * GIB)
+        check_affordable(cost, free=16 * GIB, remedy=cheaper(False))
     error = caught.value
     assert error.parameter == "kernel"
     assert "SparseRankRLSCV" in error.remedy
@@ -53,10 +67,10 @@ def test_long_and_large_fits_are_announced(seconds: float, free: float, warns: b
     cost = Cost(cubes=1e12, bytes=GIB, matrix=10_000)
     speed = Speed(product=0.0, cube=seconds / 1e12)
     if not warns:
-        check_affordable(cost, speed=speed, free=free * GIB)
+        check_affordable(cost, speed=speed, free=free * GIB, remedy=cheaper(False))
         return
     with pytest.warns(InputWarning, match=re.escape("10000")) as caught:
-        check_affordable(cost, speed=speed, free=free * GIB)
+        check_affordable(cost, speed=speed, free=free * GIB, remedy=cheaper(False))
     assert caught[0].message.parameter == "kernel"
     assert "SparseRankRLSCV" in caught[0].message.remedy
 
@@ -71,6 +85,46 @@ def test_estimators_refuse_a_matrix_that_does_not_fit(model: Any) -> None:
     with pytest.raises(InputError, match="does not fit"):
         model.fit_pairs(X, [0, 2, 4], [1, 3, 5])
     assert not hasattr(model, "n_queries_")
+
+
+@pytest.mark.parametrize(
+    ("model", "instead"),
+    [
+        (RankSVM(kernel="rbf"), "n_basis"),
+        (RankSVMCV(kernel="rbf"), "n_basis"),
+        (RankSVM(kernel="rbf", n_basis=600), "n_basis"),
+        (TransductiveRankRLS(kernel="rbf"), "n_basis"),
+        (TransductiveRankRLSCV(kernel="rbf"), "n_basis"),
+        (RankingPursuit(5), "cache_size"),
+        (RankingPursuitCV(5, kernel=("rbf", "laplacian")), "cache_size"),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("short_of_memory")
+def test_other_losses_and_pursuits_refuse_it_with_what_they_have_instead(model: Any, instead: str) -> None:
+    X, y, qid = _data(600)
+    labels = np.where(qid % 2 == 0, y, np.nan) if type(model).__name__.startswith("Transductive") else y
+    with Refusal("does not fit", parameter="kernel", remedy=instead):
+        model.fit(X, labels, qid=qid)
+    assert not hasattr(model, "n_queries_")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankSVM(),
+        RankSVM(kernel="rbf", n_basis=20),
+        RankingPursuit(3, dictionary="features"),
+        RankingPursuit(2, cache_size=0),
+        TransductiveRankRLS(kernel="rbf", n_basis=20),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("short_of_memory")
+def test_they_need_no_such_matrix_with_it(model: Any) -> None:
+    X, y, qid = _data(100)
+    labels = np.where(qid % 2 == 0, y, np.nan) if type(model).__name__.startswith("Transductive") else y
+    assert model.fit(X, labels, qid=qid).n_queries_ == 5
 
 
 @pytest.mark.usefixtures("short_of_memory")
@@ -123,11 +177,13 @@ def test_costs_add_up_in_time_and_not_in_memory() -> None:
 _PEAK = """
 import sys, threading, time
 import numpy as np
-from rankrls import RankRLS, RankRLSCV
+from rankrls import RankingPursuit, RankRLS, RankRLSCV, RankSVM, TransductiveRankRLS
 m = 2400
 rng = np.random.default_rng(0)
 X, y, qid = rng.normal(size=(m, 10)), rng.integers(0, 3, m).astype(float), np.repeat(np.arange(m // 20), 20)
 model = eval(sys.argv[1])
+if isinstance(model, TransductiveRankRLS):
+    y[qid % 2 == 1] = np.nan
 model.fit(X[:1100], y[:1100], qid=qid[:1100])  # compiled loops, buffers of BLAS
 held = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
 base, most, done = held(), [0], threading.Event()
@@ -153,6 +209,9 @@ print((max(most) - base) / (8 * m * m))
         ("RankRLSCV(kernel='rbf')", 2.55),
         ("RankRLSCV(kernel='rbf', gamma=(0.05, 0.1))", 2.55),
         ("RankRLSCV(kernel='rbf', ties=('include', 'exclude'))", 2.55),
+        ("RankSVM(kernel='rbf')", 3.0),
+        ("TransductiveRankRLS(kernel='rbf')", 3.75),
+        ("RankingPursuit(5)", 1.0),
     ],
 )
 def test_a_fit_holds_no_more_matrices_than_are_announced(model: str, matrices: float) -> None:

@@ -14,7 +14,7 @@ from rankrls.models.inputs.parameters import check_alphas
 from rankrls.models.inputs.seen_labels import label_users
 from rankrls.models.inputs.validation import labelled_items
 from rankrls.selection.candidates import Candidate
-from rankrls.selection.costs import check_affordable
+from rankrls.selection.costs import cheaper, check_affordable
 
 __all__ = ["affordable_candidate", "checked_model", "labelled_data"]
 
@@ -70,5 +70,5 @@ def affordable_candidate(model: Any, data: Comparisons, values: int, blocks: lis
     else:
         units = np.arange(data.n_units)
         cost = candidate.cost(data, np.array([len(units[block]) for block in blocks]), values)
-    check_affordable(cost, linear=candidate.kernel.is_linear)
+    check_affordable(cost, remedy=cheaper(candidate.kernel.is_linear))
     return candidate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +34,8 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import HingeLoss
+from rankrls.selection.candidates import HingeLoss, multiplications_a_value
+from rankrls.selection.costs import FEWER, Cost, check_affordable, hinge_cost
 from rankrls.selection.folds import folds_plan
 from rankrls.selection.plans import Plan
 
@@ -75,10 +77,22 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
             max_iter=int(self.max_iter),
         )
 
-    def _expansion_basis(self, comparisons: Comparisons, kernel: Kernel) -> Basis | None:
-        m = comparisons.n_rows
+    def _cheaper(self, linear: bool) -> str:
+        return FEWER
+
+    def _cost(self, data: Comparisons, kernel: Kernel, lengths: Any, values: int) -> Cost:
+        """Of functions over a basis; nothing is said of linear ones, which need no matrix."""
         if kernel.is_linear:
-            return None
+            return Cost()
+        self._check_size(data.n_rows)
+        size = data.n_rows if self.n_basis is None else min(int(self.n_basis), data.n_rows)
+        size = size if self.basis_indices is None else len(self.basis_indices)
+        return hinge_cost(data.n_rows, multiplications_a_value(kernel, data.X), size, values)
+
+    def _expansion_basis(self, comparisons: Comparisons, kernel: Kernel) -> Basis | None:
+        return None if kernel.is_linear else self._build_basis(comparisons, kernel, Setting("exclude"))
+
+    def _check_size(self, m: int) -> None:
         if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
             raise InputError(
                 "An exact kernel machine on {0} items needs a matrix of {0} x {0}.",
@@ -87,7 +101,6 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
                 "the same.",
                 parameter="n_basis",
             )
-        return self._build_basis(comparisons, kernel, Setting("exclude"))
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         self._take(solutions[0].over(comparisons.kept), candidate.kernel)
@@ -271,6 +284,7 @@ class RankSVM(HingeRanker):
 
     def _candidate(self, comparisons: Comparisons) -> HingeLoss:
         kernel = self._resolved_kernel(comparisons.X)
+        check_affordable(self._cost(comparisons, kernel, None, 1), remedy=self._cheaper(False))
         return self._hinge(kernel, self.balance, self._expansion_basis(comparisons, kernel))
 
 
@@ -337,6 +351,11 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
 
     def _preference_folds(self, data: PreferredItems) -> Any:
         return min(_FOLDS, max(data.graph.n_blocks, 2)) if self.cv is None else self.cv
+
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        settings = len(options(self.balance, "balance"))
+        costs = (plan.cost(partial(self._cost, data, kernel), values) for kernel, _ in self._kernels(data.X))
+        return [cost for cost in costs for _ in range(settings)]
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[HingeLoss, Problem]]:
         settings = list(comparisons.settings(("exclude",), options(self.balance, "balance"), 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -32,7 +33,9 @@ from rankrls.models.inputs.unscored import rows_as_items
 from rankrls.models.inputs.validation import check_comparable, labelled_items, split_labels
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
+from rankrls.selection.costs import FEWER, Cost, check_affordable
 from rankrls.selection.folds import group_blocks
+from rankrls.selection.plans import Plan
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 
@@ -60,6 +63,9 @@ class _Transductive(BasisRanker):
 
     def _data_kernel(self) -> Any:
         return self.kernel
+
+    def _cheaper(self, linear: bool) -> str:
+        return FEWER
 
     @property
     def _has_basis(self) -> bool:
@@ -224,6 +230,7 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, Basi
         candidate = Transducing(
             kernel=model.kernel, setting=setting, model=model, data=self._all, folds=folds, penalty=float(self.penalty)
         )
+        check_affordable(candidate.cost(known, None, 1), remedy=self._cheaper(model.kernel.is_linear))
         solutions = candidate.problem(known).path(np.array([float(self.alpha)]))
         del self._all
         self._begin(known)
@@ -326,13 +333,20 @@ class TransductiveRankRLSCV(
     def _data_kernel(self) -> Any:
         return ChosenByFolds._data_kernel(self)
 
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        return [] if self._has_basis else [plan.cost(partial(c.cost, data), values) for c in self._transducing(data)]
+
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Transducing, Problem]]:
+        for candidate in self._transducing(comparisons):
+            yield candidate, candidate.problem(comparisons)
+
+    def _transducing(self, comparisons: Comparisons) -> Iterator[Transducing]:
         data = self._all
         for kernel, choices in self._kernels(data.X):
             for setting, chosen in self._settings(comparisons):
                 model = self._model_of(kernel, setting)
                 for penalty in sorted(options(self.penalty, "penalty"), reverse=True):
-                    candidate = Transducing(
+                    yield Transducing(
                         kernel=kernel,
                         setting=setting,
                         choices={**choices, **chosen, "penalty": float(penalty)},
@@ -341,7 +355,6 @@ class TransductiveRankRLSCV(
                         folds=self._folds,
                         penalty=float(penalty),
                     )
-                    yield candidate, candidate.problem(comparisons)
 
 
 def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from rankrls.equations.eigen import symmetric_eigen
 from rankrls.features.columns import BasisColumns
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
@@ -90,7 +91,8 @@ class Basis:
             if reciprocal * _CONDITION >= 1.0:
                 inverse, _ = linalg.lapack.dtrtri(factor, lower=0, overwrite_c=1)
                 return cls(kernel, items, np.ascontiguousarray(inverse), False)
-        values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
+        del factor
+        values, vectors = symmetric_eigen(K, overwrite=True)
         top = float(values.max(initial=0.0))
         if values.min(initial=0.0) < -1e-8 * top or not np.isfinite(values).all():
             raise ValueError(

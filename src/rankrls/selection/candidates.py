@@ -29,7 +29,7 @@ from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.signed import SignedProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from rankrls.problems.subset_cg import SubsetCGProblem
-from rankrls.selection.costs import Cost, dense_cost, primal_cost
+from rankrls.selection.costs import Cost, dense_cost, primal_cost, pursuit_cost, transductive_cost
 from rankrls.selection.judging import Judge
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Transducing",
     "basis_cost",
     "is_primal",
+    "multiplications_a_value",
 ]
 
 
@@ -106,7 +107,7 @@ class LeastSquares(Candidate):
 
     def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
         """Nothing is said of constraints on signs, nor of iterations but for the matrix that they multiply by."""
-        m, n = data.n_rows, _multiplications_a_value(self.kernel, data.X)
+        m, n = data.n_rows, multiplications_a_value(self.kernel, data.X)
         if self.signs is not None or (self.solver == "cg" and self.kernel.is_linear):
             return Cost()
         parts = len(data.target_parts(self.setting))
@@ -192,6 +193,16 @@ class Pursued(Candidate):
     pursuit: Pursuit
     n_basis: int
 
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        """Nothing is said of features, which need no matrix."""
+        kernel, centres = self.pursuit.kernel, self.pursuit.centres
+        if kernel is None:
+            return Cost()
+        always = callable(kernel.name) or kernel.name == "precomputed"
+        columns = data.n_rows if centres is None else len(centres) if isinstance(centres, list) else centres.shape[0]
+        most = np.inf if always else self.pursuit.cache_bytes
+        return pursuit_cost(data.n_rows, multiplications_a_value(kernel, data.X), columns, self.n_basis, most)
+
     def problem(self, comparisons: Comparisons) -> PursuitProblem:
         (comparison,) = comparisons.graphs(self.setting)
         return PursuitProblem(self.pursuit, comparisons.X, comparison.graph, comparison.target[:, 0], self.n_basis)
@@ -233,7 +244,7 @@ _FUNCTION = 2e4
 """Multiplications that take as long as a call of a kernel that is a function of Python, about."""
 
 
-def _multiplications_a_value(kernel: Kernel, X: Any) -> float:
+def multiplications_a_value(kernel: Kernel, X: Any) -> float:
     """Of a kernel's value for two items, about."""
     if callable(kernel.name):
         return _FUNCTION
@@ -242,7 +253,7 @@ def _multiplications_a_value(kernel: Kernel, X: Any) -> float:
 
 def basis_cost(data: Comparisons, kernel: Kernel, size: int, lengths: NDArray[np.intp] | None, values: int) -> Cost:
     """What a function over a basis of so many items takes; parameters as of :meth:`LeastSquares.cost`."""
-    each = _multiplications_a_value(kernel, data.X) + 20.0
+    each = multiplications_a_value(kernel, data.X) + 20.0
     return Cost(size**2 * each, float(size) ** 3) + primal_cost(data.n_units, size, size * each, lengths, values)
 
 
@@ -275,6 +286,13 @@ class Transducing(AmongAllRows):
     data: LabelledItems
     folds: list[Any]
     penalty: float
+
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        own, hidden = self.model.cost(self.data, None, 1), self.data.n_rows - data.n_rows
+        if own.matrix and hidden:
+            each = multiplications_a_value(self.model.kernel, self.data.X)
+            own = transductive_cost(self.data.n_rows, each, hidden)
+        return own.times(values)
 
     def problem(self, comparisons: Comparisons) -> TransductiveProblem:
         assert isinstance(comparisons, LabelledItems)

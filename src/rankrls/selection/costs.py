@@ -14,13 +14,33 @@ from rankrls._compiled.threads import n_threads, one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = ["SURELY_SHORT", "Cost", "Speed", "check_affordable", "dense_cost", "free_memory", "in_words", "primal_cost"]
+__all__ = [
+    "FEWER",
+    "SURELY_SHORT",
+    "Cost",
+    "Speed",
+    "cheaper",
+    "check_affordable",
+    "dense_cost",
+    "free_memory",
+    "hinge_cost",
+    "in_words",
+    "primal_cost",
+    "pursuit_cost",
+    "transductive_cost",
+]
 
+FEWER = "{n_basis} says over how many of them to expand: some hundred are often as good."
+"""What takes less than the matrix of a kernel, for models that can have a basis."""
 _LONG = 30.0
 """Seconds from which on a fit is announced."""
 SURELY_SHORT = 5e9
 """Multiplications in all that no machine takes long for: its speed is not measured then."""
 _GIB = 2.0**30
+_PASS = 8.0
+"""A pass over a matrix waits for memory: it takes as long as so many times its multiplications in products."""
+_NEWTON = 1000.0
+"""Passes over the features that a RankSVM takes for one C; large values take more, small ones fewer."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +139,34 @@ def primal_cost(m: int, columns: int, evaluated: float, lengths: NDArray[np.intp
     return Cost(once + float(held.sum()) + 1000.0 * m * values, k**3, 40.0 * k**2 + 16.0 * m * values)
 
 
+def transductive_cost(m: int, n: float, hidden: int) -> Cost:
+    """Of transductive RankRLS with the matrix of a kernel of m items, the labels of ``hidden`` of which are sought.
+
+    An inverse, and three columns beside it of each row whose label is sought.
+    """
+    share = hidden / m
+    products = float(m) ** 2 * (n + 20.0) + float(m) ** 3 * (1.0 + 3.0 * share)
+    return Cost(products, bytes=8.0 * m**2 * (2.0 + 3.0 * share + share**2), matrix=m)
+
+
+def hinge_cost(m: int, n: float, size: int, values: int) -> Cost:
+    """Of RankSVM over a basis of so many of m items with n features, for some values of C."""
+    k = float(size)
+    products = m * k * (n + 20.0 + k) + values * _NEWTON * _PASS * m * k
+    return Cost(products, k**3, 8.0 * (2.0 * k**2 + m * k), m if size == m else 0)
+
+
+def pursuit_cost(m: int, n: float, columns: int, stages: int, most: float) -> Cost:
+    """Of a pursuit among kernel functions of m items.
+
+    Up to ``most`` bytes their values are held; beyond, they are computed anew at each stage.
+    """
+    entries = float(m) * columns
+    if 8.0 * entries <= most:
+        return Cost(entries * (n + 20.0 + stages * _PASS), bytes=8.0 * entries, matrix=m)
+    return Cost(entries * stages * (n + 20.0), matrix=m)
+
+
 def free_memory() -> float | None:
     """Bytes that this process may still take; None if the system does not say."""
     found = []
@@ -158,17 +206,22 @@ def in_words(seconds: float) -> str:
     return f"{whole} second{'s' if whole > 1 else ''}"
 
 
-def check_affordable(
-    cost: Cost, *, linear: bool = False, speed: Speed | None = None, free: float | None = None
-) -> None:
+def cheaper(linear: bool) -> str:
+    """What to take instead of the matrix of a kernel, which may be the linear one."""
+    if linear:
+        return "{CGRankRLS} needs no such matrix."
+    return "{SparseRankRLSCV} learns from all of them over a basis of some hundred items."
+
+
+def check_affordable(cost: Cost, *, remedy: str, speed: Speed | None = None, free: float | None = None) -> None:
     """Say what fits with the matrix of a kernel take, if that is much, before they begin.
 
     Parameters
     ----------
     cost : Cost
         Of all of them.
-    linear : bool
-        Whether the kernel is the linear one.
+    remedy : str
+        What takes less, as :func:`cheaper` says it.
     speed : Speed, optional
         Measured if it matters, by default.
     free : float, optional
@@ -188,9 +241,6 @@ def check_affordable(
         return
     free = free_memory() if free is None else free
     need = cost.bytes / _GIB
-    remedy = "{SparseRankRLSCV} learns from all of them over a basis of some hundred items."
-    if linear:
-        remedy = "{CGRankRLS} needs no such matrix."
     if free is not None and cost.bytes > free:
         raise InputError(
             "The matrix of the {kernel} of {2} items does not fit: solving with it takes {0:.2g} GiB of memory, and "

@@ -31,7 +31,7 @@ from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
-from rankrls.selection.costs import check_affordable
+from rankrls.selection.costs import cheaper, check_affordable
 from rankrls.selection.search import Chosen
 
 __all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "check_one_target", "check_square"]
@@ -265,7 +265,7 @@ class KernelRanker(Ranker):
     def _solve(self, comparisons: Comparisons, value: float) -> tuple[Problem, Solutions]:
         """Solve the candidate's problem for one value, and keep the function."""
         candidate = self._candidate(comparisons)
-        check_affordable(candidate.cost(comparisons, None, 1), linear=candidate.kernel.is_linear)
+        check_affordable(candidate.cost(comparisons, None, 1), remedy=self._cheaper(candidate.kernel.is_linear))
         problem = candidate.problem(comparisons)
         solutions = problem.path(np.array([value]))
         self._begin(comparisons)
@@ -275,6 +275,10 @@ class KernelRanker(Ranker):
     def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
         """Keep the one solution as this model's function."""
         self._take(solutions[0].over(comparisons.kept), candidate.kernel)
+
+    def _cheaper(self, linear: bool) -> str:
+        """What takes less time and memory than the matrix of the kernel, which may be the linear one."""
+        return cheaper(linear)
 
     def _resolved_kernel(self, X: Any) -> Kernel:
         check_square(X, self.kernel)

@@ -68,6 +68,9 @@ class PathRanker(KernelRanker, GraphParameters, KernelParameters):
         """What X means: objects for a function, a kernel matrix, or features."""
         return "linear" if self.dictionary == "features" else super()._data_kernel()
 
+    def _cheaper(self, linear: bool) -> str:
+        return "{cache_size} limits how much of it is held, and {centers} how many columns it has."
+
     def _pursuit_of(self, kernel: Kernel, centres: Any) -> Pursuit:
         of_items = None if self.dictionary == "features" else kernel
         return Pursuit(of_items, centres, bool(self.backfit), _MIB * float(self.cache_size))

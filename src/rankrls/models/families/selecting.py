@@ -147,7 +147,7 @@ class SelectingRanker(KernelRanker):
     ) -> Results:
         """Judge every candidate, and take the best."""
         costs = self._costs(data, plan, AUTO_VALUES if grid is None else len(grid))
-        check_affordable(sum(costs, Cost()), linear=self._data_kernel() == "linear")
+        check_affordable(sum(costs, Cost()), remedy=self._cheaper(self._data_kernel() == "linear"))
         if meter is None:
             meter = Meter(reporter(self.verbose, type(self).__name__), costs)
         with blas_threads_for(_multiplications(data, self._data_kernel())):
