@@ -204,7 +204,7 @@ def _check_members(archive: ZipFile, size: int) -> None:
 
 
 def _document(text: bytes) -> dict[str, Any]:
-    document = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    document = json.loads(text.decode(), object_pairs_hook=_distinct, parse_constant=_no_constant)
     if not isinstance(document, dict) or document.get("format") != FORMAT or not isinstance(document.get("info"), dict):
         raise ModelFileError("{0} does not describe a rankrls model.", _DOCUMENT)
     version = document.get("format_version")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import isroutine
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
 
 _CELLS = (str, int, float, bool, type(None), np.str_)
 _WORDS = ("passthrough", "drop")
+_MOST_DEGREE = 1000
 _NEEDED = {
     "StandardScaler": {"mean_": "with_mean", "scale_": "with_std"},
     "RobustScaler": {"center_": "with_centering", "scale_": "with_scaling"},
@@ -56,7 +58,8 @@ def check_parameters(owner: str, value: Any) -> None:
         name = words[1] if len(words) > 1 and words[1] in vars(value) else "parameters"
         raise bad_value(owner, name, "is not what its class allows") from None
     for name, setting in vars(value).items():
-        require(name == "score_func" or not isroutine(setting), owner, name, "is a function")
+        right = name == "score_func" if isroutine(setting) else name == "dtype" or not isinstance(setting, type)
+        require(right, owner, name, "is a function or a class")
     for name, setting in _NEEDED.get(owner, {}).items() if "n_features_in_" in vars(value) else ():
         require(not getattr(value, setting) or vars(value).get(name) is not None, owner, name, "is missing")
     sizes = getattr(value, "ngram_range", (1, 1))
@@ -101,11 +104,16 @@ def check_columns(owner: str, state: Mapping[str, Any]) -> None:
     right = _are_named(parts, 3) and all(_transforms(part) for _, part, _ in parts)
     require(right, owner, "transformers_", "are no named transformers of columns")
     n, names = state["n_features_in_"], [name for name, _, _ in parts]
-    columns = state.get("_transformer_to_input_indices")
+    columns: Any = state.get("_transformer_to_input_indices")
     right = type(columns) is dict and all(
         type(places) is list and all(type(k) is int and 0 <= k < n for k in places) for places in columns.values()
     )
     right = right and set(names) <= {*(columns or ())}
+    known = {name: k for k, name in enumerate(state.get("feature_names_in_", ()))}
+    for name, _, named in parts if right and columns else ():
+        labels = [named] if type(named) is str else named if type(named) is list else []
+        if labels and all(type(label) is str for label in labels):
+            right = right and columns[name] == [known.get(label) for label in labels]
     require(right, owner, "_transformer_to_input_indices", "are not the columns of the transformers")
     given = state.get("_columns")
     require(type(given) is list and len(given) <= len(parts), owner, "_columns", "are not those of the transformers")
@@ -209,6 +217,12 @@ def check_polynomial(owner: str, state: Mapping[str, Any]) -> None:
     for name in ("_min_degree", "_max_degree", "n_output_features_", "_n_out_full"):
         value: Any = state.get(name)
         require(type(value) in (int, np.int64) and value >= 0, owner, name, "is no number of degrees or columns")
+    n, most = int(state["n_features_in_"]), int(state["_max_degree"])
+    interactions, bias = bool(state.get("interaction_only", False)), bool(state.get("include_bias", True))
+    for name, least in (("n_output_features_", int(state["_min_degree"])), ("_n_out_full", 0)):
+        degrees = range(max(1, least), (min(most, n) if interactions else min(most, _MOST_DEGREE)) + 1)
+        wanted = bias + sum(comb(n, degree) if interactions else comb(n + degree - 1, degree) for degree in degrees)
+        require(state[name] == wanted, owner, name, "is not the number of products of the features")
 
 
 def check_encodings(owner: str, state: Mapping[str, Any]) -> None:
