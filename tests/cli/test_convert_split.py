@@ -278,3 +278,45 @@ def test_ids_with_blanks_do_not_go_into_letor_text(tmp_path, refused):
         "convert", tmp_path / "shop.csv", tmp_path / "shop.txt", Refusal("'red shoes'", parameter="qid", row=0)
     )
     assert said.endswith("(Write a table, .csv or .parquet, which holds any text; or rename them.)")
+
+
+class TestShards:
+    """What is written is tested with the function; here is what the command line adds."""
+
+    def test_there_and_back(self, letor, rankrls):
+        folder = letor.with_name("shards")
+        said = rankrls("convert", letor, folder, "--rows-per-file", 12)
+        assert (said.status, said.out) == (0, "")
+        assert "30 rows of 6 queries with 4 features are in 3 files" in said.err
+        found = [load_table(path) for path in sorted(folder.iterdir())]
+        expected = load_letor(letor)
+        np.testing.assert_array_equal(np.concatenate([table.X for table in found]), expected.X)
+        assert [name for table in found for name in table.ids] == [*expected.docids]
+        assert rankrls("convert", folder, letor.with_name("again"), "--rows-per-file", 30, "-q").err == ""
+        back = letor.with_name("back.txt")
+        rankrls("convert", letor.with_name("again") / "part-00000.parquet", back)
+        assert back.read_bytes() == letor.read_bytes()
+
+    def test_scattered_queries_and_columns(self, tmp_path, rankrls, refused):
+        path = tmp_path / "votes.csv"
+        path.write_text("query,grade,a,b,url\nx,1,0.1,2,u\ny,0,3,4,v\nx,2,5,6,w\n")
+        (tmp_path / "names.txt").write_text("first\n")
+        given = [path, tmp_path / "out", "--rows-per-file", 10, "--qid", "query", "--label", "grade", "--ignore", "url"]
+        refused("convert", *given, Refusal("'x'", "--sort", line=4, column="query", file="votes.csv"))
+        names = ["--features", "a", "--names", tmp_path / "names.txt"]
+        assert rankrls("convert", *given, "--sort", "--float32", *names).status == 0
+        found = pd.read_parquet(tmp_path / "out")
+        assert [*found.columns] == ["grade", "query", "first"]
+        assert found["query"].tolist() == ["x", "x", "y"]
+        assert found["first"].tolist() == [np.float32(0.1), 5, 3]
+        names = Refusal("--names", "1 names", parameter="feature_names")
+        refused("convert", *given, "--sort", "--names", tmp_path / "names.txt", names)
+
+    def test_refused(self, letor, refused):
+        refused("convert", letor, letor.with_name("a.csv"), "--sort", Refusal("--rows-per-file", parameter="sort"))
+        refused("convert", letor, letor.with_name("a"), "--float32", Refusal(parameter="float32"))
+        given = [letor, letor.with_name("a"), "--rows-per-file", 5]
+        refused("convert", *given, "--group", "x", Refusal("--group", parameter="group"))
+        letor.with_name("a").mkdir()
+        letor.with_name("a").joinpath("mine").touch()
+        refused("convert", *given, Refusal("mine", file="a", parameter="folder"))

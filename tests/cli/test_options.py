@@ -1,6 +1,7 @@
 """The options: what each command has, and that help and reading agree with the table they come from."""
 
 import re
+from dataclasses import is_dataclass
 
 import pytest
 from tests.refusals import Refusal
@@ -35,7 +36,7 @@ HAS = {
         "-v --verbose -q --quiet"
     ),
     "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",
-    "convert": f"--names {COLUMNS} -v --verbose -q --quiet",
+    "convert": f"--names --rows-per-file --sort --float32 {COLUMNS} -v --verbose -q --quiet",
     "split": f"--parts --folds --seed {COLUMNS} --json -v --verbose -q --quiet",
     "info": "--json",
 }
@@ -69,7 +70,8 @@ def test_every_option_has_help(rankrls):
         options = rankrls(command, "--help").out.partition("Options:")[2].partition("Example:")[0]
         for entry in re.findall(r"(?m)^  -.*(?:\n {4,}.*)*", options):
             assert re.search(r"  +\S.*[.\]]$", entry.rstrip()), entry
-    documented = re.findall(r"(?m)^    (\w+)\n {8}\S", Options.__doc__)
+    texts = [cls.__doc__ for cls in Options.__mro__ if is_dataclass(cls)]
+    documented = re.findall(r"(?m)^    (\w+)\n {8}\S", "\n".join(texts))
     assert len(documented) == len(set(documented))
     assert set(documented) == set(Options.__dataclass_fields__)
 

@@ -96,12 +96,13 @@ def export() -> None:
 
 
 def convert() -> None:
-    """Write data as LETOR text, CSV, TSV, Parquet or Arrow.
+    """Write data as LETOR text, CSV, TSV, Parquet or Arrow; or as Parquet shards, whatever their size.
 
     Labels, query ids, items' ids and features, and every number to the last bit. An item's id is "docid = ..." in the
     comment of a line of LETOR text. Features of LETOR text are called f1, f2, ... unless --names says otherwise.
 
-    Example: rankrls convert train.txt train.parquet  (or: rankrls convert shop.csv shop.txt --label grade)
+    Example: rankrls convert train.txt train.parquet  (or: rankrls convert shop.csv shop.txt --label grade; or, of any
+    size: rankrls convert huge.txt shards --rows-per-file 1000000)
     """
 
 

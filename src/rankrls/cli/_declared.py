@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,6 +108,7 @@ def parameters_of(
 
 
 def _helps(options: type) -> dict[str, str]:
-    """The help of each option: its lines under "Attributes" in the docstring."""
-    text = inspect.cleandoc(options.__doc__ or "").partition("----------\n")[2]
+    """The help of each option: its lines under "Attributes" in the docstring of its class."""
+    texts = (inspect.cleandoc(c.__doc__ or "").partition("----------\n")[2] for c in options.__mro__ if is_dataclass(c))
+    text = "\n".join(texts)
     return {name: " ".join(lines.split()) for name, lines in re.findall(r"(?m)^(\w+)\n((?: {4}.*(?:\n|$))+)", text)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
 from rankrls.cli._exclusive import check_together
+from rankrls.cli._shard_options import ShardOptions
 from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
@@ -27,7 +28,7 @@ _TABLES = "fit cv predict rank explain evaluate compare convert split"
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ShardOptions):
     """What one command was told, read and checked; what the command does not have is at its default.
 
     Attributes
@@ -131,8 +132,7 @@ class Options:
     top_items
         Only the best K of each query.
     layout
-        tsv: query, rank, item, score, row, between tabs under a line of names; trec: a run as trec_eval and ir_measures
-        read it.
+        tsv: query, rank, item, score, row, between tabs under a line of names; trec: a run as trec_eval reads it.
     names_in_ranking
         What names an item: row (its number, from 0), docid (what follows 'docid =' in its comment), comment; auto is
         docid where every line has one, else row.

@@ -5,7 +5,7 @@ from rankrls.io._atomic import atomic_write
 from rankrls.io._reader import load_letor
 from rankrls.io._table import Comments, LetorError, LetorTable
 from rankrls.io._writer import save_letor
-from rankrls.io.datasets import Dataset, open_dataset
+from rankrls.io.datasets import Dataset, open_dataset, write_shards
 from rankrls.io.preferences import PairsError, PairTable, load_pairs
 from rankrls.io.tables.columns import ColumnTable, TableError
 from rankrls.io.tables.reading import load_table
@@ -30,6 +30,7 @@ __all__ = [
     "open_dataset",
     "save_letor",
     "save_table",
+    "write_shards",
 ]
 
 publish(__name__, globals())

@@ -6,7 +6,7 @@ import ctypes
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls._temporary import claim_folder, is_temporary, remove
 from rankrls.io._atomic import sync_folder, take_over
 
-__all__ = ["written_together"]
+__all__ = ["replaced_folder", "written_together"]
 
 _FEW = 3
 
@@ -40,26 +40,75 @@ def written_together(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     OSError
         If the files cannot be written or moved.
     """
-    place = Path(os.path.realpath(folder))
-    if place.exists() and not place.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "Is no folder, where files should be written", str(folder))
+    place = _place(folder)
     as_a_whole = _can_be_replaced(place, set(names), str(folder))
-    try:
-        os.makedirs(place.parent, exist_ok=True)
-        temporary, lock = claim_folder(str(place if as_a_whole else place / "parts"))
-    except OSError as error:
-        raise _about(error, folder) from error
-    new = Path(temporary, "new")
-    try:
+    with _claimed(place if as_a_whole else place / "parts", folder) as temporary:
+        new = temporary / "new"
         _make_folders(new, names)
         yield new
         if as_a_whole:
-            _replace(place, new, Path(temporary, "old"))
+            _replace(place, new, temporary / "old")
         else:
             _make_folders(place, names)
             for name in names:
                 os.replace(new / name, place / name)
         sync_folder(str(place.parent if as_a_whole else place))
+
+
+@contextmanager
+def replaced_folder(folder: Path, ours: Callable[[str], object]) -> Iterator[tuple[Path, Path]]:
+    """A folder to write files into, which takes the place of ``folder`` as a whole, and one to work in.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist.
+    ours : callable
+        Says of a path below the folder whether such a file may be replaced.
+
+    Raises
+    ------
+    InputError
+        Before anything is written, if the folder holds something else, or cannot be replaced.
+    OSError
+        If the files cannot be written or moved.
+    """
+    place = _place(folder)
+    if place.exists():
+        others = sorted(name for name in _files(place) if not ours(name))
+        why = f"it also holds {_shown(others)}" if others else _why_it_stays(place)
+        if why:
+            problem, remedy = "the folder cannot be replaced, because {0}.", "Name another folder."
+            raise InputError(problem, why, remedy=remedy, file=str(folder), parameter="folder")
+    with _claimed(place, folder) as temporary:
+        new, work = temporary / "new", temporary / "work"
+        for path in (new, work):
+            path.mkdir()
+        yield new, work
+        sync_folder(str(new))
+        _replace(place, new, temporary / "old")
+        sync_folder(str(place.parent))
+
+
+def _place(folder: Path) -> Path:
+    """What a path of a folder stands for."""
+    place = Path(os.path.realpath(folder))
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "Is no folder, where files should be written", str(folder))
+    return place
+
+
+@contextmanager
+def _claimed(place: Path, folder: Path) -> Iterator[Path]:
+    """A temporary folder beside a place that is removed in the end; errors name the folder that the user named."""
+    try:
+        os.makedirs(place.parent, exist_ok=True)
+        temporary, lock = claim_folder(str(place))
+    except OSError as error:
+        raise _about(error, folder) from error
+    new = Path(temporary, "new")
+    try:
+        yield Path(temporary)
     except OSError as error:
         name = str(error.filename or "")
         if not name.startswith(temporary):
@@ -89,15 +138,18 @@ def _can_be_replaced(folder: Path, names: set[str], called: str) -> bool:
     others = sorted(there - names)
     fixed = "" if others else _why_it_stays(folder)
     if there & names and (others or fixed):
-        shown = ", ".join(others[:_FEW]) + (" and others" if len(others) > _FEW else "")
         raise InputError(
             "{0} cannot be replaced together, because {1}.",
             ", ".join(sorted(there & names)),
-            fixed or f"the folder also holds {shown}",
+            fixed or f"the folder also holds {_shown(others)}",
             remedy="Remove the old parts, or name another folder: parts of two splits are not mixed.",
             file=called,
         )
     return not others and not fixed
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (" and others" if len(names) > _FEW else "")
 
 
 def _files(folder: Path) -> Iterator[str]:

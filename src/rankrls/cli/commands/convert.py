@@ -8,6 +8,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import read
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
+from rankrls.io import write_shards
 from rankrls.io._atomic import check_target
 from rankrls.io.data import read_names, write_rows
 from rankrls.io.tables.formats import table_format
@@ -17,6 +18,12 @@ __all__ = ["run"]
 
 def run(options: Options, report: Report) -> Result:
     """Write data in another format."""
+    if options.rows_per_file is not None:
+        return _as_shards(options, options.rows_per_file, report)
+    for name in ("sort", "float32"):
+        if getattr(options, name):
+            problem = f"{{{name}}} is about Parquet shards: give {{rows_per_file}} too."
+            raise InputError(problem, parameter=name)
     check_target(options.out, options.data, options.names)
     to_letor = table_format(options.out) is None
     if to_letor and options.names is not None:
@@ -27,4 +34,31 @@ def run(options: Options, report: Report) -> Result:
     given = None if options.names is None else read_names(options.names)
     with report.working("writing", f"writing {options.out}"):
         write_rows(options.out, table, given, report.note)
+    return Result()
+
+
+def _as_shards(options: Options, rows_per_file: int, report: Report) -> Result:
+    """Write data of any size as Parquet files."""
+    if options.group is not None:
+        problem, remedy = "shards are made of rows with query ids, not of {group}.", "Add a column of ids."
+        raise InputError(problem, remedy=remedy, parameter="group")
+    given = None if options.names is None else read_names(options.names)
+    format: Any = options.input_format or "auto"
+    with report.working("writing", f"writing to {options.out}"):
+        found = write_shards(
+            options.data,
+            options.out,
+            rows_per_file=rows_per_file,
+            sort=options.sort,
+            float32=options.float32,
+            label=options.label,
+            qid=options.qid,
+            id=options.id,
+            features=options.features,
+            ignore=options.ignore or (),
+            feature_names=given,
+            format=format,
+        )
+    rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))
+    report.note(f"{rows} rows of {queries} queries with {features} features are in {files} files in {options.out}.")
     return Result()

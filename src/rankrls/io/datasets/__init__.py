@@ -2,5 +2,6 @@
 
 from rankrls.io.datasets.dataset import Address, Dataset, Part, Piece, Span
 from rankrls.io.datasets.opening import open_dataset
+from rankrls.io.datasets.shards import write_shards
 
-__all__ = ["Address", "Dataset", "Part", "Piece", "Span", "open_dataset"]
+__all__ = ["Address", "Dataset", "Part", "Piece", "Span", "open_dataset", "write_shards"]

@@ -187,6 +187,11 @@ class Source(Protocol):
         """The column of query ids, of tables."""
         ...
 
+    @property
+    def roles(self) -> tuple[str | None, str, str | None]:
+        """What the columns of labels, query ids and items' ids are called, or shall be."""
+        ...
+
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
         """The rows of a span; dense features are written into ``out``."""
         ...

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from rankrls._errors import InputError
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["File", "Paths", "expanded_paths", "format_of_file", "refuse_packed"]
+__all__ = ["File", "Paths", "expanded_paths", "one_format", "refuse_packed"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _END = 1 << 16
@@ -149,6 +149,11 @@ def _by_name(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: ([int(w) if w.isdigit() else w for w in re.split(r"([0-9]+)", name)], name))
 
 
-def format_of_file(path: str) -> str:
-    """``"parquet"``, ``"csv"``, ``"arrow"`` or ``"letor"`` by a file's name."""
-    return table_format(path) or "letor"
+def one_format(paths: Sequence[str]) -> str:
+    """``"parquet"``, ``"csv"``, ``"arrow"`` or ``"letor"`` by the names of files, which have to agree."""
+    first, *others = ((path, table_format(path) or "letor") for path in paths)
+    for path, found in others:
+        if found != first[1]:
+            problem = "the file is {0}, but {1} is {2}: all files of a data set have one format."
+            raise InputError(problem, found, *first, file=path)
+    return first[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
-from rankrls.io.datasets.runs import IdBlock, Runs, Seen, keys_of, names_of
+from rankrls.io.datasets.runs import IdBlock, Runs, Seen, are_whole, keys_of, names_of
 
-__all__ = ["Outline", "Unit", "cut"]
+__all__ = ["Cut", "Outline", "Together", "Unit", "Watch", "cut"]
 
 _SLACK = 1.1
 """So much smaller than the limit are the parts of a row group that is larger than it: queries end where they end."""
@@ -232,65 +232,105 @@ class _Cutter:
             yield span
 
 
-def cut(
-    outlines: Callable[[], Iterable[Outline]], files: tuple[File, ...], limit: int, qid: str | None
-) -> tuple[tuple[Address, ...], int, int]:
-    """Parts of whole queries of at most ``limit`` rows, the number of rows, and that of queries.
+class Watch(Protocol):
+    """What is told of the ids of all rows while they are cut into parts."""
+
+    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
+        """More rows, and which of them begin a run of equal ids."""
+        ...
+
+    def finish(self) -> None:
+        """All rows have been told."""
+        ...
+
+
+class Cut(NamedTuple):
+    """Parts of whole runs of equal ids, and how many rows and runs there are.
+
+    ``numbers`` says whether all ids are of a type of whole numbers, ``whole`` whether all could be.
+    """
+
+    parts: tuple[Address, ...]
+    rows: int
+    runs: int
+    numbers: bool
+    whole: bool
+
+
+def cut(outlines: Iterable[Outline], limit: int, watch: Watch) -> Cut:
+    """Parts of whole queries of at most ``limit`` rows.
 
     A query that goes on in the next unit or file stays in one part. One of more than ``limit`` rows is a part, or
     several, of its own. Of a unit with more than ``limit`` rows the parts are about equally large.
 
+    Notes
+    -----
+    O(rows). Memory: one address a part, the labels of the queries that are longer than a part, and what the watch
+    keeps.
+    """
+    cutter, runs, numbers, whole = _Cutter(limit), Runs(), True, True
+    for outline in outlines:
+        begins = runs.begins(outline.qid)
+        cutter.add(outline, begins)
+        watch.add(outline, begins)
+        numbers = numbers and outline.qid[0] is None
+        whole = whole and are_whole(outline.qid, np.flatnonzero(begins))
+    watch.finish()
+    return Cut(cutter.finish(), cutter.rows, cutter.queries, numbers, whole)
+
+
+class Together:
+    """Sees to it that the rows of every query lie together.
+
     Parameters
     ----------
     outlines : callable
-        Gives what there is in the order of the data; called again if an id seems to come back.
+        Gives what there is in the order of the data once more, if an id seems to come back.
     files : tuple of File
-    limit : int
     qid : str or None
         Name of the column, for errors.
 
-    Raises
-    ------
-    InputError
-        For an id that comes back after another one, with both places.
-
     Notes
     -----
-    O(rows). Memory: 8 bytes a query, one address a part, and the labels of the queries that are longer than a part.
+    8 bytes a query.
     """
-    cutter, runs, seen = _Cutter(limit), Runs(), Seen()
-    for outline in outlines():
-        begins = runs.begins(outline.qid)
-        cutter.add(outline, begins)
-        suspects = seen.add(keys_of(outline.qid, np.flatnonzero(begins)))
-        if len(suspects):
-            _refuse_scattered(outlines(), files, suspects, qid)
-    suspects = seen.repeated()
-    if len(suspects):
-        _refuse_scattered(outlines(), files, suspects, qid)
-    return cutter.finish(), cutter.rows, cutter.queries
+
+    def __init__(self, outlines: Callable[[], Iterable[Outline]], files: tuple[File, ...], qid: str | None) -> None:
+        self._outlines, self._files, self._qid = outlines, files, qid
+        self._seen = Seen()
+
+    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
+        """More rows; refuse an id that comes back."""
+        self._refuse(self._seen.add(keys_of(outline.qid, np.flatnonzero(begins))))
+
+    def finish(self) -> None:
+        """Refuse an id that came back."""
+        self._refuse(self._seen.repeated())
+
+    def _refuse(self, suspects: NDArray[np.int64]) -> None:
+        """Refuse an id that comes back, if it really is the same."""
+        if not len(suspects):
+            return
+        runs, known, file, row = Runs(), dict[str, tuple[str, int]](), -1, 0
+        for outline in self._outlines():
+            if outline.unit.file != file:
+                file, row = outline.unit.file, 0
+            path = self._files[file].path
+            at = np.flatnonzero(runs.begins(outline.qid))
+            at = at[np.isin(keys_of(outline.qid, at), suspects)]
+            for k, name in zip(at.tolist(), names_of(outline.qid, at), strict=True):
+                word, number = ("row", row + k) if outline.lines is None else ("line", int(outline.lines[k]))
+                if name in known:
+                    line = None if outline.lines is None else number
+                    facts: dict[str, Any] = {"row": row + k, "line": line, "column": self._qid, "file": path}
+                    raise _scattered(name, word, known[name], number, facts)
+                known[name] = (path, number)
+            row += len(outline.qid[1])
 
 
-def _refuse_scattered(
-    outlines: Iterable[Outline], files: tuple[File, ...], suspects: NDArray[np.int64], qid: str | None
-) -> None:
-    """Refuse an id that comes back, if it really is the same."""
-    runs, known, file, row = Runs(), dict[str, tuple[str, int]](), -1, 0
-    for outline in outlines:
-        if outline.unit.file != file:
-            file, row = outline.unit.file, 0
-        at = np.flatnonzero(runs.begins(outline.qid))
-        at = at[np.isin(keys_of(outline.qid, at), suspects)]
-        for k, name in zip(at.tolist(), names_of(outline.qid, at), strict=True):
-            path = files[file].path
-            word, number = ("row", row + k) if outline.lines is None else ("line", int(outline.lines[k]))
-            if name in known:
-                first, place = known[name]
-                problem = "query {0!r} begins in {1} {2} of {3}, and again, behind others, in {1} {4}"
-                problem += " of this file." if first != path else "."
-                remedy = "Group the rows: rankrls convert DATA FOLDER --rows-per-file N --sort."
-                line = None if outline.lines is None else number
-                facts: dict[str, Any] = {"row": row + k, "line": line, "column": qid, "file": path}
-                raise InputError(problem, name, word, place, first, number, remedy=remedy, **facts)
-            known[name] = (path, number)
-        row += len(outline.qid[1])
+def _scattered(name: str, word: str, first: tuple[str, int], again: int, facts: dict[str, Any]) -> InputError:
+    path, place = first
+    problem = "query {0!r} begins in {1} {2} of {3}, and again, behind others, in {1} {4}"
+    problem += "." if path == facts["file"] else " of this file."
+    remedy = "Group the rows: rankrls convert DATA FOLDER --rows-per-file N --sort."
+    return InputError(problem, name, word, place, path, again, remedy=remedy, **facts)

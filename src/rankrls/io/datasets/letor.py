@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from rankrls.io.tables.columns import Wanted
 __all__ = ["LetorFiles", "open_letor_files"]
 
 _BLOCK = 1 << 21
+_DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][^\n]*")
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,24 @@ class LetorFiles:
         Whether X is an ndarray.
     labels : bool
         Whether labels are wanted.
+    docids : bool
+        Whether every row names a docid in its comment.
     """
 
     n_features: int
     zero_based: bool
     dense: bool
     labels: bool
+    docids: bool
     format: str = "letor"
     has_weights: bool = False
     feature_names: None = None
     qid_name: None = None
+
+    @property
+    def roles(self) -> tuple[str | None, str, str | None]:
+        """What the columns of labels, query ids and items' ids shall be called."""
+        return "label" if self.labels else None, "qid", "docid" if self.docids else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -91,6 +101,7 @@ class _Glance(NamedTuple):
 
     block: Block
     sums: NDArray[np.int64]
+    docids: int
     found: tuple[NDArray[np.float64], NDArray[np.int64], IdBlock] | None  # labels, lines and ids
 
 
@@ -102,20 +113,26 @@ class LetorOpening:
     def __init__(self, files: Sequence[File], n_features: int | None, labels: bool) -> None:
         self._n_features, self._labels = n_features, labels
         self._totals = np.zeros(Sums.COUNT, dtype=np.int64)
-        self._least, self._largest = np.iinfo(np.int64).max, -1
+        self._least, self._largest, self._docids = np.iinfo(np.int64).max, -1, 0
         self.row_bytes = 8
         for glance in self._glances(files[0]):
-            self._add(glance.sums)
+            self._add(glance)
             self.row_bytes = self._bytes()
             break
 
+    @property
+    def n_features(self) -> int:
+        """Features, as far as the text has been looked at."""
+        return self._n_features or self._shape()[0]
+
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids and labels of all rows."""
-        self._totals[:] = 0
+        self._totals[:], self._docids = 0, 0
         for number, file in enumerate(files):
             at, line = 0, 1
-            for block, sums, found in self._glances(file):
-                self._add(sums)
+            for glance in self._glances(file):
+                self._add(glance)
+                block, sums, _, found = glance
                 rows = int(sums[Sums.ROWS])
                 unit = Unit(number, at, at + block.last, rows, line)
                 if rows and found is None:
@@ -134,7 +151,8 @@ class LetorOpening:
         if self._n_features is None and columns > MOST_COLUMNS:
             problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {features} if that is right."
             raise LetorError(problem, self._largest, columns, remedy=remedy, parameter="features")
-        return LetorFiles(columns, zero_based, dense, self._labels)
+        docids = self._docids == int(self._totals[Sums.ROWS])
+        return LetorFiles(columns, zero_based, dense, self._labels, docids)
 
     def _glances(self, file: File) -> Iterator[_Glance]:
         with file.opened() as stream:
@@ -148,8 +166,10 @@ class LetorOpening:
         table = _parsed(path, block, sums, line, self._n_features, "auto", False)
         return table.y, _lines(block), _id_block(table.qid)
 
-    def _add(self, sums: NDArray[np.int64]) -> None:
+    def _add(self, glance: _Glance) -> None:
+        sums = glance.sums
         self._totals += sums
+        self._docids += glance.docids
         self._least = min(self._least, int(sums[Sums.LEAST_ID]))
         self._largest = max(self._largest, int(sums[Sums.LARGEST_ID]))
 
@@ -187,21 +207,23 @@ def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
 
 def _glance(block: Block) -> _Glance:
     sums = scan_block(block.text, block.first, block.last)
-    lines = int(sums[Sums.LINES])
+    lines, docids = int(sums[Sums.LINES]), 0
+    if sums[Sums.COMMENT_BYTES]:
+        docids = len(_DOCIDS.findall(block.text[block.first : block.last].tobytes()))
     label, ints = np.empty(lines), np.empty((4, lines), dtype=np.int64)
     rows, plain, numbers = outline_block(block.text, block.first, block.last, label, *ints)
     if not plain:
-        return _Glance(block, sums, None)
+        return _Glance(block, sums, docids, None)
     line, qid, first, last = ints[:, :rows]
     if numbers:
-        return _Glance(block, sums, (label[:rows], line, (None, qid)))
+        return _Glance(block, sums, docids, (label[:rows], line, (None, qid)))
     data = block.text[: block.last].tobytes()
     known: dict[bytes, int] = {}
     ends = zip(first.tolist(), last.tolist(), strict=True)
     codes = np.array([known.setdefault(data[start:stop], len(known)) for start, stop in ends], dtype=np.int64)
     if not all(is_utf8(raw) and b"\0" not in raw for raw in known):
-        return _Glance(block, sums, None)
-    return _Glance(block, sums, (label[:rows], line, ([raw.decode() for raw in known], codes)))
+        return _Glance(block, sums, docids, None)
+    return _Glance(block, sums, docids, (label[:rows], line, ([raw.decode() for raw in known], codes)))
 
 
 def _parsed(

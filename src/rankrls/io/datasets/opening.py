@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Dataset
-from rankrls.io.datasets.files import File, Paths, expanded_paths, format_of_file
-from rankrls.io.datasets.index import cut
+from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
+from rankrls.io.datasets.index import Cut, Together, cut
 from rankrls.io.tables.columns import Wanted
 
-__all__ = ["open_dataset"]
+__all__ = ["begin", "check_count", "open_dataset", "opened"]
 
 _PART_BYTES = 1 << 26
+_FORMATS = ("letor", "csv", "parquet")
 
 
 def open_dataset(
@@ -28,6 +29,7 @@ def open_dataset(
     ignore: str | Sequence[str] = (),
     weight: str | None = None,
     labels: Literal["required", "optional", "ignored"] = "required",
+    format: Literal["auto", "letor", "csv", "parquet"] = "auto",
     rows_per_part: int | None = None,
 ) -> Dataset:
     r"""Open files that memory need not hold: Parquet, CSV or TSV, or LETOR text.
@@ -53,6 +55,8 @@ def open_dataset(
         Name of a column of weights, finite and not negative.
     labels : {"required", "optional", "ignored"}, default="required"
         Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
+    format : {"auto", "letor", "csv", "parquet"}, default="auto"
+        "auto": by the files' names; LETOR text if they say nothing.
     rows_per_part : int, optional
         Rows of a part, at most. By default as many as make 64 MiB of features. A query that is longer than a part
         comes in several, which know the labels of the whole.
@@ -100,34 +104,41 @@ def open_dataset(
     1 float32 [1 1 1 2] [1. 0. 0. 1.]
     """
     wanted = replace(Wanted.checked(label, qid, id, features, ignore, labels), weight=weight)
-    if rows_per_part is not None and not (isinstance(rows_per_part, numbers.Integral) and rows_per_part >= 1):
-        problem = "{rows_per_part} must be a whole number from 1 on, or None; got {0!r}."
-        raise InputError(problem, rows_per_part, parameter="rows_per_part")
+    check_count("rows_per_part", rows_per_part)
     files = tuple(File.of(file) for file in expanded_paths(path))
-    opening = _opener(_one_format(files))(files, wanted)
-    limit = max(_PART_BYTES // max(opening.row_bytes, 1), 1) if rows_per_part is None else int(rows_per_part)
-    parts, rows, queries = cut(lambda: opening.outlines(files), files, limit, opening.qid_name)
-    if rows == 0:
+    opening = begin(files, wanted, format)
+    limit = rows_per_part or max(_PART_BYTES // max(opening.row_bytes, 1), 1)
+    outlines = lambda: opening.outlines(files)
+    return opened(files, opening, cut(outlines(), int(limit), Together(outlines, files, opening.qid_name)))
+
+
+def begin(files: tuple[File, ...], wanted: Wanted, format: str) -> Any:
+    """Look at the schema of files; what comes back gives their outlines, and then says how rows are read."""
+    if format not in ("auto", *_FORMATS):
+        choices = ", ".join(map(repr, ("auto", *_FORMATS)))
+        raise InputError("{format} must be one of {0}; got {1!r}.", choices, format, parameter="format")
+    return _opener(one_format([file.path for file in files]) if format == "auto" else format)(files, wanted)
+
+
+def opened(files: tuple[File, ...], opening: Any, found: Cut) -> Dataset:
+    """The data set, after all rows have been looked at."""
+    if found.rows == 0:
         raise InputError("the files have no rows.", file=files[0].path)
-    return Dataset(files, opening.settled(), parts, rows, queries)
+    return Dataset(files, opening.settled(), found.parts, found.rows, found.runs)
 
 
-def _one_format(files: Sequence[File]) -> str:
-    """The format of all files, by their names."""
-    formats = {file.path: format_of_file(file.path) for file in files}
-    first = formats[files[0].path]
-    for path, found in formats.items():
-        if found != first:
-            problem = "the file is {0}, but {1} is {2}: all files of a data set have one format."
-            raise InputError(problem, found, files[0].path, first, file=path)
-    if first == "arrow":
-        remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
-        raise InputError("an Arrow file cannot be read a part at a time.", remedy=remedy, file=files[0].path)
-    return first
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no number of rows; None is one that is not given."""
+    if value is not None and not (isinstance(value, numbers.Integral) and int(value) >= 1):
+        problem = f"{{{name}}} must be a whole number from 1 on; got {{0!r}}."
+        raise InputError(problem, value, parameter=name)
 
 
 def _opener(format: str) -> Callable[..., Any]:
     """What looks at files of a format; imported when it is needed."""
+    if format == "arrow":
+        remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
+        raise InputError("Arrow files cannot be read a part at a time.", remedy=remedy, parameter="format")
     if format == "parquet":
         from rankrls.io.datasets.parquet import open_parquet
 

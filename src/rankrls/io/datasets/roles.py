@@ -81,6 +81,11 @@ class TableFiles:
         return self.columns.qid
 
     @property
+    def roles(self) -> tuple[str | None, str, str | None]:
+        """What the columns of labels, query ids and items' ids are called."""
+        return self.columns.label, self.columns.qid, self.columns.id
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of the features of a row."""
         return self.n_features * self.dtype.itemsize

@@ -8,12 +8,13 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IdBlock", "Runs", "Seen", "keys_of", "names_of"]
+__all__ = ["IdBlock", "Runs", "Seen", "are_whole", "keys_of", "names_of"]
 
 IdBlock = tuple[list[str] | None, NDArray[np.int64]]
 """Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_INT64 = np.iinfo(np.int64)
 
 
 class Runs:
@@ -93,8 +94,18 @@ def names_of(block: IdBlock, rows: NDArray[np.intp]) -> list[str]:
     return [_name(block[0], code) for code in block[1][rows].tolist()]
 
 
+def are_whole(block: IdBlock, rows: NDArray[np.intp]) -> bool:
+    """Whether the ids of some rows are whole numbers, as numbers or as ``str(int)`` writes them."""
+    texts, codes = block
+    return texts is None or all(_is_whole(texts[code]) for code in dict.fromkeys(codes[rows].tolist()))
+
+
+def _is_whole(text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None and _INT64.min <= int(text) <= _INT64.max
+
+
 def _key(text: str) -> int:
-    if _WHOLE.fullmatch(text):  # the same id may be a number in one block and a text in another
+    if _is_whole(text):  # the same id may be a number in one block and a text in another
         return int(text)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 

@@ -102,6 +102,10 @@ class ArrowTable:
         part._groups, part._skip, part._rows, part._out = groups, skip, rows, out
         return part
 
+    def batches(self, rows: int) -> Iterator[Any]:
+        """All columns, at most so many rows at a time."""
+        return self._batches(self.columns, rows)
+
     def lists(self, others: set[str | None]) -> Mapping[str, int]:
         """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
         from pyarrow import types

@@ -20,7 +20,7 @@ from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["cell", "save_table", "write_arrow", "write_columns"]
+__all__ = ["cell", "check_names", "save_table", "write_arrow", "write_columns"]
 
 _BLOCK_CELLS = 1 << 18
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -143,11 +143,7 @@ def write_columns(
         As for :func:`save_table`.
     """
     path = os.fspath(path)
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise InputError("two columns are called {0!r};", name, remedy="names must differ.", column=name)
-        if not _is_utf8(name):
-            raise InputError("the name of column {0!r} is not UTF-8 text.", name, column=name)
+    check_names(names)
     kind = table_format(path)
     if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
         problem = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
@@ -161,6 +157,15 @@ def write_columns(
     with opened as sink:
         for k, columns in enumerate(blocks):
             sink([_column(names[c], column, k * step) for c, column in enumerate(columns)])
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names of columns that are there twice, or that no file can hold."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError("two columns are called {0!r};", name, remedy="names must differ.", column=name)
+        if not _is_utf8(name):
+            raise InputError("the name of column {0!r} is not UTF-8 text.", name, column=name)
 
 
 Sink = Callable[[list[Any]], object]
