@@ -85,10 +85,14 @@ class SameSize(Subset):
 
 @dataclass(frozen=True)
 class Pursuit(Method):
-    """Ranking pursuit, kernel matching pursuit or their mixture: one path for all numbers of basis functions."""
+    """Ranking pursuit, kernel matching pursuit or their mixture: one path for all numbers of basis functions.
+
+    With ``all_rows`` unscored items may be taken for the basis too.
+    """
 
     regression_weight: float = 0.0
     most: int = 50
+    all_rows: bool = False
 
     def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
         return [{"n_basis": p, "backfit": backfit} for backfit in (True, False) for p in range(1, self.most + 1)]
@@ -96,7 +100,7 @@ class Pursuit(Method):
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n = problem.n_scored
         graph = problem.graph(self.regression_weight)
-        dictionary = held_dictionary(problem.K[:n, :n].copy(), graph)
+        dictionary = held_dictionary(problem.K[: problem.n_learn if self.all_rows else n, :n].copy(), graph)
         target = graph.F @ problem.y[:n]
         out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
         used = np.empty(len(settings))
@@ -152,6 +156,10 @@ METHODS: dict[str, tuple[Method, ...]] = {
         *_RANKING,
         CoPursuit("SS Ranking Pursuit", "semi-supervised; all scored rows in each view's loss, half of the basis each"),
         CoPursuit("SS, nu = 0", "the same, whose views need not agree", nus=(0.0,)),
+        Pursuit("RP, all rows", "ranking pursuit that may take unscored items for its basis", all_rows=True),
+        CoPursuit(
+            "SS, nu = 0, scored", "SS, nu = 0 with half of the scored rows as basis", nus=(0.0,), scored_basis=True
+        ),
         CoPursuit("SS, increments", "the same, where the steps agree (the paper's J); no backfitting", **_INCREMENTS),
         CoPursuit("SS, own rows", "each view learns from its half of the scored rows only", own_loss=True),
         CoPursuit("SS, own rows, nu = 0", "the same, whose views need not agree", own_loss=True, nus=(0.0,)),

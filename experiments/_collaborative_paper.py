@@ -96,6 +96,10 @@ CLAIMS = (
     *(Claim("mse", "CRRP", second, "better") for second in _RANKING),
     *(Claim("mse", first, "CRRP", "better") for first in _REGRESSION),
     *(Claim("half", name, _CONTROL[name], "compared") for name in _CONTROL),
+    Claim("half", "SS, nu = 0", "SS, nu = 0, scored", "compared"),
+    Claim("half", "SS, nu = 0, scored", "Ranking Pursuit", "compared"),
+    Claim("half", "RP, all rows", "Ranking Pursuit", "compared"),
+    Claim("half", "SS, nu = 0", "RP, all rows", "compared"),
     *(
         Claim("half", name, second, "compared")
         for name in ("SS, nu = 0", "SS, increments", "SS, own rows", "SS, features", "SS, features, nu = 0")

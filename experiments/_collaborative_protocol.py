@@ -285,4 +285,6 @@ def _judge(method: Method, problem: Problem, settings: list[Setting]) -> NDArray
     scores, sizes = method.scores(problem, settings)
     y = problem.y[problem.n_learn :]
     error = disagreement_error(y, scores, tied_labels="half")
-    return np.column_stack((error, np.mean((scores - y[:, None]) ** 2, axis=0), sizes))
+    with np.errstate(over="ignore"):  # a ranker's scores have no level, and some settings none of its size
+        squares = np.mean((scores - y[:, None]) ** 2, axis=0)
+    return np.column_stack((error, squares, sizes))

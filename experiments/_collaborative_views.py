@@ -39,12 +39,13 @@ class _OfHalves(Method):
 class CoPursuit(Method):
     """Semi-supervised ranking pursuit of two views, which differ by their rows; one path for all numbers of stages.
 
-    A view takes its basis from its half of the rows, scored and unscored. ``own_loss`` says whether the scored rows of
-    that half alone are in its loss, or all scored rows.
+    A view takes its basis from its half of the rows, scored and unscored, or with ``scored_basis`` scored only.
+    ``own_loss`` says whether the scored rows of that half alone are in its loss, or all scored rows.
     """
 
     agreement: str = "functions"
     own_loss: bool = False
+    scored_basis: bool = False
     backfits: tuple[bool, ...] = (True, False)
     nus: tuple[float, ...] = (2.0**-8, 2.0**-4, 1.0, 2.0**4, 2.0**8)
     most: int = 20
@@ -63,7 +64,7 @@ class CoPursuit(Method):
 
     def rows(self, problem: Problem) -> list[NDArray[np.intp]]:
         """From which each view takes its basis."""
-        return split_views(problem.n_scored, problem.n_learn)
+        return split_views(problem.n_scored, problem.n_scored if self.scored_basis else problem.n_learn)
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
         n, learn = problem.n_scored, problem.n_learn

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from _collaborative_methods import METHODS
+from _collaborative_problem import Method
 from _collaborative_protocol import GROUPS, MEASURES, Sizes, draw, run_part
 from _collaborative_report import Result, as_json, as_text
 from _ratings_data import Ratings, find_jester, read_ratings
@@ -36,18 +37,27 @@ examples:
 _QUICK = Sizes(users=60, repetitions=2, holdout=60)
 
 
-def run(ratings: Ratings, published: str | None, groups: list[tuple[int, int]], sizes: Sizes, n_jobs: int) -> Result:
-    """Every table on the given groups."""
+def run(
+    ratings: Ratings,
+    published: str | None,
+    groups: list[tuple[int, int]],
+    sizes: Sizes,
+    n_jobs: int,
+    methods: dict[str, tuple[Method, ...]] = METHODS,
+) -> Result:
+    """Every table on the given groups; one that none of the methods belongs to is left out."""
     start = time.perf_counter()
     drawn, parts = [], {}
     for bounds in groups:
         group = draw(ratings, bounds, sizes)
         drawn.append(group)
-        full = run_part(METHODS["full"], group, half=False, measures=MEASURES, n_jobs=n_jobs)
-        half = run_part(METHODS["half"], group, half=True, measures=MEASURES[:1], n_jobs=n_jobs)
-        parts[bounds] = {"full": full, "half": half}
+        parts[bounds] = {}
+        for name, measures in (("full", MEASURES), ("half", MEASURES[:1])):
+            if methods[name]:
+                half = name == "half"
+                parts[bounds][name] = run_part(methods[name], group, half=half, measures=measures, n_jobs=n_jobs)
         print(f"group {bounds[0]}-{bounds[1]}: done after {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return Result(ratings.name, published, sizes, METHODS, drawn, parts, time.perf_counter() - start)
+    return Result(ratings.name, published, sizes, methods, drawn, parts, time.perf_counter() - start)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,6 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="60 users, two repetitions: a first look")
     for name in ("users", "repetitions", "holdout", "reference", "seed"):
         parser.add_argument(f"--{name}", type=int, help=f"default: {getattr(Sizes(), name)}")
+    parser.add_argument("--methods", nargs="+", metavar="ROW", help="some rows of the tables only, by their names")
     parser.add_argument("--jobs", type=int, default=1, help="processes, -1 for one a core (default: 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
     options = parser.parse_args(arguments)
@@ -85,6 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
             _groups(options.groups),
             _sizes(options),
             options.jobs,
+            _methods(options.methods),
         )
         if options.json:
             options.json.write_text(json.dumps(as_json(result), indent=2) + "\n")
@@ -103,6 +115,18 @@ def _sizes(options: argparse.Namespace) -> Sizes:
         if value < least[name]:
             raise ValueError(f"--{name} must be at least {least[name]}; got {value}.")
     return replace(base, **given)
+
+
+def _methods(names: list[str] | None) -> dict[str, tuple[Method, ...]]:
+    if names is None:
+        return METHODS
+    known = {m.name: m for rows in METHODS.values() for m in rows}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"--methods must be some of {', '.join(known)}; got {name!r}.")
+        if known[name].after not in (None, *names):
+            raise ValueError(f"--methods: {name} needs what {known[name].after} chose; name both.")
+    return {part: tuple(m for m in rows if m.name in names) for part, rows in METHODS.items()}
 
 
 def _groups(text: str | None) -> list[tuple[int, int]]:

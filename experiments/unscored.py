@@ -1,8 +1,9 @@
 """Few scored queries and many unscored ones: CoRankRLS beside RankRLS (``python experiments/unscored.py --data DIR``).
 
-From the training part of a fold some queries are drawn that keep their labels and others that lose them; both methods
-choose by leave-query-out of the scored queries (disagreement error), and are judged by the disagreement error of the
-fold's test queries. Wilcoxon's test is over the draws. ``--collection ohsumed`` standardises features inside queries.
+From the training part of a fold some queries are drawn that keep their labels and others that lose them. RankRLS
+learns from the scored ones, "views" is CoRankRLS without the others, CoRankRLS learns from all. Each chooses by
+leave-query-out of the scored queries (disagreement error), and is judged by the disagreement error of the fold's test
+queries. Wilcoxon's test is over the draws. ``--collection ohsumed`` standardises features inside queries.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def main() -> None:
     if options.data is None:
         parser.error("--data names the folder of the collections; so does RANKRLS_DATA.")
     folder, names = FOLDERS[options.collection]
-    errors: dict[int, list[tuple[float, float]]] = {count: [] for count in options.scored}
+    errors: dict[int, list[tuple[float, ...]]] = {count: [] for count in options.scored}
     start = time.perf_counter()
     for fold in range(1, 6):
         train, test = (load_letor(Path(options.data) / folder / f"Fold{fold}" / name) for name in names)
@@ -53,20 +54,22 @@ def main() -> None:
                 known = ~np.isnan(y)
                 models = (
                     RankRLSCV().fit(X[known], y[known], qid=qid[known]),
+                    CoRankRLS(n_views=options.views, random_state=draw).fit(X[known], y[known], qid=qid[known]),
                     CoRankRLS(n_views=options.views, random_state=draw).fit(X, y, qid=qid),
                 )
                 errors[count].append(
                     tuple(disagreement_error(test.y, model.predict(parts[1]), qid=test.qid) for model in models)
                 )
     print(f"{options.collection}, {options.unscored} unscored queries, {time.perf_counter() - start:.0f} s")
-    print("scored  RankRLS  CoRankRLS  difference  better in  p")
+    print("scored  RankRLS  views   CoRankRLS  against RankRLS, better in, p      against views, better in, p")
     for count, found in errors.items():
-        plain, both = np.array(found).T
-        p = wilcoxon(plain, both).pvalue
-        print(
-            f"{count:6}  {plain.mean():.4f}   {both.mean():.4f}     {both.mean() - plain.mean():+.4f}     "
-            f"{(both < plain).sum():3} of {len(found)}  {p:.2g}"
+        plain, views, both = np.array(found).T
+        tests = "   ".join(
+            f"{(both - other).mean():+.4f}   {(both < other).sum():3} of {len(found)}   "
+            f"{wilcoxon(other, both).pvalue:<8.2g}"
+            for other in (plain, views)
         )
+        print(f"{count:6}  {plain.mean():.4f}   {views.mean():.4f}  {both.mean():.4f}     {tests}")
 
 
 def _features(table: object, collection: str) -> np.ndarray:

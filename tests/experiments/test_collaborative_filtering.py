@@ -246,6 +246,11 @@ def test_pursuit_is_the_greedy_search_by_refits(problem, beta, backfit):
         sizes.append(len(set(taken)))
     settings = [{"n_basis": p, "backfit": backfit} for p in (1, 4, 12, 7)]
     scores, used = methods.Pursuit("", "", beta).scores(problem, settings)
+    few = dataclasses.replace(problem, n_scored=18)
+    fewer, _ = methods.Pursuit("", "", beta, all_rows=True).scores(few, settings)
+    model = RankingPursuit(12, dictionary="features", balance="pairs", regression_weight=beta, backfit=backfit)
+    expected_of_all = list(model.fit(problem.K[:18, :30], problem.y[:18]).staged_predict(problem.K[30:, :30]))
+    np.testing.assert_allclose(fewer, np.array(expected_of_all)[[0, 3, 11, 6]].T, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(scores, np.array(expected)[[0, 3, 11, 6]].T, rtol=1e-6, atol=1e-8)
     assert list(used) == [sizes[k] for k in (0, 3, 11, 6)]
     late, _ = methods.Pursuit("", "", beta).scores(problem, [{"n_basis": 500, "backfit": True}])
@@ -269,6 +274,8 @@ NAMES = ("RLS", "Matching Pursuit", "RankSVM", "RankRLS", "Sparse RankRLS", "Ran
 SEMI_SUPERVISED = (
     "SS Ranking Pursuit",
     "SS, nu = 0",
+    "RP, all rows",
+    "SS, nu = 0, scored",
     "SS, increments",
     "SS, own rows",
     "SS, own rows, nu = 0",
@@ -299,25 +306,26 @@ def test_methods_see_the_scored_ratings_only(problem, name):
     scores, used = method.scores(problem, settings)
     assert scores.shape == (20, len(settings))
     assert (used >= 1).all()
-    assert (used <= (30 if name.startswith(("SS", "Co")) else 21)).all()
+    assert (used <= (30 if name.startswith(("SS", "Co", "RP")) else 21)).all()
     blind = dataclasses.replace(problem, y=np.where(np.arange(50) < 21, problem.y, np.nan))
     np.testing.assert_array_equal(method.scores(blind, settings)[0], scores)
 
 
-@pytest.mark.parametrize("own_loss", [True, False])
-@pytest.mark.parametrize("of_features", [True, False])
-def test_semi_supervised_views_that_need_not_agree_are_two_pursuits(problem, own_loss, of_features):
+@pytest.mark.parametrize(
+    ("of_features", "options"), [(True, {}), (False, {}), (False, {"own_loss": True}), (False, {"scored_basis": True})]
+)
+def test_semi_supervised_views_that_need_not_agree_are_two_pursuits(problem, of_features, options):
     import _collaborative_methods as methods
     import _collaborative_views as views
 
     settings = [{"n_stages": p, "nu": 0.0, "backfit": True} for p in (1, 5)]
-    method = (methods.CoPursuitOfFeatures if of_features else methods.CoPursuit)("", "", own_loss=own_loss)
+    method = (methods.CoPursuitOfFeatures if of_features else methods.CoPursuit)("", "", **options)
     scores, used = method.scores(problem, settings)
     expected, taken = [], []
     for v, rows in enumerate(views.split_views(21, 30)):
         K = problem.halves[[0, -1][v]] if of_features else problem.K
-        rows = np.arange(30) if of_features else rows
-        scored = rows[rows < 21] if own_loss else np.arange(21)
+        rows = np.arange(30) if of_features else rows[rows < 21] if "scored_basis" in options else rows
+        scored = rows[rows < 21] if "own_loss" in options else np.arange(21)
         model = RankingPursuit(5, dictionary="features", balance="pairs")
         model.fit(K[np.ix_(scored, rows)], problem.y[scored])
         expected.append(list(model.staged_predict(K[30:][:, rows])))
@@ -456,6 +464,19 @@ def test_tables_claims_and_json(experiment, few_settings, tmp_path, capsys):
         assert claim["difference"] == pytest.approx(means[0] - means[1], abs=1e-12)
 
 
+def test_some_rows_have_the_figures_of_all(experiment, few_settings, tmp_path, capsys):
+    write_jester(tmp_path / "jester-data-1.csv.gz", table())
+    found = []
+    for rows in ([], ["--methods", "CoRankRLS", "RankRLS", "SS, nu = 0"]):
+        out = tmp_path / "out.json"
+        assert experiment.main(["--data", str(tmp_path), "--groups", "40-60", *SMALL, *rows, "--json", str(out)]) == 0
+        found.append(json.loads(out.read_text())["tables"])
+    assert set(found[1]["full"]["40-60"]) == {"RankRLS"}
+    assert set(found[1]["half"]["40-60"]) == {"RankRLS", "SS, nu = 0", "CoRankRLS"}
+    for name, cell in found[1]["half"]["40-60"].items():
+        assert cell == found[0]["half"]["40-60"][name]
+
+
 def test_movielens_prints_beside_its_own_tables(experiment, few_settings, tmp_path, capsys):
     write_movies(tmp_path / "ratings.dat", table(), "dat")
     assert experiment.main(["--ratings", str(tmp_path / "ratings.dat"), "--groups", "40-60", *SMALL]) == 0
@@ -474,6 +495,8 @@ def test_movielens_prints_beside_its_own_tables(experiment, few_settings, tmp_pa
         ("1::2::3::4\n1::3::4::4\n", ["--ratings", "{file}"], "users with 50 to 300 ratings are needed"),
         ("1::2::3::4\n", ["--ratings", "{file}", "--groups", "60-40"], "must look like 40-60"),
         ("1::2::3::4\n", ["--ratings", "{file}", "--users", "1"], "--users must be at least 2"),
+        ("1::2::3::4\n", ["--ratings", "{file}", "--methods", "RankNet"], "--methods must be some of RLS"),
+        ("1::2::3::4\n", ["--ratings", "{file}", "--methods", "Random Subset"], "what Ranking Pursuit chose"),
         ("", ["--ratings", "{file}"], "is empty"),
     ],
 )

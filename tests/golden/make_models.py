@@ -63,6 +63,9 @@ def models(X, y, qid):
         "co_pursuit_cv": CoRankingPursuitCV(3, views=([0, 1], "linear"), nu=(0.0, 0.1), gamma=0.1, cv=2).fit(
             X, partly, qid=qid
         ),
+        "co_pursuit_features": CoRankingPursuit(
+            2, views=({}, {}), dictionary="features", disjoint=True, aggregation="weighted", nu=0.1
+        ).fit(X, partly, qid=qid),
         "label_ranking": ConditionalRankRLS(0.5, kernel="rbf", gamma=0.1).fit(X[:12], X[:12] ** 2),
         "conditional": ConditionalRankRLSCV(item_kernel="rbf").fit(
             X[:12], X[:12] @ X[12:18].T, items=Items(X[12:18], ids=list("abcdef"))

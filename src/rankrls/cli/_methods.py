@@ -173,8 +173,9 @@ METHODS: dict[str, Method] = {
         Method(
             "co-pursuit",
             "CoRankingPursuitCV",
-            "the same by few items in each of two views, taken greedily",
+            "the same by few features, or with --kernel few items, in each of two views, taken greedily",
             f"{_GRAPH} {_KERNEL} rule max_basis nu",
+            adapt=_pursuit,
             reports=(),
             widen="--max-basis P",
             labels_only=True,

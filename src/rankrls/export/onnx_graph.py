@@ -160,10 +160,10 @@ def _mean_of_views(graph: _Graph, final: Any, x: str) -> str:
     if not final.path_.n_stages:
         return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
     parts = []
-    for view in final.views_:
+    for weight, view in zip(final._weights(), final.views_, strict=True):
         kernel, features, items, coefficients = view.expansion()
         own = x if features is None else graph.add("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
-        parts.append(_expansion(graph, kernel, own, items, coefficients / len(final.views_)))
+        parts.append(_expansion(graph, kernel, own, items, weight * coefficients))
     return graph.add("Sum", *parts)
 
 

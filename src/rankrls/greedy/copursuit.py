@@ -34,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ from rankrls._errors import InputError
 from rankrls.greedy.dictionaries import HeldDictionary
 from rankrls.greedy.pursuit import OrthonormalColumns, PursuitPath, first_of_best
 
-__all__ = ["MAX_COMBINATIONS", "CoPursuitPath", "View", "co_pursue"]
+__all__ = ["MAX_COMBINATIONS", "CoPursuitPath", "View", "co_pursue", "co_pursue_in_turn"]
 
 MAX_COMBINATIONS = 4_000_000
 """Combinations of one column a view, at most: beyond, one column is shared by the views, or refused."""
@@ -161,61 +162,148 @@ def co_pursue(
             remedy="Share one column between the views ({shared_basis=True}), or give {views} fewer rows to take "
             "columns from.",
         )
-    systems = _Systems(problem.systems(shared), size=max(problem.n_rows, *sizes, 10))
+    walk = _Walk(problem, n_basis, backfit=backfit)
+    systems = _Systems(problem.systems(shared), size=walk.size)
     closed = np.zeros(systems.shape, dtype=bool)
-    rounding = 10 * systems.size * _EPS
-    u = problem.target.copy()
-    least = rounding * float(np.linalg.norm(u))
-    losses, view_losses = [float(u @ u)], [problem.parts(u)]
-    most = min(n_basis * len(views), problem.n_rows) if backfit else 0
-    columns = OrthonormalColumns(problem.n_rows, most, systems.size * _EPS)
-    indices: list[tuple[int, ...]] = []
-    steps: list[Array] = []
-    places: list[tuple[int, int]] = []  # stage and view of each direction
-    while len(indices) < n_basis:
-        b = problem.spread(problem.products(u, increments), shared)
+    while walk.n_stages < n_basis:
+        b = problem.spread(problem.products(walk.u, increments), shared)
         gains = np.sqrt(systems.gains(b))
         gains[closed] = 0.0
         while True:
-            best = first_of_best(gains.ravel(), rounding * np.sqrt(losses[-1]))
-            if not gains.flat[best] > least:
-                break
+            best = walk.best(gains.ravel())
+            if best is None:
+                return walk.path()
             where = np.unravel_index(best, systems.shape)
             chosen = tuple(int(where[0 if shared else v]) for v in range(len(views)))
             if not backfit:
-                steps.append(systems.solve(where, b))
-                for v, j in enumerate(chosen):
-                    u -= steps[-1][v] * problem.column(v, j)
+                walk.step(chosen, systems.solve(where, b))
                 break
-            found = len(places)
-            for v, j in enumerate(chosen):
-                direction = columns.add(problem.column(v, j))
-                if direction is not None:
-                    steps.append(direction @ u)
-                    u -= steps[-1] * direction
-                    places.append((len(indices), v))
-            if len(places) > found:
+            if sum(walk.project(v, j) for v, j in enumerate(chosen)):
                 break
             closed[where] = True  # all in the span of those taken
             gains[where] = 0.0
-        if not gains.flat[best] > least:
+        walk.end_stage(chosen)
+    return walk.path()
+
+
+def co_pursue_in_turn(
+    views: Sequence[View],
+    n_basis: int,
+    nu: float,
+    *,
+    backfit: bool = True,
+    ids: Sequence[NDArray[np.intp]] | None = None,
+) -> CoPursuitPath:
+    """Lower equation (3) greedily, the views one after the other.
+
+    A stage takes the column of the first view that lowers the objective most, then that of the second, and so on; all
+    coefficients are fitted anew at each.
+
+    Parameters
+    ----------
+    views, n_basis, nu, backfit : as of :func:`co_pursue`
+    ids : sequence of M arrays of intp, optional
+        What the columns of each view are called. A column that one view has taken is closed to the others.
+
+    Notes
+    -----
+    O(M N (n + l)) a stage and O(p M^2 (n + l)) to backfit: linear in columns and rows. A view to which nothing is left
+    to gain repeats its last column, whose coefficient stays.
+    """
+    problem = _Stacked(views, nu)
+    walk = _Walk(problem, n_basis, backfit=backfit)
+    energies = problem.energies()
+    scales = [np.divide(1.0, np.sqrt(e), out=np.zeros(len(e)), where=e > 0.0) for e in energies]
+    last = [0] * len(views)
+    while walk.n_stages < n_basis:
+        steps = np.zeros(len(views))
+        found = False
+        for v, scale in enumerate(scales):
+            b = problem.product(v, walk.u)
+            gains = np.abs(b) * scale
+            while (best := walk.best(gains)) is not None:
+                if backfit:
+                    scale[best] = gains[best] = 0.0  # taken, or in the span of those taken
+                    if not walk.project(v, best):
+                        continue
+                else:
+                    steps[v] = b[best] / energies[v][best]
+                    walk.u -= steps[v] * problem.column(v, best)
+                last[v], found = best, True
+                if ids is not None:
+                    for u in set(range(len(views))) - {v}:
+                        scales[u][ids[u] == ids[v][best]] = 0.0
+                break
+        if not found:
             break
-        indices.append(chosen)
-        losses.append(float(u @ u))
-        view_losses.append(problem.parts(u))
-    P, M = len(indices), len(views)
-    coefficients = np.zeros((P, P, M))
-    if backfit and P:
-        stage, view = np.array(places).T
-        after = np.cumsum(columns.inverse() * np.array(steps), axis=1)
-        last = np.searchsorted(stage, np.arange(P), side="right") - 1
-        coefficients[:, stage, view] = after[:, last].T
-    elif P:
-        coefficients[:] = np.array(steps)
-        coefficients *= np.tri(P)[:, :, None]
-    return CoPursuitPath(
-        np.array(indices, dtype=np.intp).reshape(P, M), coefficients, np.array(losses), np.array(view_losses)
-    )
+        walk.end_stage(tuple(last), None if backfit else steps)
+    return walk.path()
+
+
+class _Walk:
+    """What is taken, step by step, and what is left of the target."""
+
+    def __init__(self, problem: _Stacked, n_basis: int, *, backfit: bool) -> None:
+        views = problem.views
+        self.size = max(problem.n_rows, *(view.scored.n_columns for view in views), 10)
+        self.u = problem.target.copy()
+        self._problem, self._backfit, self._M = problem, backfit, len(views)
+        self._rounding = 10 * self.size * _EPS
+        self._least = self._rounding * float(np.linalg.norm(self.u))
+        self._losses, self._view_losses = [float(self.u @ self.u)], [problem.parts(self.u)]
+        most = min(n_basis * len(views), problem.n_rows) if backfit else 0
+        self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
+        self._indices: list[tuple[int, ...]] = []
+        self._steps: list[Any] = []
+        self._places: list[tuple[int, int]] = []  # stage and view of each direction
+
+    @property
+    def n_stages(self) -> int:
+        return len(self._indices)
+
+    def best(self, gains: Array) -> int | None:
+        """The first of the largest gains; None if none is more than rounding."""
+        best = first_of_best(gains, self._rounding * np.sqrt(self._losses[-1]))
+        return best if gains[best] > self._least else None
+
+    def project(self, v: int, j: int) -> bool:
+        """Fit all coefficients anew with a column of a view; False if it lies in the span of those taken."""
+        direction = self._columns.add(self._problem.column(v, j))
+        if direction is None:
+            return False
+        self._steps.append(direction @ self.u)
+        self.u -= self._steps[-1] * direction
+        self._places.append((self.n_stages, v))
+        return True
+
+    def step(self, chosen: tuple[int, ...], steps: Array) -> None:
+        """Step along one column a view."""
+        self._steps.append(steps)
+        for v, j in enumerate(chosen):
+            self.u -= steps[v] * self._problem.column(v, j)
+
+    def end_stage(self, chosen: tuple[int, ...], steps: Array | None = None) -> None:
+        """One stage more; ``steps`` if they were taken already and not kept."""
+        self._indices.append(chosen)
+        if steps is not None:
+            self._steps.append(steps)
+        self._losses.append(float(self.u @ self.u))
+        self._view_losses.append(self._problem.parts(self.u))
+
+    def path(self) -> CoPursuitPath:
+        """All stages."""
+        P, M = self.n_stages, self._M
+        coefficients = np.zeros((P, P, M))
+        if self._backfit and P:
+            stage, view = np.array(self._places).T
+            after = np.cumsum(self._columns.inverse() * np.array(self._steps), axis=1)
+            last = np.searchsorted(stage, np.arange(P), side="right") - 1
+            coefficients[:, stage, view] = after[:, last].T
+        elif P:
+            coefficients[:] = np.array(self._steps)
+            coefficients *= np.tri(P)[:, :, None]
+        indices = np.array(self._indices, dtype=np.intp).reshape(P, M)
+        return CoPursuitPath(indices, coefficients, np.array(self._losses), np.array(self._view_losses))
 
 
 class _Stacked:
@@ -250,14 +338,21 @@ class _Stacked:
 
     def products(self, u: Array, increments: bool) -> list[Array]:
         """The right sides ``b_v`` for every column of every view."""
-        out = [view.scored.correlations(u[self._block(v)]) for v, view in enumerate(self.views)]
+        return [self.product(v, u, increments) for v in range(len(self.views))]
+
+    def product(self, v: int, u: Array, increments: bool = False) -> Array:
+        """``b_v`` for every column of one view."""
+        out = self.views[v].scored.correlations(u[self._block(v)])
         if self._l and not increments:
-            pull = self._H.T @ u[self._rows[-1] :].reshape(-1, self._l)
-            out = [
-                b + view.agreement.correlations(pull[v])
-                for v, (b, view) in enumerate(zip(out, self.views, strict=True))
-            ]
+            pull = self._H[:, v] @ u[self._rows[-1] :].reshape(-1, self._l)
+            out = out + self.views[v].agreement.correlations(pull)
         return out
+
+    def energies(self) -> list[Array]:
+        """``A_vv`` of every column."""
+        return [
+            view.scored.energies + self._coupling[v, v] * view.agreement.energies for v, view in enumerate(self.views)
+        ]
 
     def spread(self, values: Sequence[Array], shared: bool) -> list[Array]:
         """Values of each view's columns along an axis of their own, where combinations are tried."""
@@ -269,10 +364,7 @@ class _Stacked:
     def systems(self, shared: bool) -> list[list[Array]]:
         """The lower triangle of A for every column, or combination of columns, entries broadcast."""
         M = len(self.views)
-        own = [
-            view.scored.energies + self._coupling[v, v] * view.agreement.energies for v, view in enumerate(self.views)
-        ]
-        out = [[np.zeros(1)] * v + [x] for v, x in enumerate(self.spread(own, shared))]
+        out = [[np.zeros(1)] * v + [x] for v, x in enumerate(self.spread(self.energies(), shared))]
         for v in range(M) if self._l else ():
             for u in range(v):
                 left, right = self.views[v].agreement.Z, self.views[u].agreement.Z

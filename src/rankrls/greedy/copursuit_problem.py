@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import LabelledItems, Setting
@@ -16,7 +17,7 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.columns import take_items
 from rankrls.graph import ScoredGraph
-from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue
+from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue, co_pursue_in_turn
 from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
 from rankrls.greedy.pursuit import PursuitPath
 from rankrls.greedy.pursuit_problem import expanded
@@ -52,6 +53,12 @@ class CoPursuit:
     nu : float
     shared, increments, backfit : bool
         As of :func:`rankrls.greedy.copursuit.co_pursue`.
+    of_features : bool
+        Whether the columns are the features themselves, taken by one view after the other.
+    disjoint : bool
+        Whether a feature that one view has taken is closed to the others.
+    only : int, optional
+        The view whose function alone is the solution; the mean of all by default.
     """
 
     Z: Any
@@ -65,9 +72,15 @@ class CoPursuit:
     shared: bool = True
     increments: bool = False
     backfit: bool = True
+    of_features: bool = False
+    disjoint: bool = False
+    only: int | None = None
 
     def candidates(self, scored: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-        """The rows whose columns each view may take."""
+        """The rows whose columns each view may take, or the features."""
+        if self.of_features:
+            everything = np.arange(self.Z.shape[1], dtype=np.intp)
+            return [everything if plan.features is None else plan.features for plan in self.views]
         everyone = np.zeros(len(self.unscored), dtype=bool)
         everyone[scored] = True
         masks = [everyone if plan.basis_rows is None else plan.basis_rows for plan in self.views]
@@ -102,8 +115,22 @@ class CoPursuit:
         )
         return rest, graph
 
+    def walk(self, views: list[View], candidates: list[NDArray[np.intp]]) -> CoPursuitPath:
+        """The path over the views' columns, with the candidates' numbers in it."""
+        if self.of_features:
+            ids = candidates if self.disjoint else None
+            path = co_pursue_in_turn(views, self.n_basis, self.nu, backfit=self.backfit, ids=ids)
+        else:
+            how = {"shared": self.shared, "increments": self.increments, "backfit": self.backfit}
+            path = co_pursue(views, self.n_basis, self.nu, **how)
+        taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
+        return replace(path, indices=np.column_stack(taken).astype(np.intp))
+
     def columns(self, plan: ViewPlan, of: NDArray[np.intp], candidates: NDArray[np.intp]) -> Array:
         """A view's columns as rows, (candidates, rows ``of``)."""
+        if self.of_features:
+            X = take_items(self.Z, of)[:, candidates]
+            return np.array((X.toarray() if sparse.issparse(X) else X).T, dtype=np.float64, order="C")
         X = select_features(self.Z, plan.features)
         if plan.kernel.name == "precomputed":
             return kernel_columns(plan.kernel, X[of][:, candidates], None)
@@ -116,16 +143,18 @@ class ViewTerms:
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : Kernel or None
+        None if features were taken.
     features : ndarray of intp, or None for all
+        That the kernel looks at.
     items : array-like or None
         The items whose kernel functions were taken, of these features; None for a kernel matrix.
     taken : ndarray of intp
-        Their numbers.
+        Their numbers, or those of the features.
     coefficients : ndarray of shape (stages, taken)
     """
 
-    kernel: Kernel
+    kernel: Kernel | None
     features: NDArray[np.intp] | None
     items: Any
     taken: NDArray[np.intp]
@@ -146,7 +175,7 @@ class CoPursuitProblem(Problem):
 
     @cached_property
     def walked(self) -> CoPursuitPath:
-        """The whole path, with numbers of rows in it."""
+        """The whole path, with numbers of rows, or features, in it."""
         pursuit, rows = self.pursuit, self.scored.X[:, 0].astype(np.intp)
         candidates = pursuit.candidates(rows)
         agree_on, agreement = pursuit.agreement(self.scored, self.setting)
@@ -164,20 +193,12 @@ class CoPursuitProblem(Problem):
                     held_dictionary(pursuit.columns(plan, agree_on, own), agreement),
                 )
             )
-        path = co_pursue(
-            views,
-            pursuit.n_basis,
-            pursuit.nu,
-            shared=pursuit.shared,
-            increments=pursuit.increments,
-            backfit=pursuit.backfit,
-        )
-        taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
-        return replace(path, indices=np.column_stack(taken).astype(np.intp))
+        return pursuit.walk(views, candidates)
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
         stages = values.astype(np.intp)
-        terms = [self._terms(plan, self.walked.view(v)) for v, plan in enumerate(self.pursuit.views)]
+        used = enumerate(self.pursuit.views)
+        terms = [self._terms(plan, self.walked.view(v)) for v, plan in used if self.pursuit.only in (None, v)]
         coefficients = np.hstack(
             [np.vstack((np.zeros(part.coefficients.shape[1]), part.coefficients)) for part in terms]
         )
@@ -187,6 +208,8 @@ class CoPursuitProblem(Problem):
 
     def _terms(self, plan: ViewPlan, path: PursuitPath) -> ViewTerms:
         taken, coefficients = path.merged()
+        if self.pursuit.of_features:
+            return ViewTerms(None, None, None, taken, coefficients)
         items = None
         if plan.kernel.name != "precomputed":
             items = select_features(take_items(self.pursuit.Z, taken), plan.features)

@@ -5,7 +5,7 @@ from rankrls.inspection.asking import Questions, pairs_to_ask
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.ranked import rank_items
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
-from rankrls.ranking import Ranking, rank_positions, rank_scores
+from rankrls.ranking import Ranking, borda_scores, rank_positions, rank_scores
 
 __all__ = [
     "Explanation",
@@ -13,6 +13,7 @@ __all__ = [
     "Posterior",
     "Questions",
     "Ranking",
+    "borda_scores",
     "explain",
     "pair_posterior",
     "pairs_to_ask",

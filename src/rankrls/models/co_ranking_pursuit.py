@@ -33,7 +33,7 @@ _KERNEL = ("kernel", "gamma", "degree", "coef0")
 class CoRankingPursuit(ViewPursuer):
     r"""Semi-supervised ranking pursuit: views that fit the scored rows and agree on the unscored ones.
 
-    M functions, one a view, each a sum of at most P kernel columns, minimise
+    M functions, one a view, each a sum of at most P kernel columns or features, minimise
 
     .. math::
 
@@ -58,6 +58,19 @@ class CoRankingPursuit(ViewPursuer):
         views agree on all unscored rows in any case.
     nu : float, default=1.0
         Weight of the agreement; 0 leaves the views alone.
+    dictionary : {"kernel", "features"}, default="kernel"
+        "features": the columns are the features that a view has, and each view is a linear function of few of them. A
+        stage takes a feature for the first view, given that one for the second, and so on, O(M N (n + l)) for N of
+        them; kernels and ``shared_basis`` do not matter. Several views of all features, ``({}, {})``, are several
+        solutions, which ``disjoint`` keeps apart.
+    disjoint : bool, default=False
+        Whether a feature that one view has taken is closed to the others: solutions that share nothing, each nearly as
+        good, where one alone would hide that there are others (section 1 of the paper).
+    aggregation : {"mean", "weighted", "best"}, default="mean"
+        How the views' functions make the prediction: their mean; a mean weighted by what each is worth on held-out
+        queries, which is 1 - 2 e for its disagreement error e, at least 0; or the one of the least error. The last two
+        fit 5 folds of the scored queries. For positions instead of scores see
+        :func:`rankrls.inspection.borda_scores`.
     shared_basis : bool, default=True
         Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million; views of different rows need this, or have rows in common.
@@ -80,9 +93,15 @@ class CoRankingPursuit(ViewPursuer):
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
         Indices count the rows of X and then those of X_unscored.
     basis_indices_ : ndarray of shape (r,), intp
-        The rows taken by any view, in the order of choice.
+        The rows, or features, taken by any view, in the order of choice.
     X_fit_ : ndarray or sparse array of shape (r, n)
         Those rows, unless the kernel is precomputed.
+    coef_ : ndarray of shape (n,)
+        Weights of the features, with dictionary="features". Each of ``views_`` has its own ``coef_`` and ``support_``.
+    view_weights_ : ndarray of shape (M,)
+        What the views count in the prediction; they sum to 1.
+    view_errors_ : ndarray of shape (M,)
+        Disagreement error of each view on held-out scored queries, unless ``aggregation`` is "mean".
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
@@ -177,7 +196,10 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
         Those of the kernel are for views that name none.
-    views, shared_basis, agreement, backfit, kernel_params, regression_weight : as in :class:`CoRankingPursuit`
+    views, dictionary, disjoint, shared_basis, agreement, backfit, kernel_params, regression_weight : as in
+        :class:`CoRankingPursuit`
+    aggregation : as in :class:`CoRankingPursuit`
+        Chosen is by the mean; the views are then weighed on the same folds.
 
     Attributes
     ----------
@@ -191,8 +213,8 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
         Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
         :class:`RankingPursuitCV`
-    views_, path_, basis_indices_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in
-        :class:`CoRankingPursuit`
+    views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,
+    feature_names_in_ : as in :class:`CoRankingPursuit`
 
     Notes
     -----

@@ -199,6 +199,9 @@ def _check_views(owner: str, state: State) -> None:
     _check_choice(owner, state)
     require(len(kernels) == path.indices.shape[1], owner, "_view_kernels_", "are not as many as the path has views")
     require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
+    if state.get("coef_") is not None:
+        require((basis < n).all(), owner, "basis_indices_", "names a feature that does not exist")
+        return
     given = {kernel.name == "precomputed" for kernel in kernels}
     require(given == {rows is None}, owner, "X_fit_", "does not go with the kernels of the views")
     all_features = all(part is None for part in features) and (basis < n).all()
@@ -287,6 +290,8 @@ _CO_PURSUIT = {
     "X_fit_?": "rows k,n",
     "_view_kernels_": "[Kernel]",
     "_view_features_": "list v",
+    "view_weights_?": "float v",
+    "view_errors_?": "float v",
 }
 _GREEDY = {
     **_FITTED,

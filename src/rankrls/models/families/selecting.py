@@ -24,7 +24,7 @@ from rankrls.selection.plans import LeavePairOut, Plan
 from rankrls.selection.progress import Meter, reporter
 from rankrls.selection.search import Results, search
 
-__all__ = ["ChosenByFolds", "SelectingRanker"]
+__all__ = ["ChosenByFolds", "SelectingRanker", "few_folds"]
 
 _FOLDS = 5
 
@@ -211,11 +211,16 @@ class ChosenByFolds(SelectingRanker):
     """Chooses by folds of queries, rows or preferences, each of which is fitted anew."""
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
-        parts = data.n_queries if data.n_queries > 1 else data.n_rows
-        return folds_plan(min(_FOLDS, parts) if self.cv is None else self.cv, measure, data, self.regression_weight)
+        return few_folds(self.cv, measure, data, self.regression_weight)
 
     def _preference_folds(self, data: PreferredItems) -> Any:
         return min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv
+
+
+def few_folds(cv: Any, measure: RankingMeasure, data: LabelledItems, regression_weight: float) -> Plan:
+    """What ``cv`` says; with None a few folds of queries, or of the rows of one ranking."""
+    parts = data.n_queries if data.n_queries > 1 else data.n_rows
+    return folds_plan(min(_FOLDS, parts) if cv is None else cv, measure, data, regression_weight)
 
 
 def _multiplications(data: Comparisons, kernel: Any) -> float:

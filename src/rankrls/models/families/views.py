@@ -10,31 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.features.columns import take_items
 from rankrls.greedy.copursuit_problem import CoPursuit, ViewTerms
 from rankrls.greedy.pursuit import PursuitPath
 from rankrls.kernels import Kernel
+from rankrls.metrics import resolve_measure
 from rankrls.models.families.base import Ranker
+from rankrls.models.families.pursuits import DICTIONARIES
+from rankrls.models.families.selecting import few_folds
 from rankrls.models.inputs.parameters import GraphParameters, KernelParameters, choice, estimator, flag, parameter
 from rankrls.models.inputs.unscored import PartlyScored, partly_scored
 from rankrls.models.inputs.validation import check_comparable, check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.problems.problem import Solutions
-from rankrls.problems.views import select_features
+from rankrls.problems.views import ViewPlan, select_features
 
 __all__ = ["ViewFunction", "ViewPursuer"]
 
 
 @estimator
 class ViewPursuer(Ranker, GraphParameters, KernelParameters):
-    """A ranker whose function is the mean of those of several views, each a sum of columns taken one by one."""
+    """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
 
     _single_target = True
     _learns_unscored = True
 
     views: Any = parameter(default=None)
+    dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
+    disjoint: bool = parameter(default=False, check=flag)
+    aggregation: str = parameter(default="mean", check=choice("mean", "weighted", "best"))
     shared_basis: bool = parameter(default=True, check=flag)
     agreement: str = parameter(default="functions", check=choice("functions", "increments"))
     kernel: Any = parameter(default="rbf", several=True)
@@ -47,7 +53,7 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels_)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items by the mean of the views' functions.
+        """Score items by the weighted mean of the views' functions.
 
         Parameters
         ----------
@@ -61,7 +67,7 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         X = check_matrix(self, X, reset=False)
         last = slice(self.path_.n_stages - 1, None) if self.path_.n_stages else slice(0)
         parts = [self._stages(v, X, last) for v in range(len(self._view_kernels_))]
-        return np.asarray(np.mean(parts, axis=0)[:, 0]) if self.path_.n_stages else np.zeros(X.shape[0])
+        return self._mean(parts)[:, 0] if self.path_.n_stages else np.zeros(X.shape[0])
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.
@@ -73,7 +79,15 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels_))]
-        yield from np.mean(parts, axis=0).T
+        yield from self._mean(parts).T
+
+    def _mean(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return np.asarray(np.tensordot(self._weights(), parts, axes=1))
+
+    def _weights(self) -> NDArray[np.float64]:
+        """Of the views; those of models from before there were any are equal."""
+        M = len(self._view_kernels_)
+        return np.asarray(vars(self).get("view_weights_", np.full(M, 1.0 / M)))
 
     def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
         """Scores of a view after some stages, (rows, stages)."""
@@ -83,6 +97,8 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
     def _terms(self, v: int) -> ViewTerms:
         """The function of a view by stage."""
         taken, coefficients = self._view_path(v).merged()
+        if hasattr(self, "coef_"):
+            return ViewTerms(None, None, None, taken, coefficients)
         kernel, features = self._view_kernels_[v], self._view_features_[v]
         if kernel.name == "precomputed":
             return ViewTerms(kernel, features, None, taken, coefficients)
@@ -101,13 +117,17 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
 
     def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
+        of_features = self.dictionary == "features"
         settings = {**kernel, "kernel_params": self.kernel_params}
+        if of_features:
+            settings |= {"kernel": "linear", "kernel_params": None}
         names = getattr(self, "feature_names_in_", None)
         given = int(rows.numbers.max()) + 1
         if rows.known.kept is not None:  # views name rows as they were given, those of weight zero among them
             given = max(given, len(rows.known.kept))
         plans = view_plans(self.views, settings, rows.Z.shape[1], names, given)
         plans = [plan.of_rows(rows.numbers) for plan in plans]
+        self._check_dictionary(plans, rows.Z.shape[1])
         for v, plan in enumerate(plans):
             self._check_loss(v, plan.loss_rows, rows)
         pursuit = CoPursuit(
@@ -122,9 +142,33 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
             shared=bool(self.shared_basis),
             increments=self.agreement == "increments",
             backfit=bool(self.backfit),
+            of_features=of_features,
+            disjoint=bool(self.disjoint),
         )
         pursuit.candidates(np.flatnonzero(rows.scored))
         return pursuit
+
+    def _check_dictionary(self, plans: list[ViewPlan], n_features: int) -> None:
+        if self.dictionary == "kernel":
+            if self.disjoint:
+                problem = "{disjoint=True} is about features: it needs {dictionary='features'}."
+                raise InputError(problem, parameter="disjoint")
+            return
+        if self.agreement != "functions":
+            problem = "With {dictionary='features'} the functions agree; {agreement} is for kernel functions."
+            raise InputError(problem, parameter="agreement")
+        for v, plan in enumerate(plans):
+            if plan.kernel.name != "linear" or plan.basis_rows is not None:
+                raise InputError(
+                    "views[{0}] has a kernel or rows for its basis; with {dictionary='features'} its columns are "
+                    "features.",
+                    v,
+                    remedy="Give it features, and rows of its loss ('loss_rows') if need be.",
+                    parameter="views",
+                )
+        if self.disjoint and n_features < len(plans):
+            problem = "{0} views cannot be disjoint with {1} features."
+            raise InputError(problem, len(plans), n_features, parameter="disjoint")
 
     def _check_loss(self, v: int, loss_rows: NDArray[np.bool_] | None, rows: PartlyScored) -> None:
         if loss_rows is None:
@@ -142,14 +186,44 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         pursuit: CoPursuit = candidate.pursuit
         taken, first = np.unique(path.indices, return_index=True)
         taken = taken[np.argsort(first)]
-        self.path_ = replace(path, indices=pursuit.numbers[path.indices].astype(np.intp))
-        self.basis_indices_ = pursuit.numbers[taken].astype(np.intp)
+        numbers = np.arange(pursuit.Z.shape[1]) if pursuit.of_features else pursuit.numbers
+        self.path_ = replace(path, indices=numbers[path.indices].astype(np.intp))
+        self.basis_indices_ = numbers[taken].astype(np.intp)
         self._view_kernels_ = [plan.kernel for plan in pursuit.views]
         self._view_features_ = [plan.features for plan in pursuit.views]
-        if not self._is_precomputed():
+        self.view_weights_ = self._weigh(comparisons, candidate, float(path.n_stages))
+        if pursuit.of_features:
+            self.coef_ = np.zeros(pursuit.Z.shape[1])
+            self.coef_ = self._mean([view.coef_ for view in self.views_])
+        elif not self._is_precomputed():
             self.X_fit_ = take_items(pursuit.Z, taken)
 
+    def _weigh(self, comparisons: Comparisons, candidate: Any, stages: float) -> NDArray[np.float64]:
+        """Weights of the views, by what each is worth on held-out queries if they are not to be equal."""
+        M = len(candidate.pursuit.views)
+        if self.aggregation == "mean":
+            return np.full(M, 1.0 / M)
+        assert isinstance(comparisons, LabelledItems)
+        self.view_errors_ = np.empty(M)
+        try:
+            plan = few_folds(
+                getattr(self, "cv", None), resolve_measure("disagreement"), comparisons, float(self.regression_weight)
+            )
+            for v in range(M):
+                alone = replace(candidate, pursuit=replace(candidate.pursuit, only=v))
+                curve = plan.curve(comparisons, alone, alone.problem(comparisons), np.array([stages]))
+                self.view_errors_[v] = curve.mean[0]
+        except InputError as error:
+            problem = "{aggregation} judges each view on held-out queries. {0}"
+            raise InputError(problem, error, parameter="aggregation") from None
+        best = np.arange(M) == np.argmin(self.view_errors_)
+        worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau; no better than chance is worth nothing
+        weights = best.astype(np.float64) if self.aggregation == "best" else worth
+        return weights / weights.sum() if weights.any() else np.full(M, 1.0 / M)
+
     def _is_precomputed(self) -> bool:
+        if self.dictionary == "features":
+            return False
         views = self.views if hasattr(self.views, "__iter__") else ()
         named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
         return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
@@ -179,6 +253,21 @@ class ViewFunction:
         """The rows taken by this view and their coefficients; its losses are those of the scored rows alone."""
         return self.model._view_path(self.number)
 
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features, (n,), mostly zeros; dictionary="features"."""
+        if not hasattr(self.model, "coef_"):
+            raise AttributeError("A view of kernel functions has no weights of features.")
+        taken, coefficients = self.path.merged()
+        out = np.zeros(self.model.n_features_in_)
+        out[taken] = coefficients[-1] if len(coefficients) else 0.0
+        return out
+
+    @property
+    def support_(self) -> NDArray[np.intp]:
+        """Numbers of the features with a weight, ascending; dictionary="features"."""
+        return np.flatnonzero(self.coef_)
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items, (m,)."""
         scores = list(self.staged_predict(X))
@@ -189,7 +278,7 @@ class ViewFunction:
         X = check_matrix(self.model, X, reset=False)
         yield from self.model._stages(self.number, X, slice(None)).T
 
-    def expansion(self) -> tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]:
+    def expansion(self) -> tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]:
         """The last stage's sum: kernel, features (None for all), items (None for a kernel matrix), coefficients."""
         terms = self.model._terms(self.number)
         return terms.kernel, terms.features, terms.items, terms.coefficients[-1]
