@@ -273,9 +273,12 @@ def _iterate(
         alive = active.any(axis=0)
         if not alive.all():
             out[:, columns[~alive]] = P[:, ~alive]
-            columns, inverse = columns[alive], np.ascontiguousarray(inverse[:, alive])
-            P, residual, direction = P[:, alive], residual[:, alive], direction[:, alive]
-            energy, goal, active = energy[:, alive], goal[:, alive], active[:, alive]
+            columns = columns[alive]
+            P, residual, direction, inverse, energy, goal = (
+                np.ascontiguousarray(part[:, alive])  # which indexing leaves in the other order
+                for part in (P, residual, direction, inverse, energy, goal)
+            )
+            active = active[:, alive]
         if not len(columns):
             break
         if round_ == _MAX_ROUNDS:
