@@ -115,6 +115,11 @@ def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
     return final.predict(X)
 
 
+def scales_by_query(model: Any) -> bool:
+    """Whether anything inside of a fitted model looks at the other rows of a query."""
+    return _holds(model, "fitted_with_qid_")
+
+
 def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """The last step of a pipeline or a search, and X as that step sees it."""
     if hasattr(model, "best_estimator_"):

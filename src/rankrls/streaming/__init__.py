@@ -10,8 +10,9 @@ from __future__ import annotations
 from rankrls._public import publish
 from rankrls.streaming.engine import run
 from rankrls.streaming.equation_sums import EquationsJob, EquationSums
+from rankrls.streaming.scoring import evaluate, predict
 from rankrls.streaming.tree import Job, TreeSum, merged, run_leaf
 
-__all__ = ["EquationSums", "EquationsJob", "Job", "TreeSum", "merged", "run", "run_leaf"]
+__all__ = ["EquationSums", "EquationsJob", "Job", "TreeSum", "evaluate", "merged", "predict", "run", "run_leaf"]
 
 publish(__name__, globals())

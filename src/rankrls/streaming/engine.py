@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from typing import Any
@@ -11,7 +12,7 @@ from rankrls._compiled.threads import n_threads
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["run", "workers_of"]
+__all__ = ["answers", "run", "workers_of"]
 
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
@@ -71,6 +72,27 @@ def run(
             for future in waiting:
                 future.cancel()
     return tree.total()
+
+
+def answers(
+    job: Any, data: Any, *, executor: Executor | None = None, workers: int | None = None
+) -> Iterator[tuple[Any, Any]]:
+    """Each part's address and the answer of a job without a merge, in the order of the parts."""
+    most = workers_of(executor) if workers is None else workers
+    waiting: deque[tuple[Any, Future[Any]]] = deque()
+    with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
+        try:
+            for address in data.parts:
+                waiting.append((address, pool.submit(run_leaf, job, data, address)))
+                if len(waiting) >= _IN_ADVANCE * most:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
 
 
 def workers_of(executor: Executor | None) -> int:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._compiled.near_ties import NEAR
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.equations.graded import resolve_tiny_alphas
 from rankrls.equations.holdout import holdout_scores
@@ -18,6 +19,7 @@ from rankrls.equations.normal_equations import NormalEquations
 from rankrls.equations.spectrum import Spectrum
 from rankrls.features.rows import row_products, row_slices
 from rankrls.metrics import RankingMeasure
+from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import query_blocks
 from rankrls.selection.judging import merge_ties
@@ -29,7 +31,7 @@ from rankrls.streaming.parts import labelled
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["HeldOut", "HoldoutJob", "Model", "ScoreJob", "ScoredPieces"]
+__all__ = ["EvaluateJob", "HeldOut", "HoldoutJob", "Model", "PredictJob", "ScoreJob", "ScoredPieces"]
 
 _Array = NDArray[np.float64]
 
@@ -88,14 +90,11 @@ class HeldOut:
     pieces: tuple[ScoredPieces, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Judging:
-    """What :class:`HoldoutJob` and :class:`ScoreJob` have in common."""
-
-    measure: RankingMeasure
+class Judging:
+    """What the jobs that judge have in common: queries that are cut are judged when their last piece has come."""
 
     def merge(self, a: HeldOut, b: HeldOut) -> HeldOut:
-        """The sums of two neighbouring nodes. A query whose last piece has come is judged at once."""
+        """The sums of two neighbouring nodes."""
         judged = tuple(x + y for x, y in zip(a.judged, b.judged, strict=True))
         pieces, rest = list(a.pieces), list(b.pieces)
         if pieces and rest and pieces[-1].query == rest[0].query:
@@ -109,38 +108,45 @@ class _Judging:
                 judged = tuple(x + y for x, y in zip(judged, self._judge_pieces(both), strict=True))
         return HeldOut(judged, (*pieces, *rest))
 
+    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
+        """Sums of measures of whole queries with some scores, (rows, values) each."""
+        raise NotImplementedError
+
+    def piece(self, part: Part, data: LabelledItems, columns: list[_Array]) -> HeldOut:
+        """The answer of a piece of a query."""
+        weight = np.ones(data.n_rows) if data.weights is None else data.weights
+        piece = part.piece
+        assert piece is not None
+        scored = ScoredPieces(int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(columns),))
+        if piece.n_pieces == 1:
+            return HeldOut(tuple(self._judge_pieces(scored)))
+        none = data.take(np.zeros(0, dtype=np.intp), items=False)
+        return HeldOut(tuple(self.judged(none, [column[:0] for column in columns])), (scored,))
+
     def _judge_pieces(self, query: ScoredPieces) -> list[JudgedSums]:
         y, weight = np.concatenate(query.y), np.concatenate(query.weight)
         weights = None if (weight == 1.0).all() else weight
         data = LabelledItems(None, None, True, True, y[:, None], query_layout(None, len(y)), weights)
-        columns = [np.concatenate(parts) for parts in zip(*query.scores, strict=True)]
-        return [self._judge(data, scores, near) for scores, near in zip(columns, self._nears(), strict=True)]
+        return self.judged(data, [np.concatenate(parts) for parts in zip(*query.scores, strict=True)])
 
-    def _judge(self, data: LabelledItems, scores: _Array, near: Any) -> JudgedSums:
-        """Sums of the measure of whole queries with scores (rows, values)."""
-        if not data.n_rows:
-            return JudgedSums.of(np.zeros((0, scores.shape[1])))
-        merged = merge_ties(scores[:, :, None], data.layout, near)[:, :, 0]
-        used = data.weights if self.measure.uses_sample_weight else None
-        return JudgedSums.of(self.measure.judge(data.Y[:, 0], merged, data.layout, used)[0])
 
-    def _nears(self) -> list[Any]:
-        raise NotImplementedError
+def _sums(data: LabelledItems, scores: _Array, measure: RankingMeasure) -> JudgedSums:
+    """Sums of a measure of whole queries with scores (rows, values)."""
+    if not data.n_rows:
+        return JudgedSums.of(np.zeros((0, scores.shape[1])))
+    used = data.weights if measure.uses_sample_weight else None
+    return JudgedSums.of(measure.judge(data.Y[:, 0], scores, data.layout, used)[0])
 
-    def _pieces(self, part: Part, data: LabelledItems, scores: list[_Array]) -> HeldOut:
-        """The answer of a piece: its scores, (rows, values) under each setting."""
-        weight = np.ones(data.n_rows) if data.weights is None else data.weights
-        piece = part.piece
-        assert piece is not None
-        scored = ScoredPieces(int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(scores),))
-        empty = tuple(JudgedSums.of(np.zeros((0, s.shape[1]))) for s in scores)
-        if piece.n_pieces == 1:
-            return HeldOut(tuple(self._judge_pieces(scored)))
-        return HeldOut(empty, (scored,))
+
+def _merged_sums(data: LabelledItems, scores: _Array, measure: RankingMeasure, near: Any) -> JudgedSums:
+    """The same for scores that rounding may have made different."""
+    if data.n_rows:
+        scores = merge_ties(scores[:, :, None], data.layout, near)[:, :, 0]
+    return _sums(data, scores, measure)
 
 
 @dataclass(frozen=True)
-class HoldoutJob(_Judging):
+class HoldoutJob(Judging):
     """Exact leave-query-out of every regularization value.
 
     Attributes
@@ -151,7 +157,8 @@ class HoldoutJob(_Judging):
     columns : Basis, optional
     """
 
-    models: tuple[Model, ...] = ()
+    measure: RankingMeasure
+    models: tuple[Model, ...]
     columns: Any = None
 
     def leaf(self, part: Part) -> HeldOut:
@@ -159,26 +166,23 @@ class HoldoutJob(_Judging):
         data = labelled(part)
         if part.piece is not None:
             X = densified(self._features(data.X))
-            return self._pieces(
+            return self.piece(
                 part, data, [_piece_scores(X, *model.cut[int(part.piece.query)]) for model in self.models]
             )
-        out = []
-        for model in self.models:
-            scores = np.zeros((0, len(model.alphas)))
-            if data.n_rows:
-                scores = _held_out(data, self._features(data.X), model)
-            out.append(self._judge(data, scores, model.resolution))
-        return HeldOut(tuple(out))
+        scores = [np.zeros((0, len(model.alphas))) for model in self.models]
+        if data.n_rows:
+            scores = [_held_out(data, self._features(data.X), model) for model in self.models]
+        return HeldOut(tuple(self.judged(data, scores)))
+
+    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
+        return [_merged_sums(data, s, self.measure, m.resolution) for s, m in zip(columns, self.models, strict=True)]
 
     def _features(self, X: Any) -> Any:
         return X if self.columns is None else self.columns.columns(X)
 
-    def _nears(self) -> list[Any]:
-        return [model.resolution for model in self.models]
-
 
 @dataclass(frozen=True)
-class ScoreJob(_Judging):
+class ScoreJob(Judging):
     """Models of several values of a parameter, judged by rows that they have not seen.
 
     Attributes
@@ -188,7 +192,8 @@ class ScoreJob(_Judging):
         One for each setting, with a column for each value: a single one, or one for each fold, whose queries it scores.
     """
 
-    scorers: tuple[tuple[Scorer, ...], ...] = ()
+    measure: RankingMeasure
+    scorers: tuple[tuple[Scorer, ...], ...]
 
     @property
     def names(self) -> bool:
@@ -200,20 +205,81 @@ class ScoreJob(_Judging):
         data, folds = labelled(part), len(self.scorers[0])
         if part.piece is not None:
             fold = fold_of(query_names(part)[0], folds) if folds > 1 else 0
-            return self._pieces(part, data, [setting[fold](data.X) for setting in self.scorers])
-        out = []
-        for setting in self.scorers:
-            sums: JudgedSums | None = None
-            for rows, scorer in zip(fold_rows(part, data, folds), setting, strict=True):
-                some = data if rows is None else data.take(rows)
-                judged = self._judge(some, scorer(some.X), NEAR)
-                sums = judged if sums is None else sums + judged
-            assert sums is not None
-            out.append(sums)
-        return HeldOut(tuple(out))
+            return self.piece(part, data, [setting[fold](data.X) for setting in self.scorers])
+        sums: list[JudgedSums] = []
+        for k, rows in enumerate(fold_rows(part, data, folds)):
+            some = data if rows is None else data.take(rows)
+            more = self.judged(some, [setting[k](some.X) for setting in self.scorers])
+            sums = more if not sums else [a + b for a, b in zip(sums, more, strict=True)]
+        return HeldOut(tuple(sums))
 
-    def _nears(self) -> list[Any]:
-        return [NEAR for _ in self.scorers]
+    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
+        return [_merged_sums(data, scores, self.measure, NEAR) for scores in columns]
+
+
+@dataclass(frozen=True)
+class EvaluateJob(Judging):
+    """What a fitted model is worth by several measures.
+
+    Attributes
+    ----------
+    measures : tuple of RankingMeasure
+    model : estimator
+    """
+
+    measures: tuple[RankingMeasure, ...]
+    model: Any
+
+    def leaf(self, part: Part) -> HeldOut:
+        """The measures of the part's queries. Rows of weight zero have a place in the ranking."""
+        data = labelled(part, every=True)
+        scores = predicted(self.model, part)[:, None]
+        if part.piece is not None:
+            return self.piece(part, data, [scores])
+        return HeldOut(tuple(self.judged(data, [scores])))
+
+    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
+        return [_sums(data, columns[0], measure) for measure in self.measures]
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """Scores of a fitted model.
+
+    Attributes
+    ----------
+    model : estimator
+    """
+
+    model: Any
+
+    def leaf(self, part: Part) -> _Array:
+        """The scores of the part's rows."""
+        return predicted(self.model, part)
+
+
+def predicted(model: Any, part: Part) -> _Array:
+    """Scores of a part's rows, (rows,).
+
+    Raises
+    ------
+    InputError
+        For a piece of a query, if a step of the model looks at whole queries, and for a model of several targets.
+    """
+    piece = part.piece
+    if piece is not None and piece.n_pieces > 1 and scales_by_query(model):
+        raise InputError(
+            "Query {0} is longer than a part, and this model scales features inside whole queries.",
+            piece.query,
+            remedy="Open the data set with more rows a part.",
+            parameter="data",
+        )
+    if not len(part.y):
+        return np.zeros(0)
+    scores = np.asarray(predict_by_query(model, part.X, part.query), dtype=np.float64)
+    if scores.ndim != 1:
+        raise InputError("A model of several targets ranks each of them: give one of one target.", parameter="model")
+    return scores
 
 
 def _piece_scores(X: Any, W: _Array, centre: _Array) -> _Array:

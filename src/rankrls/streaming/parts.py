@@ -24,8 +24,8 @@ def rows_in(data: Any, address: Any) -> int:
     return -(-data.n_rows // max(1, len(data.parts))) if found is None else int(found)
 
 
-def labelled(part: Part) -> LabelledItems:
-    """The rows of a part as comparisons. Rows of weight zero go; a part may have none.
+def labelled(part: Part, *, every: bool = False) -> LabelledItems:
+    """The rows of a part as comparisons. Rows of weight zero go, unless ``every`` row is wanted; a part may have none.
 
     Raises
     ------
@@ -39,11 +39,12 @@ def labelled(part: Part) -> LabelledItems:
         _check_rows(part, good, "{sample_weight} must be finite and not negative; row {0} has {1}.", weight, "weight")
         weight = None if (weight == 1.0).all() else weight
     check_finite_features(part.X, None, products=True, first_row=part.first_row)
-    if weight is not None and len(weight) and not weight.any():
+    if weight is not None and len(weight) and not weight.any() and not every:
         rows = np.zeros(0, dtype=np.intp)
         return LabelledItems(part.X[rows], None, True, True, y[rows, None], query_layout(rows, 0), None)
     layout = query_layout(np.asarray(part.query), len(y))
-    return LabelledItems(part.X, None, True, True, y[:, None], layout, weight).of_positive_weight(square=False)
+    data = LabelledItems(part.X, None, True, True, y[:, None], layout, weight)
+    return data if every else data.of_positive_weight(square=False)
 
 
 def _check_rows(part: Part, good: NDArray[np.bool_], problem: str, values: NDArray[np.float64], name: str) -> None:
