@@ -15,6 +15,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import disagreement_error
 from rankrls.problems.consensus import FeatureViews, KernelViews, Views
 from tests.oracles import explicit_laplacian, gaussian
+from tests.refusals import Refusal
 
 HALVES = ([0, 1, 2], [2, 3, 4, 5])
 
@@ -171,6 +172,14 @@ def test_refusals(options, parameter):
     with pytest.raises(ValueError) as error:
         CoRankRLS(**options).fit(X, y, qid=qid)
     assert error.value.parameter == parameter
+
+
+@pytest.mark.parametrize("mu", ["auto", 5.0])
+def test_an_indefinite_kernel_of_a_view_is_refused(mu):
+    X, y, qid = made()
+    for views in (["sigmoid"], ["rbf", lambda a, b: -float(a @ b)]):
+        with Refusal("semidefinite", f"views[{len(views) - 1}]", parameter="kernel", remedy="kernel"):
+            CoRankRLS(mu=mu, views=views, gamma=3.0, coef0=-2.0).fit(X, y, qid=qid)
 
 
 def test_one_scored_query_is_judged_by_folds_of_its_rows():

@@ -206,6 +206,11 @@ def _indefinite(n):
         ({}, {"items": Items(np.eye(4))}, "items"),
         ({}, {"items": Items(np.full((5, 2), np.nan))}, "items"),
         ({"fit_intercept": True}, {"items": Items(np.eye(5))}, "fit_intercept"),
+        ({"item_kernel": "precomputed"}, {"items": Items(np.eye(4))}, "items"),
+        ({"item_kernel": "precomputed"}, {"items": Items(np.ones((5, 4)))}, "items"),
+        ({"item_kernel": "precomputed"}, {"items": Items(np.diag([1.0, 1, 1, 1, -1]))}, "item_kernel"),
+        ({"kernel": "precomputed"}, {"X": np.eye(9) - 0.5}, "kernel"),
+        ({"kernel": "precomputed"}, {"X": np.eye(9)[:, :8]}, "X"),
         ({}, {"Y": np.full((9, 5), 2.0)}, "y"),
         ({}, {"Y": np.where(np.eye(9)[:, :5] > 0, 1.0, np.nan)}, "y"),
         ({}, {"Y": np.full((9, 5), np.inf)}, "y"),
@@ -229,6 +234,17 @@ def test_refusals_of_the_choice(options, parameter):
     with pytest.raises(ValueError) as error:
         ConditionalRankRLSCV(**options).fit(X, Y)
     assert error.value.parameter == parameter
+
+
+def test_queries_of_one_known_item_or_none_compare_nothing():
+    X, _, Y = made(3, missing=0.2)
+    Y[2], Y[5] = np.nan, np.nan
+    Y[5, 1] = 4.0
+    rest = np.delete(np.arange(9), [2, 5])
+    all_of_them = ConditionalRankRLS(0.3).fit(X, Y).predict(X)
+    np.testing.assert_allclose(
+        centred(all_of_them), centred(ConditionalRankRLS(0.3).fit(X[rest], Y[rest]).predict(X)), atol=1e-7
+    )
 
 
 def test_refusals_at_predict():

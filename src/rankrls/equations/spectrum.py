@@ -15,10 +15,26 @@ from scipy import linalg
 from rankrls._errors import InputError
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = ["LOST", "Spectrum", "auto_alphas", "is_clear", "solve_one", "spectrum"]
+__all__ = ["LOST", "Spectrum", "auto_alphas", "check_semidefinite", "is_clear", "solve_one", "spectrum"]
 
 LOST = 1e3
 """An alpha of so many cutoffs stands clear of the rounding noise of the null space."""
+_NEGATIVE = 1e-8
+"""Of the largest eigenvalue: a negative one that is smaller is taken for rounding."""
+
+
+def check_semidefinite(values: NDArray[np.float64], of: str, parameter: str = "kernel") -> None:
+    """Refuse the eigenvalues of a kernel's matrix if some are negative; ``of`` says where."""
+    top = float(np.abs(values).max(initial=0.0))
+    if values.min(initial=0.0) < -_NEGATIVE * top or not np.isfinite(values).all():
+        raise InputError(
+            f"The {{{parameter}}} is not positive semidefinite: {of} the smallest eigenvalue is {{0:.3g}}, the largest "
+            "{1:.3g}.",
+            values.min(),
+            values.max(),
+            remedy="Take another kernel, or clip its negative eigenvalues.",
+            parameter=parameter,
+        )
 
 
 @dataclass(frozen=True)

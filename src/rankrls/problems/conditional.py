@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
-from rankrls._errors import InputError
 from rankrls.equations.krylov import MultiShiftCG, Status
+from rankrls.equations.spectrum import check_semidefinite
 
 __all__ = ["CompleteUtilities", "KernelSide", "KnownUtilities"]
 
 Array = NDArray[np.float64]
-_NEGATIVE = 1e-8
 _METHOD = MultiShiftCG(tol=1e-10, max_iter=5000)
 
 
@@ -52,16 +51,7 @@ class KernelSide:
     def of_matrix(cls, K: Array, name: str) -> KernelSide:
         """From a symmetric matrix, O(m^3); an indefinite one is refused under the name of its parameter."""
         values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
-        top = float(np.abs(values).max(initial=0.0))
-        if values.min(initial=0.0) < -_NEGATIVE * top:
-            raise InputError(
-                "{0} must be positive semidefinite; its matrix has the eigenvalue {1:.3g}, and the largest is {2:.3g}.",
-                name,
-                values.min(),
-                values.max(),
-                remedy="Take another kernel, or clip its negative eigenvalues.",
-                parameter=name,
-            )
+        check_semidefinite(values, "in its matrix", name)
         return cls._cut(values[::-1], vectors[:, ::-1])
 
     @classmethod

@@ -32,6 +32,7 @@ from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls.equations.dual_holdout import dual_holdout_scores
+from rankrls.equations.spectrum import check_semidefinite
 from rankrls.graph import Graph, ScoredGraph
 from rankrls.kernels import Kernel, mirror
 from rankrls.problems.dual import DualProblem, factored_kernel
@@ -99,11 +100,11 @@ class KernelViews(Views):
         total = np.zeros((len(root), len(root)))
         reach = np.zeros((len(self.judged), len(root)))
         views: list[Array] = []
-        for make in self.kernels:
+        for v, make in enumerate(self.kernels):
             K = make()
             A = _both_sides(self.graph.F, K)
             A[np.diag_indices_from(A)] += 1.0 / mu
-            A = _inverse(A)
+            A = _inverse(A, f"in views[{v}]")
             total += A
             B = _both_sides(self.graph.F.T, A)
             B /= len(self.kernels)
@@ -203,11 +204,13 @@ def _both_sides(F: Any, A: Array) -> Array:
     return np.asarray(F @ np.ascontiguousarray((F @ A).T))
 
 
-def _inverse(A: Array) -> Array:
-    """Of a positive definite matrix, by Cholesky."""
+def _inverse(A: Array, of: str = "") -> Array:
+    """Of a positive definite matrix, by Cholesky; an indefinite one is refused if it is that ``of`` something."""
     # A row of A is a column to LAPACK: its upper triangle is the lower one here, and nothing is copied.
     factor, failed = linalg.lapack.dpotrf(np.ascontiguousarray(A).T)
     if failed:
+        if of:
+            check_semidefinite(linalg.eigvalsh(A, check_finite=False), of)
         return np.asarray(linalg.pinvh(A))
     inverse: Array = linalg.lapack.dpotri(factor, overwrite_c=1)[0].T
     mirror(inverse)

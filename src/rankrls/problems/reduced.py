@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.equations.spectrum import LOST, Spectrum, spectrum
+from rankrls.equations.spectrum import LOST, Spectrum, check_semidefinite, spectrum
 from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions, Problem, matrix_columns, spectral_resolution
@@ -48,11 +48,7 @@ class ReducedProblem(Problem):
         self.graph = graph
         self.read = read
         s = spectrum(K, K.shape[0], overwrite=True)
-        if s.values.min(initial=0.0) < -1e-8 * s.values.max(initial=0.0):
-            raise ValueError(
-                f"The kernel is not positive semidefinite (smallest eigenvalue {s.values.min():.3g}): with more "
-                "preferences than items it cannot be used."
-            )
+        check_semidefinite(s.values, "with more preferences than items it has to be, and")
         alive = s.values > 0.0
         self._root = np.sqrt(s.values[alive])
         self._vectors = s.vectors[:, alive]

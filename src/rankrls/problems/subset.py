@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls.equations.eigen import symmetric_eigen
+from rankrls.equations.spectrum import check_semidefinite
 from rankrls.features.columns import BasisColumns
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
@@ -94,11 +95,7 @@ class Basis:
         del factor
         values, vectors = symmetric_eigen(K, overwrite=True)
         top = float(values.max(initial=0.0))
-        if values.min(initial=0.0) < -1e-8 * top or not np.isfinite(values).all():
-            raise ValueError(
-                f"The kernel is not positive semidefinite: among the basis items its smallest eigenvalue is "
-                f"{values.min():.3g}, its largest {top:.3g}. Sparse RankRLS needs a kernel that is a norm."
-            )
+        check_semidefinite(values, "among the basis items")
         alive = values > r * np.finfo(np.float64).eps * top
         return cls(kernel, items, vectors[:, alive] / np.sqrt(values[alive]), True)
 
