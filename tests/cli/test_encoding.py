@@ -251,6 +251,12 @@ def test_a_date_that_is_none_is_told_with_its_line(tables, fails, rankrls):
     fails("predict", model, tables / "less.csv", words=("'brand', 'title'",))
 
 
+def test_a_table_with_none_of_the_columns(tables, refused, rankrls):
+    model, _ = fit(rankrls, tables, *SAID)
+    (tables / "other.csv").write_text("a,b\n1,2\n")
+    refused("predict", model, tables / "other.csv", Refusal("none of the columns", "'brand'", file="other.csv"))
+
+
 def test_files_by_number_have_no_columns(tables, files, fails, rankrls):
     fails("fit", files / "train.txt", "--columns", "auto", "-m", tables / "m.rankrls", words=("LETOR",))
     model, _ = fit(rankrls, tables, *SAID)

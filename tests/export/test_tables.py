@@ -144,6 +144,12 @@ def test_what_cannot_travel_is_named_at_once():
     with pytest.raises(InputError) as caught:
         to_solr(odd)
     assert "the price (€)" in caught.value.problem
+    assert "text_features" not in caught.value.remedy
+    table |= {"title": ["a b", "b c", "a c"], "query": ["a", "b", "a c"]}
+    both = make_pipeline(TableEncoder(text="title", query_text="query", ignore="kind"), RankRLS()).fit(table, [1, 2, 3])
+    with Refusal("'the price (€)'", "'title (TF-IDF", remedy="text_features=matches") as refusal:
+        to_solr(both)
+    assert "Rename" in refusal.value.remedy
 
 
 def with_lists(seed=0):

@@ -66,21 +66,21 @@ def defined(
         One for all features that the engine cannot compute.
     """
     found = [define(feature) for feature in scorer.encoded]
-    cannot: dict[str, str] = {}
-    for feature, made in zip(scorer.encoded, found, strict=True):
-        if isinstance(made, str):
-            cannot.setdefault(feature.column if feature.kind in ("word", "tfidf", "element") else feature.name, made)
-    if cannot:
-        texts = any(f.kind in ("similarity", "tfidf", "word", "matches") for f in scorer.encoded if f.column in cannot)
-        texts = texts or any("TF-IDF" in name for name in cannot)
-        remedy = "Fit with {text_features=matches}, or leave these columns out ({ignore})."
+    refused = [(f, made) for f, made in zip(scorer.encoded, found, strict=True) if isinstance(made, str)]
+    if refused:
+        cannot = {f.column if f.kind in ("word", "tfidf", "element") else f.name: why for f, why in reversed(refused)}
+        of_texts = [f.kind in ("similarity", "word", "tfidf") for f, _ in refused]
+        remedies = ["Fit with {text_features=matches}, or leave the columns of texts out ({ignore})."] * any(of_texts)
+        if not all(of_texts):
+            which = "other columns" if any(of_texts) else "columns"
+            remedies.append(f"Rename the {which} and fit again, or leave them out ({{ignore}}).")
         raise InputError(
             "{0} cannot compute what the model needs: {1}.",
             engine,
-            "; ".join(f"{name!r} ({why})" for name, why in cannot.items()),
-            remedy=remedy if texts else "Leave the columns out ({ignore}), or rename them and fit again.",
+            "; ".join(f"{name!r} ({why})" for name, why in reversed(cannot.items())),
+            remedy=" ".join(remedies),
             parameter="model",
-            column=next(f.column for f, made in zip(scorer.encoded, found, strict=True) if isinstance(made, str)),
+            column=refused[0][0].column,
         )
     names, weights, centres, spreads, definitions, constant = [], [], [], [], [], scorer.constant
     plain = engine_names([feature.name for feature in scorer.encoded])

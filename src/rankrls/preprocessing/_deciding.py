@@ -21,6 +21,7 @@ _MANY = 50  # different texts, from which on a column is no plain category if th
 _LARGE_SHARE = 0.2
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200
+_BY_FORMAT = "dates if date_format is "
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
 
 
@@ -137,13 +138,19 @@ def _refusal(refused: list[tuple[ColumnUse, str]], guessed: bool) -> InputError:
         cells = ", ".join(repr(cell if len(cell) <= 40 else cell[:37] + "...") for cell in use.examples)
         shown.append(f"{use.name!r} ({what}{': ' if cells else ''}{cells})")
     options: dict[str, list[str]] = {}
+    formats: dict[str, None] = {}
     for use, what in refused:
+        if what.startswith(_BY_FORMAT):
+            options.setdefault("dates", []).append(use.name)
+            formats.setdefault(what.removeprefix(_BY_FORMAT))
+            continue
         option = "ignore" if what not in _CALLED.values() and use.kind not in _NUMBERS else _OPTIONS[use.kind]
         options.setdefault(option, []).append(use.name)
     said = [
         Parameter("impute='median'" if option == "impute" else f"{option}={names!r}")
         for option, names in sorted(options.items())
     ]
+    said += [Parameter(f"date_format={form!r}") for form in formats]
     count = f"{len(refused)} columns" if len(refused) > 1 else "A column"
     places = " ".join(f"{{{k + 2}}}" for k in range(len(said)))
     auto = "" if guessed else "; or let {columns='auto'} decide"
@@ -241,7 +248,8 @@ def _guess_lists(column: Column) -> tuple[str, str]:
 def _guess_texts(column: Column, rules: Rules, distinct: int, present: int) -> tuple[str, str]:
     words, codes = column.as_texts()
     if all(_SLASHED.fullmatch(word) for word in words if word):
-        return "unused", "dates of two readings: date_format says which"
+        form = _only_reading([word for word in words if word])
+        return "unused", f"{_BY_FORMAT}{form}" if form else "dates of two readings: date_format says which"
     counts = np.bincount(codes[~column.missing], minlength=len(words))
     tokens = np.array([len(word.split()) for word in words])
     mean = float(tokens @ counts) / present
@@ -253,6 +261,15 @@ def _guess_texts(column: Column, rules: Rules, distinct: int, present: int) -> t
     if prose or many or not frequent:
         return ("text", f"{mean:.1f} words a cell") if mean >= 2 else ("unused", f"no value is in {rules.floor} rows")
     return "category", f"{distinct} different values"
+
+
+def _only_reading(words: Sequence[str]) -> str:
+    """The format of dates such as 3/14/2024 if one of them has no other; nothing if none or several would do."""
+    found = []
+    for form in ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y"):
+        if all(day_of(word, (form,)) is not None for word in words):
+            found.append(form)
+    return found[0] if len(found) == 1 else ""
 
 
 def _is_id(name: str, values: Any, distinct: int, present: int) -> bool:

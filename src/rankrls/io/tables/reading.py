@@ -17,6 +17,8 @@ from rankrls.io.tables.parts import AS_IT_IS, Request, gather
 
 __all__ = ["load_table", "read_raw", "read_table"]
 
+_SHOWN = 8
+
 
 def load_table(
     path: Source,
@@ -126,6 +128,10 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
         columns = [*table.columns]
         roles = assign(table.refuse, columns, wanted if names is None else replace(wanted, features=(), ignore=()))
         chosen = [columns[k] for k in roles.features] if names is None else [n for n in names if n in columns]
+        if names and not chosen:
+            listed = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
+            problem = "there is none of the columns that the model was learned from, {0} (columns: {1})."
+            raise table.refuse(problem, ", ".join(map(repr, names)), listed, column=names[0], parameter="features")
         held = [*dict.fromkeys([*chosen, *(() if roles.qid is None else (columns[roles.qid],))])]
         texts = {role: k for role, k in (("qid", roles.qid), ("id", roles.id)) if k is not None}
         cells = {AS_IT_IS + name: columns.index(name) for name in held} if table.textual else {}
