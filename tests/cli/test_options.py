@@ -21,14 +21,18 @@ LEARNING = (
     "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
     "--query-text --text-features --impute --date-format --min-frequency"
 )
+
 HAS = {
-    "fit": f"-m --model --test --test-pairs {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
+    "fit": (
+        f"-m --model --memory --checkpoint --test --test-pairs {LEARNING} {VOTES} {COLUMNS} "
+        "--json --threads -v --verbose -q --quiet"
+    ),
     "cv": f"--leave-pair-out {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
-    "predict": f"-o --output {COLUMNS} --threads -v --verbose -q --quiet",
+    "predict": f"-o --output --memory {COLUMNS} --threads -v --verbose -q --quiet",
     "rank": f"-k --top --format --ids --run --target --global -o --output {COLUMNS} --threads -v --verbose -q --quiet",
     "explain": f"--ids --query -k --top --names --target {COLUMNS} --json -v --verbose -q --quiet",
     "evaluate": (
-        "--scores --metrics --convention --tied-labels --per-query --pairs --ids --global --event "
+        "--scores --memory --metrics --convention --tied-labels --per-query --pairs --ids --global --event "
         f"{COLUMNS} --json --threads -v --verbose -q --quiet"
     ),
     "compare": (

@@ -64,8 +64,9 @@ def switch(commands: str, *flags: str) -> Any:
 
 
 def declared(options: type) -> dict[str, Option]:
-    """The options of a dataclass, by field."""
-    return {each.name: each.metadata["option"] for each in fields(options)}
+    """The options of a dataclass, by field: its own, then those of its bases."""
+    own = vars(options)["__annotations__"]
+    return {each.name: each.metadata["option"] for each in sorted(fields(options), key=lambda f: f.name not in own)}
 
 
 def flags_of(name: str, each: Option) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
-"""The options of ``rankrls convert`` that are about shards."""
+"""The options that are about data in several files: shards, and what is read a part at a time."""
+
+# ruff: noqa: RUF009  (what makes a field here is dataclasses.field with metadata)
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rankrls.cli._declared import option, switch
 from rankrls.cli._values import number
@@ -12,7 +15,7 @@ __all__ = ["ShardOptions"]
 
 @dataclass(frozen=True)
 class ShardOptions:
-    """What was said of shards.
+    """What was said of shards, and of data that are read a part at a time.
 
     Attributes
     ----------
@@ -23,8 +26,15 @@ class ShardOptions:
         With --rows-per-file: bring rows of a query together that lie anywhere, on the disk.
     float32
         With --rows-per-file: write features as float32.
+    memory
+        Memory for the data, as 4G. What needs more is read a part at a time; a folder or a quoted pattern such as
+        'shards/*.parquet' always is.
+    checkpoint
+        Of data that are read a part at a time: a folder for what is finished. A fit that was killed goes on from it.
     """
 
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
     sort: bool = switch("convert")
     float32: bool = switch("convert")
+    memory: str | None = option("SIZE", "fit predict evaluate")
+    checkpoint: Path | None = option("FOLDER", "fit", kind=Path)

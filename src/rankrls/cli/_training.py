@@ -33,7 +33,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["Data", "Plan", "Trained", "judge_all", "plan", "read_data", "train"]
+__all__ = ["Data", "Plan", "Trained", "judge_all", "note_edges", "plan", "progress", "read_data", "train"]
 
 _VOTES = ("winner", "loser", "left", "right", "preferred")
 _SAME_DATA = {
@@ -250,7 +250,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
         estimator.positive = _positive(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
-            estimator.verbose = _progress(say, plan.chosen_by)
+            estimator.verbose = progress(say, plan.chosen_by)
         try:
             with keeping_its_best() if plan.method.keeps_best else nullcontext():
                 _fit(estimator, data)
@@ -269,7 +269,7 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
             "iterations; it is saved without further judgement."
         )
     else:
-        _note_edges(plan.method, estimator, report)
+        note_edges(plan.method, estimator, report)
     names = data.tables["train"].feature_names
     given = [("encode", data.encoder), ("scale", plan.scaler), ("rank", estimator)]
     steps = [(name, step) for name, step in given if step is not None]
@@ -363,12 +363,12 @@ def _together(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArr
     return X, y, qid
 
 
-def _progress(say: Say, metric: str) -> Callable[[Any], None]:
+def progress(say: Say, metric: str) -> Callable[[Any], None]:
     """What a learner that goes step by step tells after each step."""
     return lambda step: say(step.words(metric), step.left)
 
 
-def _note_edges(method: Method, estimator: Any, report: Report) -> None:
+def note_edges(method: Method, estimator: Any, report: Report) -> None:
     """What was chosen from a grid, and may be better outside of it."""
     for name, at_edge in choices_at_edges(estimator).items():
         if not at_edge:

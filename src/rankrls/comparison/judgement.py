@@ -16,7 +16,7 @@ from rankrls.io import ColumnTable, LetorTable, PairTable
 from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 
-__all__ = ["PREFERENCES", "Judgement", "judge", "judge_pairs"]
+__all__ = ["PREFERENCES", "CountedJudgement", "Judgement", "judge", "judge_pairs"]
 
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
@@ -60,6 +60,29 @@ class Judgement:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
+
+
+@dataclass(frozen=True)
+class CountedJudgement(Judgement):
+    """The same where the values of single queries were not kept.
+
+    Attributes
+    ----------
+    count : int
+        Queries that were judged.
+    """
+
+    count: int = 0
+
+    @property
+    def judged(self) -> int:
+        return self.count
+
+    def interval(self) -> tuple[float, float] | None:
+        """1.96 standard errors; None for fewer than two queries."""
+        if self.count < 2:
+            return None
+        return self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
 
 
 def judge(

@@ -93,11 +93,12 @@ class _OverBasis(EquationsProblem):
 def leaf_bytes(n: int, settings: int, *, values: int = 0, folds: int = 1, columns: int = 0) -> Any:
     """The memory that a leaf takes, and its answer twice, as a function of its rows.
 
-    n features, ``columns`` columns that are made of them, and so many values judged.
+    n features in float64, which are held twice while they are read, ``columns`` columns that are made of them, and so
+    many values judged.
     """
     k = columns or n
     fixed = 8.0 * k**2 * (3.0 * settings * folds + 4.0)
-    return lambda rows: fixed + rows * (24.0 * n + 64.0 + 40.0 * values)
+    return lambda rows: fixed + rows * (16.0 * n + 100.0 + 32.0 * values)
 
 
 def read_equations(stream: Stream, settings: Sequence[Setting], *, folds: int = 1, columns: Any = None) -> Summed:

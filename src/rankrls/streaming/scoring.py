@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
-from rankrls.metrics import resolve_measure
+from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.selection.judging import Curve
 from rankrls.streaming.engine import answers
 from rankrls.streaming.fitting import leaf_bytes
 from rankrls.streaming.holdout_sums import EvaluateJob, PredictJob
@@ -92,18 +93,26 @@ def evaluate(
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
     resolved = [resolve_measure(measure, convention) for measure in measures]
-    for measure in resolved:
-        check_streams(measure)
-    _check_features(model, data)
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
-    judged = stream.run(EvaluateJob(tuple(resolved), _unnamed(model)), "evaluate").judged
+    curves, _ = judged(model, data, resolved, executor=executor, memory=memory)
     out = {}
-    for name, measure, sums in zip(measures, resolved, judged, strict=True):
-        value = float(sums.curve().mean[0])
+    for name, measure, curve in zip(measures, resolved, curves, strict=True):
+        value = float(curve.mean[0])
         if np.isnan(value):
             raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
         out[name if isinstance(name, str) else str(measure)] = value
     return out
+
+
+def judged(
+    model: Any, data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
+) -> tuple[list[Curve], list[int]]:
+    """The mean and the standard error of each measure, and how many queries it judges."""
+    for measure in measures:
+        check_streams(measure)
+    _check_features(model, data)
+    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
+    sums = stream.run(EvaluateJob(tuple(measures), _unnamed(model)), "evaluate").judged
+    return [part.curve() for part in sums], [part.counts[0] for part in sums]
 
 
 def _unnamed(model: Any) -> Any:

@@ -12,6 +12,8 @@ from rankrls.cli._models import StoredModel, load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli._votes import comparable_pairs
+from rankrls.cli.datasets.opened import is_dataset
+from rankrls.cli.datasets.scores import evaluate as evaluate_parts
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs
 from rankrls.io import PairTable
 from rankrls.io.data import Rows
@@ -23,6 +25,8 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """Judge the ranking of a file's queries."""
     check_measures(options.metrics, options)
+    if len(options.files) == 2 and is_dataset(options.files[1]):
+        return evaluate_parts(options, report)
     stored, table, scores = _scored(options, report)
     whose = str(options.scores if stored is None else stored.path)
     result = {"command": "evaluate", "scores_of": whose, "data": table.summary()}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from rankrls._errors import InputError
 from rankrls.cli import _findings, _learned, _training
 from rankrls.cli._encoding import columns_table, described_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
 from rankrls.cli._votes import rating_table, ratings
+from rankrls.cli.datasets.fit import fit
+from rankrls.cli.datasets.opened import streams
 from rankrls.io._atomic import check_target
 from rankrls.io.data import how_read
 from rankrls.persistence import save
@@ -18,6 +21,10 @@ _INTERRUPTED = 130
 
 def run(options: Options, report: Report) -> Result:
     """Choose, fit, judge and save."""
+    if streams(options):
+        return fit(options, report)
+    if options.checkpoint is not None:
+        raise InputError("{checkpoint} is for data that are read a part at a time.", parameter="checkpoint")
     plan = _training.plan(options)
     check_target(options.save, *plan.files.values(), *plan.pair_files.values())
     data = _training.read_data(plan, report)

@@ -8,6 +8,8 @@ from rankrls.cli._files import written
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
+from rankrls.cli.datasets.opened import is_dataset
+from rankrls.cli.datasets.scores import predict
 from rankrls.io._atomic import check_target
 
 __all__ = ["run"]
@@ -16,6 +18,8 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """Score the rows of a file."""
     check_target(options.output, options.model, options.data)
+    if is_dataset(options.data):
+        return predict(options, report)
     stored = load_model(options.model, report)
     table = stored.read(options.data, options.reading(queries="optional", labels="ignored"), report)
     scores = stored.scores(table, report)

@@ -1,0 +1,1 @@
+"""Commands on data that are read a part at a time."""

@@ -1,0 +1,94 @@
+"""``rankrls predict`` and ``rankrls evaluate`` of data that are read a part at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls.cli import _findings
+from rankrls.cli._models import load_model
+from rankrls.cli._options import Options
+from rankrls.cli._report import Report, Result, Table
+from rankrls.cli.datasets.opened import Opened, open_for
+from rankrls.comparison.judgement import CountedJudgement
+from rankrls.io import atomic_write
+from rankrls.io.tables.formats import table_format
+from rankrls.metrics import resolve_measure
+from rankrls.streaming import predict as predict_parts
+from rankrls.streaming.scoring import judged
+
+__all__ = ["evaluate", "judgements", "predict"]
+
+
+def predict(options: Options, report: Report) -> Result:
+    """Score the rows of a data set, a part at a time."""
+    stored = load_model(options.model, report)
+    data = open_for(stored, options.data, options, report, labels="ignored")
+    to_table = options.output != "-" and table_format(options.output) is not None
+    if to_table and table_format(options.output) != "parquet":
+        raise InputError(
+            "Scores of data that are read a part at a time go into a .parquet file or into text.", parameter="output"
+        )
+    parts = predict_parts(stored.model, data, memory=options.memory)
+    if options.output == "-":
+        for scores in parts:
+            sys.stdout.write(_lines(scores))
+        return Result()
+    with report.working("writing", f"writing {options.output}"):
+        if to_table:
+            _write_parquet(options.output, data, parts)
+        else:
+            with atomic_write(options.output, "w") as file:
+                for scores in parts:
+                    file.write(_lines(scores))
+    return Result()
+
+
+def evaluate(options: Options, report: Report) -> Result:
+    """Judge a model's ranking of a data set."""
+    stored = load_model(options.files[0], report)
+    data = open_for(stored, options.files[1], options, report)
+    usual = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
+    with report.working("judging", "judging"):
+        found = judgements(stored.model, data, options, usual)
+    table = Opened(str(options.files[1]), data)
+    measures = {name: {**j.as_dict(), "interval": j.interval(), "confidence": 0.95} for name, j in found.items()}
+    ends = {name: "-" if (i := j.interval()) is None else f"{i[0]:.4f} to {i[1]:.4f}" for name, j in found.items()}
+    rows = [[name, _findings.show(j.value), ends[name], str(j.judged)] for name, j in found.items()]
+    title = f"{stored.path} on {table.path}, {options.convention} measures"
+    result = {"command": "evaluate", "scores_of": str(stored.path), "data": table.summary()}
+    return Result(
+        result | {"convention": options.convention, "measures": measures},
+        [Table(title, ["", "mean", "95 % interval", "queries"], rows)],
+    )
+
+
+def judgements(model: Any, data: Any, options: Options, usual: tuple[str, ...]) -> dict[str, CountedJudgement]:
+    names = [_findings.measure_of(name, options) for name in options.metrics or dict.fromkeys(usual)]
+    measures = [resolve_measure(name, options.convention) for name in names]
+    curves, counts = judged(model, data, measures, memory=options.memory)
+    return {
+        str(name): CountedJudgement(float(curve.mean[0]), float(curve.error[0]), np.zeros(0), count=count)
+        for name, curve, count in zip(names, curves, counts, strict=True)
+    }
+
+
+def _lines(scores: Any) -> str:
+    return "".join(f"{score!r}\n" for score in scores.tolist())
+
+
+def _write_parquet(path: str, data: Any, parts: Iterator[Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("row", pa.int64()), ("score", pa.float64())])
+    row = 0
+    with atomic_write(path) as file, pq.ParquetWriter(file, schema) as writer:
+        for scores in parts:
+            rows = np.arange(row, row + len(scores))
+            row += len(scores)
+            writer.write_table(pa.table({"row": rows, "score": scores}, schema=schema))

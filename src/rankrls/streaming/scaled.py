@@ -1,0 +1,77 @@
+"""Scaled features of a data set: a transform of its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankrls._errors import InputError
+
+__all__ = ["Scaled", "fit_scaler"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """A data set whose features are transformed when a part is read.
+
+    Attributes
+    ----------
+    data : Dataset
+    scaler : fitted transformer
+        Of rows, or of whole queries (:mod:`rankrls.preprocessing`).
+    """
+
+    data: Any
+    scaler: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "data":
+            raise AttributeError(name)
+        return getattr(self.data, name)
+
+    def read(self, address: Any, *, names: bool = False) -> Any:
+        """A part with its features transformed."""
+        part = self.data.read(address, names=names)
+        if not len(part.y):
+            return part
+        if not _by_query(self.scaler):
+            return replace(part, X=self.scaler.transform(part.X))
+        if part.piece is not None and part.piece.n_pieces > 1:
+            raise InputError(
+                "Query {0} is longer than a part: its features cannot be scaled inside the query.",
+                part.piece.query,
+                remedy="Open the data set with more rows a part, or scale by all rows.",
+                parameter="scale",
+            )
+        return replace(part, X=self.scaler.transform(part.X, qid=part.query))
+
+    def describe(self) -> dict[str, Any]:
+        """The data, and how they are scaled."""
+        found = self.data.describe()
+        kept = {k: v.tolist() for k, v in sorted(vars(self.scaler).items()) if isinstance(v, np.ndarray | np.floating)}
+        return {**found, "scaler": type(self.scaler).__name__, "scaled_by": kept}
+
+
+def fit_scaler(scaler: Any, data: Any) -> Scaled:
+    """A scaler fitted to a data set, and the data set scaled: one pass for a scaler of rows, a part for one of queries.
+
+    Parameters
+    ----------
+    scaler : transformer
+        With ``partial_fit``, as StandardScaler and MinMaxScaler of scikit-learn have it; or a scaler of queries.
+    data : Dataset
+    """
+    if type(scaler).__module__.startswith("rankrls."):
+        part = next(part for part in map(data.read, data.parts) if len(part.y))
+        return Scaled(data, scaler.fit(part.X, qid=part.query))
+    for address in data.parts:
+        part = data.read(address)
+        if len(part.y):
+            scaler.partial_fit(part.X)
+    return Scaled(data, scaler)
+
+
+def _by_query(scaler: Any) -> bool:
+    return bool(getattr(scaler, "fitted_with_qid_", False))

@@ -1,0 +1,158 @@
+"""``fit``, ``predict`` and ``evaluate`` of data that are read a part at a time, against the same data in one file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rankrls
+from rankrls.cli import main
+from rankrls.persistence import read_info
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of shards, the same rows in one file, and other rows to judge by."""
+    home = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    (home / "shards").mkdir()
+    for name, queries in (("all", 60), ("other", 25)):
+        qid = np.repeat(np.arange(queries), rng.integers(3, 30, queries))
+        X = rng.normal(size=(len(qid), 5)).astype(np.float32) + 3
+        y = np.digitize(X @ [1, 0.5, 0, 0, -1] + rng.normal(size=len(qid)), [1, 3]).astype(float)
+        table = pa.table({"query": qid, "grade": y, **{f"f{k}": X[:, k] for k in range(5)}})
+        pq.write_table(table, home / f"{name}.parquet")
+        if name == "all":
+            for k, start in enumerate(range(0, len(qid), 200)):
+                pq.write_table(table.slice(start, 200), home / "shards" / f"part-{k}.parquet", row_group_size=90)
+    return home
+
+
+COLUMNS = ("--label", "grade", "--qid", "query")
+
+
+def run(capsys, *words):
+    status = main([*map(str, words)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def fit(capsys, data, model, *words):
+    status, out, err = run(capsys, "fit", data, *COLUMNS, "--model", model, "--json", *words)
+    assert status == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "standard-all", "minmax-all"])
+def test_shards_are_the_one_file(folder, scale, tmp_path, capsys):
+    given = ("--metric", "ndcg@5", "--scale", scale, "--test", folder / "other.parquet", "--metrics", "ndcg@5,map")
+    whole = fit(capsys, folder / "all.parquet", tmp_path / "whole.rankrls", *given)
+    parts = fit(capsys, folder / "shards", tmp_path / "parts.rankrls", "--memory", "1M", *given)
+    assert parts["parts"] > 1
+    assert parts["selection"]["how"] == whole["selection"]["how"]
+    for name in ("value", "standard_error"):
+        assert parts["selection"][name] == pytest.approx(whole["selection"][name], rel=1e-9)
+    assert parts["chosen"]["alpha"] == pytest.approx(whole["chosen"]["alpha"], rel=1e-6)
+    for name in ("ndcg@5", "map"):
+        a, b = (found["measures"]["test"][name] for found in (parts, whole))
+        assert a["value"] == pytest.approx(b["value"], rel=1e-9)
+        assert a["queries"] == b["queries"]
+    scores = []
+    for model, data in (("parts", "shards"), ("whole", "all.parquet")):
+        status, _, err = run(capsys, "predict", tmp_path / f"{model}.rankrls", folder / data, "-o", tmp_path / "scores")
+        assert status == 0, err
+        scores.append(np.loadtxt(tmp_path / "scores"))
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-6)
+
+
+def test_a_pattern_validation_data_and_a_checkpoint(folder, tmp_path, capsys):
+    given = ("--vali", folder / "other.parquet", "--metric", "map", "--alphas", "1,10,100")
+    whole = fit(capsys, folder / "all.parquet", tmp_path / "a.rankrls", *given)
+    pattern, folder_of_sums = folder / "shards" / "*.parquet", tmp_path / "sums"
+    parts = fit(capsys, pattern, tmp_path / "b.rankrls", *given, "--checkpoint", folder_of_sums, "--memory", "1G")
+    assert parts["selection"]["how"] == whole["selection"]["how"] == "validation data with 25 queries"
+    assert parts["selection"]["value"] == pytest.approx(whole["selection"]["value"], rel=1e-9)
+    assert (folder_of_sums / "manifest.json").exists()
+
+
+def test_one_file_streams_where_it_does_not_fit(folder, tmp_path, capsys):
+    found = fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls", "--memory", "100K")
+    assert found["parts"] > 1
+    found = fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls", "--memory", "1G")
+    assert "parts" not in found
+
+
+def test_other_methods(folder, tmp_path, capsys):
+    given = ("--method", "sparse", "--kernel", "rbf", "--n-basis", "20", "--cv", "3")
+    found = fit(capsys, folder / "shards", tmp_path / "m.rankrls", *given)
+    assert found["selection"]["how"] == "3 folds of 60 queries"
+    model = rankrls.load(tmp_path / "m.rankrls")
+    assert model.X_fit_.shape == (20, 5)
+
+
+def test_provenance_says_how_it_was_learned(folder, tmp_path, capsys):
+    fit(capsys, folder / "shards", tmp_path / "m.rankrls")
+    given = read_info(tmp_path / "m.rankrls")["given"]
+    assert given["streamed"]["engine"] == "threads"
+    assert {"parts", "numpy", "blas"} <= given["streamed"].keys()
+    assert len(given["files"]["train"]["files"]) == len(list((folder / "shards").iterdir()))
+    assert given["columns"]["label"] == "grade"
+
+
+def test_measures_of_a_folder(folder, tmp_path, capsys):
+    fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+    found = []
+    for data in ("shards", "all.parquet"):
+        status, out, err = run(
+            capsys, "evaluate", tmp_path / "m.rankrls", folder / data, "--metrics", "ndcg@10,disagreement", "--json"
+        )
+        assert status == 0, err
+        found.append(json.loads(out)["measures"])
+    for name in ("ndcg@10", "disagreement"):
+        for field in ("value", "standard_error", "queries"):
+            assert found[0][name][field] == pytest.approx(found[1][name][field], rel=1e-9)
+
+
+def test_scores_in_a_table(folder, tmp_path, capsys):
+    fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+    status, _, err = run(
+        capsys, "predict", tmp_path / "m.rankrls", folder / "shards", "-o", tmp_path / "s.parquet", "--memory", "1M"
+    )
+    assert status == 0, err
+    table = pq.read_table(tmp_path / "s.parquet")
+    whole = pq.read_table(folder / "all.parquet")
+    X = np.column_stack([whole[f"f{k}"] for k in range(5)])
+    np.testing.assert_allclose(table["score"], X @ rankrls.load(tmp_path / "m.rankrls").coef_, rtol=1e-6)
+    assert table["row"].to_pylist() == list(range(whole.num_rows))
+    status, _, err = run(capsys, "predict", tmp_path / "m.rankrls", folder / "shards", "-o", tmp_path / "s.csv")
+    assert status == 2
+    assert ".parquet" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "ranksvm"), "all rows"),
+        (("--pairs", "votes.csv"), "--pairs"),
+        (("--columns", "auto"), "--columns"),
+        (("--global",), "--global"),
+        (("--memory", "much"), "--memory"),
+        (("--kernel", "rbf"), "--kernel"),
+    ],
+)
+def test_what_needs_all_rows(folder, words, said, tmp_path, capsys):
+    status, _, err = run(capsys, "fit", folder / "shards", *COLUMNS, "--model", tmp_path / "m.rankrls", *words)
+    assert status == 2
+    assert said in err
+    assert not (tmp_path / "m.rankrls").exists()
+
+
+def test_a_checkpoint_needs_parts(folder, tmp_path, capsys):
+    words = ("fit", folder / "all.parquet", *COLUMNS, "--model", tmp_path / "m", "--checkpoint", tmp_path / "c")
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "--checkpoint" in err
