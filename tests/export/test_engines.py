@@ -225,19 +225,29 @@ CO_VIEWS = {
 
 @pytest.mark.parametrize("views", CO_VIEWS)
 @pytest.mark.parametrize("shared_basis", [True, False])
-def test_onnx_of_co_ranking_pursuit_is_the_mean_of_its_views(views, shared_basis):
+def test_onnx_of_co_ranking_pursuit_is_the_weighted_mean_of_its_views(views, shared_basis):
     X, y, qid = data()
     X = X.to_numpy(np.float32)
     scaler = StandardScaler().fit(X)
     Z = scaler.transform(X.astype(np.float64))
     n_basis = 2 if views == "kernels" and not shared_basis else 7  # all combinations of three views are many
-    model = CoRankingPursuit(n_basis, views=CO_VIEWS[views], shared_basis=shared_basis).fit(Z, y, qid=qid)
+    model = CoRankingPursuit(n_basis, views=CO_VIEWS[views], shared_basis=shared_basis, aggregation="weighted")
+    model.fit(Z, y, qid=qid)
     exported = to_onnx(make_pipeline(scaler, model), offset=0.5)
     (scores,) = onnxruntime.InferenceSession(exported.content).run(None, {"X": X})
-    wanted = np.mean([view.predict(Z) for view in model.views_], axis=0) + 0.5
+    wanted = model.view_weights_ @ [view.predict(Z) for view in model.views_] + 0.5
     assert np.ptp(wanted) > 0.1
     assert scores.shape == wanted.shape
     np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_views_of_features_are_a_linear_model():
+    X, y, qid = data()
+    model = CoRankingPursuit(3, views=({}, {}), dictionary="features", disjoint=True).fit(X, y, qid=qid)
+    weights = json.loads(to_solr(model).content)["params"]["weights"]
+    np.testing.assert_allclose([weights[name] for name in X.columns if name in weights], model.coef_[model.coef_ != 0])
+    (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": X.to_numpy(np.float32)})
+    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
 
 
 def test_onnx_of_co_ranking_pursuit_without_a_stage():

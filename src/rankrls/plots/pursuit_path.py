@@ -101,11 +101,11 @@ class PursuitPathDisplay(Display):
         """Draw the course of a fitted pursuit.
 
         With X and y, the curve is the measure on those data after each stage. Without, it is the held-out measure by
-        which a :class:`~rankrls.RankingPursuitCV` chose, and for other estimators the share of the loss that is left.
+        which an estimator of these with CV chose, and for other estimators the share of the loss that is left.
 
         Parameters
         ----------
-        estimator : RankingPursuit, RankingPursuitCV or CoRankingPursuit
+        estimator : RankingPursuit, CoRankingPursuit or either with CV
         X, y, qid : optional
             Data to judge every stage on.
         scoring : str, Measure or callable, optional
