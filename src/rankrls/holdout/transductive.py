@@ -262,9 +262,10 @@ class _ByRows:
         return np.asarray(self.QZ.T @ self.QZ)
 
     def share(self, own: NDArray[np.intp], mine: NDArray[np.intp], graph: ScoredGraph, penalty: float) -> _Share:
-        back = graph.F.T
-        U = np.hstack((back @ self.Z[mine], back @ (self.Q[mine] @ self.QZ)))
-        return _Share(own, graph, _Dense((back @ self.Q[mine]).T, penalty), U)
+        own_rows = self.Q[mine]
+        back = graph.F.T @ np.hstack((self.Z[mine], own_rows @ self.QZ, own_rows))
+        cut = 2 * self.Z.shape[1]
+        return _Share(own, graph, _Dense(back[:, cut:].T, penalty), np.ascontiguousarray(back[:, :cut]))
 
 
 class _ByColumns:
