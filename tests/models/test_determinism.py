@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankrls import (
     CGRankRLS,
+    CoRankingPursuitCV,
     CoRankRLS,
     GreedyRankRLS,
     RankBoost,
@@ -22,6 +23,7 @@ from rankrls import (
     RankRLSCV,
     RankSVMCV,
     SparseRankRLSCV,
+    TransductiveRankRLSCV,
 )
 from rankrls._compiled.near_ties import merge_near_ties
 from rankrls._queries import query_layout
@@ -66,9 +68,11 @@ SELECTING = {
     "GreedyRankRLS": lambda: GreedyRankRLS(cv=3, alphas=(0.1, 10.0)),
     "GreedyRankRLS, disagreement": lambda: GreedyRankRLS(cv=3, alphas=(1.0,), scoring="disagreement"),
     "CoRankRLS": lambda: CoRankRLS(n_views=3),
+    "CoRankingPursuitCV": lambda: CoRankingPursuitCV(3, nu=(0.0, 0.1), dictionary="features", cv=3),
+    "TransductiveRankRLSCV": lambda: TransductiveRankRLSCV([0.1, 10.0], penalty=(0.1, 10.0), cv=3),
     "RankBoost": lambda: RankBoost(15),
 }
-FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "RankingPursuitCV", "GreedyRankRLS")
+FOLLOWS_NAMES = ("folds", "fifth", "RankSVMCV", "PursuitCV", "GreedyRankRLS", "TransductiveRankRLSCV")
 """Folds are drawn in the order of the queries' ids, so that new names must come in the same order."""
 
 
