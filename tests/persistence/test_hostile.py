@@ -29,6 +29,7 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     PolynomialFeatures,
     QuantileTransformer,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -647,6 +648,10 @@ def step(changed):
         (FeatureUnionOf, {"transformer_weights": "chi2"}, "transformer_weights"),
         (TfidfVectorizer, {"ngram_range": {"tuple": [1, "a"]}}, "ngram_range"),
         (PolynomialFeatures, {"_min_degree": "a"}, "_min_degree"),
+        (PolynomialFeatures, {"_n_out_full": 2**31}, "_n_out_full"),
+        (SplineTransformer, {"degree": 2**31}, "bsplines_"),
+        (SplineTransformer, {"n_features_out_": 2**31}, "n_features_out_"),
+        (TfidfVectorizer, {"strip_accents": {"type": "object"}}, "strip_accents"),
         (SimpleImputer, {"_fit_dtype": {"dict": []}}, "_fit_dtype"),
         (SimpleImputer, {"statistics_": 5}, "statistics_"),
         (SelectKBestOf, {"scores_": {"objects": [], "shape": [0, 3]}}, "scores_"),

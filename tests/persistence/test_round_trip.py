@@ -297,7 +297,12 @@ def texts(n):
     "transformer",
     [
         *(PCA(3), TruncatedSVD(3), Nystroem(n_components=4), RBFSampler(n_components=4), PolynomialFeatures()),
-        *(SplineTransformer(n_knots=4), KBinsDiscretizer(3), KBinsDiscretizer(3, encode="ordinal")),
+        *(
+            SplineTransformer(n_knots=4),
+            SplineTransformer(extrapolation="periodic", include_bias=False),
+            KBinsDiscretizer(3),
+            KBinsDiscretizer(3, encode="ordinal"),
+        ),
         *(QuantileTransformer(n_quantiles=5), PowerTransformer(), Normalizer(), Binarizer(), VarianceThreshold()),
         *(SelectKBest(k=3), SelectKBest(f_regression, k=2), SelectPercentile()),
         *(SimpleImputer(), SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)),

@@ -27,6 +27,7 @@ __all__ = [
     "check_parameters",
     "check_polynomial",
     "check_scores",
+    "check_splines",
     "check_steps",
     "check_union",
 ]
@@ -101,7 +102,7 @@ def check_union(owner: str, state: Mapping[str, Any]) -> None:
 def check_columns(owner: str, state: Mapping[str, Any]) -> None:
     """Transformers of columns: each finds its columns, and its place in what comes out."""
     parts: Any = state.get("transformers_")
-    right = _are_named(parts, 3) and all(_transforms(part) for _, part, _ in parts)
+    right = _are_named(parts, 3) and all(_transforms(part) and part != "passthrough" for _, part, _ in parts)
     require(right, owner, "transformers_", "are no named transformers of columns")
     n, names = state["n_features_in_"], [name for name, _, _ in parts]
     columns: Any = state.get("_transformer_to_input_indices")
@@ -223,6 +224,17 @@ def check_polynomial(owner: str, state: Mapping[str, Any]) -> None:
         degrees = range(max(1, least), (min(most, n) if interactions else min(most, _MOST_DEGREE)) + 1)
         wanted = bias + sum(comb(n, degree) if interactions else comb(n + degree - 1, degree) for degree in degrees)
         require(state[name] == wanted, owner, name, "is not the number of products of the features")
+
+
+def check_splines(owner: str, state: Mapping[str, Any]) -> None:
+    """Curves of the degree that is set, as many for each feature as columns come out."""
+    curves, n = state["bsplines_"], state["n_features_in_"]
+    right = len(curves) == n and all(curve.k == state.get("degree") and curve.c.ndim == 2 for curve in curves)
+    each = curves[0].c.shape[1] if right else 0
+    right = right and all(curve.c.shape == (len(curve.t) - curve.k - 1, each) for curve in curves)
+    require(right, owner, "bsplines_", "are no splines of its degree")
+    out = n * (each - (not state.get("include_bias", True)))
+    require(state["n_features_out_"] == out, owner, "n_features_out_", "is not the number of splines")
 
 
 def check_encodings(owner: str, state: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from rankrls.persistence._scikit import (
     check_imputer,
     check_polynomial,
     check_scores,
+    check_splines,
     check_steps,
     check_union,
 )
@@ -128,7 +129,6 @@ TRANSFORMERS = (
             ("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
             ("preprocessing.Normalizer", {}),
             ("preprocessing.Binarizer", {}),
-            ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline]", "n_features_out_": "count"}),
             ("impute.MissingIndicator", {"features_": "index f", "_n_features": "count", "_precomputed": "flag"}),
             ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
             ("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
@@ -148,6 +148,11 @@ TRANSFORMERS = (
         "sklearn.preprocessing.KBinsDiscretizer",
         {**_FEATURES, "n_bins_": "whole n", "_encoder?": "OneHotEncoder"},
         check_bins,
+    ),
+    Kind(
+        "sklearn.preprocessing.SplineTransformer",
+        {**_FEATURES, "bsplines_": "[BSpline]", "n_features_out_": "count"},
+        check_splines,
     ),
     Kind("sklearn.preprocessing.PolynomialFeatures", _FEATURES, check_polynomial),
     *(
