@@ -94,7 +94,20 @@ def test_curves_tables_scales_and_predictions(name, partly, rankrls):
     assert rankrls("info", partly / "m.rankrls").status == 0
 
 
-def test_one_ranking_and_sparse_rows(partly, rankrls, letor, rows):
+def test_pursuit_takes_features_if_no_kernel_is_named(partly, rankrls):
+    result = rankrls(
+        *("fit", partly / "partly.csv", "--method", "co-pursuit", "--max-basis", "3", "--nu", "0.1"),
+        *("-m", partly / "f.rankrls"),
+    )
+    assert result.status == 0, result.err
+    model = load(partly / "f.rankrls")
+    assert model.dictionary == "features"
+    assert model.coef_.shape == (5,)
+    exported = rankrls("export", partly / "f.rankrls", partly / "f.json", "--format", "solr")
+    assert exported.status == 0, exported.err
+
+
+def test_one_ranking_of_all_rows(partly, rankrls):
     result = rankrls(
         *("fit", partly / "train.txt", "--unscored", partly / "vali.txt", "--global", "--method", "co-rankrls"),
         *("--n-views", "2", "--mu", "1", "--alphas", "1", "-m", partly / "g.rankrls"),

@@ -18,7 +18,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.columns import take_items
 from rankrls.graph import ScoredGraph
 from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue, co_pursue_in_turn
-from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
+from rankrls.greedy.dictionaries import HeldDictionary, held_dictionary, kernel_columns
 from rankrls.greedy.pursuit import PursuitPath
 from rankrls.greedy.pursuit_problem import expanded
 from rankrls.kernels import Kernel
@@ -179,6 +179,7 @@ class CoPursuitProblem(Problem):
         pursuit, rows = self.pursuit, self.scored.X[:, 0].astype(np.intp)
         candidates = pursuit.candidates(rows)
         agree_on, agreement = pursuit.agreement(self.scored, self.setting)
+        agrees = len(candidates) > 1 and pursuit.nu > 0.0
         views = []
         for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
             inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
@@ -190,7 +191,7 @@ class CoPursuitProblem(Problem):
                 View(
                     held_dictionary(pursuit.columns(plan, rows[inside], own), comparison.graph),
                     comparison.target[:, 0],
-                    held_dictionary(pursuit.columns(plan, agree_on, own), agreement),
+                    held_dictionary(pursuit.columns(plan, agree_on, own), agreement) if agrees else _unseen(len(own)),
                 )
             )
         return pursuit.walk(views, candidates)
@@ -217,6 +218,11 @@ class CoPursuitProblem(Problem):
 
     def axis(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         return np.arange(1.0, self.pursuit.n_basis + 1.0)
+
+
+def _unseen(n_columns: int) -> HeldDictionary:
+    """Columns that nothing compares."""
+    return HeldDictionary(np.zeros((n_columns, 0)), np.zeros(n_columns))
 
 
 def _read(terms: list[ViewTerms], Z: Any, a: Array) -> Scorer:
