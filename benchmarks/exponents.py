@@ -32,7 +32,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
 
 
 def dense(quick: bool) -> list[dict[str, Any]]:
-    sizes = (200, 400, 800) if quick else (500, 1000, 2000, 3000)
+    sizes = (200, 400, 800) if quick else (500, 1000, 1500, 2000)
     problems = [problem(m, 20, m // 20, even=True, hard=False) for m in sizes]
     dual = lambda p: RankRLSCV(ALPHAS, kernel="rbf", gamma=0.05).fit(p.X, p.y, qid=p.qid)
     half = lambda p: np.where(p.qid % 2 == 0, p.y, np.nan)
@@ -45,7 +45,7 @@ def dense(quick: bool) -> list[dict[str, Any]]:
 
 def held_out(quick: bool) -> list[dict[str, Any]]:
     """Milliseconds of one query, the decomposition given, one alpha."""
-    sizes, lengths = ((400, 800), (20, 40, 80)) if quick else ((500, 1000, 2000, 3000), (50, 100, 200, 400))
+    sizes, lengths = ((400, 800), (20, 40, 80)) if quick else ((500, 1000, 1500, 2000), (50, 100, 200, 400))
     longest = lengths[-1] * 2 if quick else 2000
     by_items = [_held_out_query(problem(m, 20, m // 20, even=True, hard=False)) for m in sizes]
     by_length = [_held_out_query(problem(longest, 20, longest // u, even=True, hard=False)) for u in lengths]
@@ -67,13 +67,13 @@ def _held_out_query(p: Problem) -> float:
 
 def iterations(quick: bool) -> list[dict[str, Any]]:
     """Seconds of one iteration of conjugate gradients."""
-    rows = (1000, 2000, 4000) if quick else (12_500, 25_000, 50_000, 100_000)
+    rows = (1000, 2000, 4000) if quick else (12_500, 25_000, 50_000)
     columns = 500 if quick else 20_000
     data = [Data(*documents(m, columns), None, None) for m in rows]
     by_rows = [an_iteration(lambda k, p=p: fit_one(p, k))[0] for p in data]
     counts = [p.X.nnz for p in data]
     rng, p = np.random.default_rng(0), data[0]
-    numbers = (10_000, 20_000, 40_000) if quick else (500_000, 1_000_000, 2_000_000, 4_000_000)
+    numbers = (10_000, 20_000, 40_000) if quick else (500_000, 1_000_000, 2_000_000)
     by_pairs = []
     for number in numbers:
         i = rng.integers(p.X.shape[0], size=number)
@@ -87,8 +87,8 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
 
 def views(quick: bool) -> list[dict[str, Any]]:
     """Semi-supervised pursuit with a basis that the views share."""
-    counts, scored = ((2, 4), 100) if quick else ((2, 4, 8, 16), 500)
-    rows = (200, 400, 800) if quick else (2500, 5000, 10_000, 20_000)
+    counts, scored = ((2, 4), 100) if quick else ((2, 4, 8), 500)
+    rows = (200, 400, 800) if quick else (2500, 5000, 10_000)
     labels = lambda p: np.where(np.arange(len(p.y)) < scored, p.y, np.nan)
     made = [problem(scored + more, 32, (scored + more) // 50, even=True, hard=False) for more in rows]
     fit = lambda p, M: CoRankingPursuit(20, views=np.array_split(np.arange(32), M)).fit(p.X, labels(p), qid=p.qid)

@@ -50,10 +50,10 @@ def memory(quick: bool) -> dict[str, Any]:
 
 
 def growth(quick: bool) -> list[dict[str, Any]]:
-    sizes = [4000, 8000, 16_000] if quick else [25_000, 50_000, 100_000, 200_000]
+    sizes = [4000, 8000, 16_000] if quick else [12_500, 25_000, 50_000, 100_000]
     stages = [5, 10, 20] if quick else [5, 10, 20, 40]
     by_rows = [min(timed(lambda p=p: fit(p))[0] for _ in range(2)) for p in map(load, sizes)]
-    p = load(sizes[-1])
+    p = load(sizes[1])
     run = lambda k: GreedyRankRLS(k, alphas=[1.0]).fit(p.X, p.y, qid=p.qid)
     by_stages = [min(timed(lambda k=k: run(k))[0] for _ in range(2)) for k in stages]
     columns = [20, 40, 80] if quick else [50, 100, 200, 400]
