@@ -1,6 +1,11 @@
 """Examples in docstrings run as a reader would paste them: nothing is there but what they import."""
 
+from importlib.util import find_spec
+
 import pytest
+
+# Dask comes with an extra: without it there is nothing to import these examples from.
+collect_ignore_glob = [] if find_spec("distributed") else ["src/rankrls/dask/*"]
 
 
 def pytest_collection_modifyitems(config, items):

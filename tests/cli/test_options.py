@@ -24,7 +24,7 @@ LEARNING = (
 
 HAS = {
     "fit": (
-        f"-m --model --memory --checkpoint --test --test-pairs {LEARNING} {VOTES} {COLUMNS} "
+        f"-m --model --memory --checkpoint --scheduler --insecure --test --test-pairs {LEARNING} {VOTES} {COLUMNS} "
         "--json --threads -v --verbose -q --quiet"
     ),
     "cv": f"--leave-pair-out {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",

@@ -31,6 +31,11 @@ class ShardOptions:
         'shards/*.parquet' always is.
     checkpoint
         Of data that are read a part at a time: a folder for what is finished. A fit that was killed goes on from it.
+    scheduler
+        Let the workers of a Dask cluster read and add up the parts: the address of its scheduler, tls:// or on this
+        machine tcp://.
+    insecure
+        With --scheduler: allow tcp:// to other machines. Whoever reaches a scheduler can run code on its workers.
     """
 
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
@@ -38,3 +43,5 @@ class ShardOptions:
     float32: bool = switch("convert")
     memory: str | None = option("SIZE", "fit predict evaluate")
     checkpoint: Path | None = option("FOLDER", "fit", kind=Path)
+    scheduler: str | None = option("ADDRESS", "fit")
+    insecure: bool = switch("fit")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Job", "TreeSum", "merged", "run_leaf", "tree_depth"]
+from rankrls._compiled.threads import one_thread
+
+__all__ = ["Job", "TreeSum", "merge", "merged", "run_leaf", "tree_depth"]
 
 V = TypeVar("V")
 
@@ -50,10 +52,14 @@ def run_leaf(job: Job[V], data: Any, address: Any) -> V:
     >>> merged(Rows(), [run_leaf(Rows(), Words(), address) for address in Words.parts])
     6
     """
-    from rankrls._compiled.threads import one_thread
-
     with one_thread():
         return job.leaf(data.read(address, names=True) if getattr(job, "names", False) else data.read(address))
+
+
+def merge(job: Job[V], a: V, b: V) -> V:
+    """The answers of two neighbouring nodes as one, on one thread."""
+    with one_thread():
+        return job.merge(a, b)
 
 
 def merged(job: Job[V], answers: Iterable[V]) -> V:
@@ -101,7 +107,7 @@ class TreeSum:
             if (right[1] << level) < self.leaves:
                 if left not in self._waiting or right not in self._waiting:
                     break
-                value = self.job.merge(self._waiting.pop(left), self._waiting.pop(right))
+                value = merge(self.job, self._waiting.pop(left), self._waiting.pop(right))
             else:
                 value = self._waiting.pop(left)
             node = level + 1, k >> 1

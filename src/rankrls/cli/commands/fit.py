@@ -25,6 +25,8 @@ def run(options: Options, report: Report) -> Result:
         return fit(options, report)
     if options.checkpoint is not None:
         raise InputError("{checkpoint} is for data that are read a part at a time.", parameter="checkpoint")
+    if options.insecure:
+        raise InputError("{insecure} is about {scheduler}: give that too.", parameter="insecure")
     plan = _training.plan(options)
     check_target(options.save, *plan.files.values(), *plan.pair_files.values())
     data = _training.read_data(plan, report)

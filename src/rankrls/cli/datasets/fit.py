@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rankrls._errors import InputError
@@ -55,6 +56,8 @@ _TAKES = frozenset(
         "basis",
         "memory",
         "checkpoint",
+        "scheduler",
+        "insecure",
     ]
 )
 """The options of ``fit`` that data which are read a part at a time can do with."""
@@ -83,7 +86,8 @@ def fit(options: Options, report: Report) -> Result:
     with report.working("fitting", "choosing and fitting") as say:
         estimator.verbose = _training.progress(say, plan.chosen_by)
         try:
-            estimator.fit_dataset(data, **given)
+            with _engine(options) as executor:
+                estimator.fit_dataset(data, executor=executor, **given)
         finally:
             estimator.verbose = 0
     _training.note_edges(plan.method, estimator, report)
@@ -104,7 +108,7 @@ def fit(options: Options, report: Report) -> Result:
         **described,
         **_columns(opened["train"], options),
         "files": {role: data.describe() for role, data in opened.items()},
-        "streamed": {"parts": len(data.parts), "engine": "threads", **_versions()},
+        "streamed": {"parts": len(data.parts), "engine": options.scheduler or "threads", **_versions()},
         "method": options.method,
         "scale": options.scale,
         "measures": _learned.measured(found),
@@ -125,6 +129,15 @@ def fit(options: Options, report: Report) -> Result:
         f"Saved {options.save}   ({took})\n",
         optional=True,
     )
+
+
+def _engine(options: Options) -> AbstractContextManager[Any]:
+    """Threads of this machine, or a cluster."""
+    if options.scheduler is None:
+        return nullcontext()
+    from rankrls.dask import executor_of
+
+    return executor_of(options.scheduler, insecure=options.insecure)
 
 
 def _like(other: Any, data: Any, scaler: Any) -> Any:

@@ -32,7 +32,7 @@ def is_dataset(path: Path) -> bool:
 
 def streams(options: Options) -> bool:
     """Whether TRAIN is read a part at a time."""
-    if is_dataset(options.train):
+    if is_dataset(options.train) or options.scheduler is not None:
         return True
     if not options.train.is_file() or options.train.suffix == ".gz" or options.by_pairs:
         return False

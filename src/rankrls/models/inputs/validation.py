@@ -214,6 +214,13 @@ def holds_objects(X: Any, kernel: Any) -> bool:
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """scikit-learn's check, whose message about text names no place."""
+    if hasattr(X, "__dask_graph__"):
+        raise InputError(
+            "{X} is a Dask collection, which {0} would pull into the memory of this process.",
+            _name(estimator),
+            remedy="rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
+            parameter="X",
+        )
     try:
         return validate_data(estimator, X, *y, **options)
     except ValueError as error:
