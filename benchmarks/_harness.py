@@ -26,6 +26,7 @@ __all__ = [
     "faster",
     "one_thread",
     "peak_above",
+    "peak_of",
     "skipped",
     "thread_environment",
     "timed",
@@ -161,7 +162,7 @@ def peak_above(module: str, load: str, then: str, arguments: Sequence[Any] = ())
     arguments : sequence
         Plain values.
     """
-    only, whole = (_peak(module, load, name, arguments) for name in ("", then))
+    only, whole = (peak_of(module, load, name, arguments) for name in ("", then))
     return whole - only
 
 
@@ -178,7 +179,8 @@ print(peak_memory())
 """
 
 
-def _peak(module: str, load: str, then: str, arguments: Sequence[Any]) -> float:
+def peak_of(module: str, load: str, then: str, arguments: Sequence[Any]) -> float:
+    """Bytes at the peak of a fresh process, libraries included, as :func:`peak_above` makes it."""
     request = json.dumps([module, load, then, list(arguments)])
     out = subprocess.run([sys.executable, "-c", _PEAK, request], capture_output=True, text=True)
     if out.returncode:

@@ -82,4 +82,4 @@ def open_delimited_files(files: Sequence[File], wanted: Wanted) -> DelimitedFile
 
 
 def _table(file: File, stream: BinaryIO) -> Delimited:
-    return Delimited(file.path, stream, None, TableError, "auto", None)
+    return Delimited(file.name, stream, None, TableError, "auto", None)

@@ -28,6 +28,8 @@ class File:
 
     Attributes
     ----------
+    name : str
+        The path as it was given, for errors.
     path : str
         Absolute.
     size, time : int
@@ -36,6 +38,7 @@ class File:
         SHA-256 of a Parquet file's footer; of text, of its first and last 64 KiB.
     """
 
+    name: str
     path: str
     size: int
     time: int
@@ -46,7 +49,8 @@ class File:
         """Look at a file."""
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            return File(os.path.abspath(path), status.st_size, status.st_mtime_ns, _footer(file, status.st_size))
+            footer = _footer(file, status.st_size)
+            return File(path, os.path.abspath(path), status.st_size, status.st_mtime_ns, footer)
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
@@ -65,7 +69,7 @@ class File:
 
     def changed(self, problem: str, *values: Any) -> InputError:
         """An error about a file that is not what it was."""
-        return InputError(problem, *values, remedy=_REMEDY, file=self.path)
+        return InputError(problem, *values, remedy=_REMEDY, file=self.name)
 
     def describe(self) -> dict[str, Any]:
         """As plain values."""
@@ -76,7 +80,7 @@ def refuse_packed(file: File, stream: BinaryIO) -> None:
     """Refuse text that is packed with gzip, whose bytes cannot be read from the middle on."""
     if stream.read(2) == b"\x1f\x8b":
         remedy = "Unpack it, or write shards: rankrls convert DATA FOLDER --rows-per-file N."
-        raise InputError("packed text cannot be read a part at a time.", remedy=remedy, file=file.path)
+        raise InputError("packed text cannot be read a part at a time.", remedy=remedy, file=file.name)
     stream.seek(0)
 
 

@@ -315,7 +315,7 @@ class Together:
         for outline in self._outlines():
             if outline.unit.file != file:
                 file, row = outline.unit.file, 0
-            path = self._files[file].path
+            path = self._files[file].name
             at = np.flatnonzero(runs.begins(outline.qid))
             at = at[np.isin(keys_of(outline.qid, at), suspects)]
             for k, name in zip(at.tolist(), names_of(outline.qid, at), strict=True):

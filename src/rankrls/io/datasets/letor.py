@@ -79,7 +79,7 @@ class LetorFiles:
                 here = slice(min(skip, rows), min(skip + span.rows - done, rows))
                 skip -= here.start
                 if here.start < here.stop:
-                    table = self._table(file.path, block, sums, line)
+                    table = self._table(file.name, block, sums, line)
                     y = table.y if self.labels else None
                     found = Rows(table.X, y, None, _id_block(table.qid), None).among(here)
                     if ids:
@@ -136,7 +136,7 @@ class LetorOpening:
                 rows = int(sums[Sums.ROWS])
                 unit = Unit(number, at, at + block.last, rows, line)
                 if rows and found is None:
-                    found = self._judged(file.path, block, sums, line)
+                    found = self._judged(file.name, block, sums, line)
                 if found is not None and rows:
                     yield Outline(unit, found[2], found[0] if self._labels else None, None, found[1] + line)
                 at, line = at + block.last, line + int(sums[Sums.LINES])
@@ -197,11 +197,11 @@ def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
     told = next((role for role in ("label", "qid", "id", "ignore", "weight") if getattr(wanted, role)), None)
     if told is not None:
         problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text."
-        raise InputError(problem, file=files[0].path, parameter=told)
+        raise InputError(problem, file=files[0].name, parameter=told)
     count = None if wanted.features is None else ",".join(wanted.features)
     if count is not None and not (count.isdecimal() and int(count) >= 1):
         problem = "{features} is a number for LETOR text (names are for tables); got {0!r}."
-        raise InputError(problem, count, parameter="features", file=files[0].path)
+        raise InputError(problem, count, parameter="features", file=files[0].name)
     return LetorOpening(files, None if count is None else int(count), wanted.labels != "ignored")
 
 

@@ -117,13 +117,17 @@ def begin(files: tuple[File, ...], wanted: Wanted, format: str) -> Any:
     if format not in ("auto", *_FORMATS):
         choices = ", ".join(map(repr, ("auto", *_FORMATS)))
         raise InputError("{format} must be one of {0}; got {1!r}.", choices, format, parameter="format")
-    return _opener(one_format([file.path for file in files]) if format == "auto" else format)(files, wanted)
+    kind = one_format([file.name for file in files]) if format == "auto" else format
+    if kind == "arrow":
+        remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
+        raise InputError("an Arrow file cannot be read a part at a time.", remedy=remedy, file=files[0].name)
+    return _opener(kind)(files, wanted)
 
 
 def opened(files: tuple[File, ...], opening: Any, found: Cut) -> Dataset:
     """The data set, after all rows have been looked at."""
     if found.rows == 0:
-        raise InputError("the files have no rows.", file=files[0].path)
+        raise InputError("the files have no rows.", file=files[0].name)
     return Dataset(files, opening.settled(), found.parts, found.rows, found.runs)
 
 
@@ -136,9 +140,6 @@ def check_count(name: str, value: Any) -> None:
 
 def _opener(format: str) -> Callable[..., Any]:
     """What looks at files of a format; imported when it is needed."""
-    if format == "arrow":
-        remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
-        raise InputError("Arrow files cannot be read a part at a time.", remedy=remedy, parameter="format")
     if format == "parquet":
         from rankrls.io.datasets.parquet import open_parquet
 

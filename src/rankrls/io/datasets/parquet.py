@@ -92,7 +92,7 @@ def open_parquet(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
 
 
 def _table(file: File, stream: BinaryIO) -> ArrowTable:
-    return ArrowTable(file.path, stream, "parquet", "", TableError)
+    return ArrowTable(file.name, stream, "parquet", "", TableError)
 
 
 def _type(kind: Any) -> str:
@@ -110,7 +110,7 @@ def _check_types(file: File, first: tuple[File, Columns, dict[str, str]], types:
         if kind != other:
             problem = "the column {0!r} holds {1}, but in {2} it holds {3}:"
             remedy = "all files must have one schema (rankrls convert writes such files)."
-            raise InputError(problem, name, kind, first[0].path, other, remedy=remedy, file=file.path, column=name)
+            raise InputError(problem, name, kind, first[0].name, other, remedy=remedy, file=file.name, column=name)
 
 
 def _check_complete(table: ArrowTable, columns: Columns, request: Request) -> None:

@@ -139,4 +139,4 @@ def same_names(refuse: Refuse, file: File, columns: Columns, others: Columns) ->
 
 def _differs(refuse: Refuse, problem: str, name: str, file: File) -> NoReturn:
     remedy = "All files must have one schema; {features} names the columns that are read."
-    raise refuse(problem, name, file.path, remedy=remedy, column=name)
+    raise refuse(problem, name, file.name, remedy=remedy, column=name)

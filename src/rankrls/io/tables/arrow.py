@@ -23,7 +23,7 @@ from rankrls.io.tables.parts import Part, Request, may_be_empty, needed
 __all__ = ["ArrowTable", "open_arrow"]
 
 _BATCH_CELLS = 1 << 22
-_BLOCK_CELLS = 1 << 19  # so few that columns become rows inside the processor's cache
+_BLOCK_CELLS = 1 << 16  # so few that columns become rows inside the processor's cache
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
 _PIECE = 1 << 20
 _EXACT = 1 << 53

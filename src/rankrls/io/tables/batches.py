@@ -13,6 +13,7 @@ class ParquetBatches:
 
     def __init__(self, file: Any, names: Sequence[str] | None, groups: range | None) -> None:
         self.schema, self._file, self._names = file.schema_arrow, file, names
+        self._all = groups is None  # parts that follow each other use the same memory again
         self._groups = range(file.metadata.num_row_groups) if groups is None else groups
 
     def read_all(self) -> Any:
@@ -27,7 +28,8 @@ class ParquetBatches:
                 read += batch.num_rows
                 yield batch
             wanted += metadata.row_group(group).num_rows
-            pa.default_memory_pool().release_unused()
+            if self._all:
+                pa.default_memory_pool().release_unused()
         if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
             raise pa.ArrowInvalid(f"{read} rows of {wanted} can be read")
 
