@@ -2,6 +2,8 @@
 
     python experiments/auto.py --data DIR                 # LETOR's folds: train on trainingset, judge on testset
     python experiments/auto.py --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
+    python experiments/auto.py --sizes DIR                # LightGBM's example (examples/lambdarank in its sources)
+    python experiments/auto.py --documentation 250        # so many queries of make demo to learn from, 400 to judge on
     python experiments/auto.py --tables                   # scikit-learn's tables, one ranking each, ten halves
     python experiments/auto.py --samples 40               # the same as --splits, on samples of 30 synthetic queries
 
@@ -14,8 +16,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ import numpy as np
 from _letor_data import Collection, Rows, _files_in, find_collections
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from rankrls import AutoRankRLS, RankRLSCV
+from rankrls import AutoRankRLS, RankRLSCV, group_to_qid
 from rankrls._queries import query_layout
 from rankrls.io import load_letor
 from rankrls.metrics import pair_accuracy, resolve_measure
@@ -67,17 +70,45 @@ def chosen(model: Any) -> str:
 def folds(data: Path, wanted: str) -> None:
     """Train on each fold's training queries, judge on its test queries."""
     for collection in find_collections(data, wanted):
-        values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
-        seconds, choices = dict.fromkeys(METHODS, 0.0), {name: [] for name in METHODS}
-        for number in collection.folds:
-            train, _, test = raw_fold(collection, number)
-            for name, make in METHODS.items():
-                start = time.perf_counter()
-                model = make("ndcg@10").fit(train.X, train.y, qid=train.qid)
-                seconds[name] += time.perf_counter() - start
-                values[name].append(judged(test, scores_of(model, test)))
-                choices[name].append(chosen(model))
-        report(collection.name, values, seconds, choices, len(collection.folds))
+        parts = (raw_fold(collection, number) for number in collection.folds)
+        compare(collection.name, ((train, test) for train, _, test in parts))
+
+
+def sized(folder: Path) -> tuple[Rows, Rows]:
+    """rank.train and rank.test, whose queries are in files of sizes beside them."""
+    parts: list[Rows] = []
+    for name in ("rank.train", "rank.test"):
+        like: Any = {"n_features": parts[0].X.shape[1]} if parts else {}
+        table = load_letor(folder / name, dense=True, zero_based=False, **like)
+        sizes = np.loadtxt(folder / f"{name}.query", dtype=int)
+        parts.append(Rows(table.X, table.y, group_to_qid(sizes, n_rows=len(table.y))))
+    return parts[0], parts[1]
+
+
+def documentation(count: int) -> tuple[Rows, Rows]:
+    """Some training queries of the demo and 400 of its unseen ones, with all features."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+    from search_documentation import read_documentation
+
+    data, found = read_documentation(), []
+    for table, size in ((data.train, count), (data.test, 400)):
+        taken = np.random.default_rng(0).permutation(len(table.queries))[:size]
+        found.append(Rows(*table.of(np.isin(np.arange(len(table.queries)), taken)).rows()))
+    return found[0], found[1]
+
+
+def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
+    """Every method learns from the first of each pair, and is judged on the second."""
+    values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
+    seconds, choices = dict.fromkeys(METHODS, 0.0), {name: [] for name in METHODS}
+    for train, test in parts:
+        for name, make in METHODS.items():
+            start = time.perf_counter()
+            model = make("ndcg@10").fit(train.X, train.y, qid=train.qid)
+            seconds[name] += time.perf_counter() - start
+            values[name].append(judged(test, scores_of(model, test)))
+            choices[name].append(chosen(model))
+    report(title, values, seconds, choices, len(choices["auto"]))
 
 
 def report(
@@ -178,12 +209,18 @@ def main() -> None:
     parser.add_argument("--collection", default="auto", help="one collection only, by its name")
     parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the optimism")
     parser.add_argument("--samples", type=int, default=0, help="so many samples of synthetic queries")
+    parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
+    parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     parser.add_argument("--tables", action="store_true", help="scikit-learn's tables")
     options = parser.parse_args()
     if options.samples:
         samples(options.samples)
     elif options.tables:
         tables()
+    elif options.sizes is not None:
+        compare("LightGBM's example", [sized(options.sizes)])
+    elif options.documentation:
+        compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
         parser.error("give --data DIR, or --tables")
     elif options.splits:

@@ -88,8 +88,8 @@ class AutoRankRLS(Ranker):
         Seconds for the choice. A model whose estimated time does not fit into what is left is skipped (the first one
         never), so that which ones are tried depends on the machine. None tries all: the result is deterministic.
     n_basis : int, default=500
-        Items in the basis of degree 2 and of the Gaussians. If there are no more than that, these models are those of
-        :class:`RankRLSCV` with the kernel itself.
+        Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
+        those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows.
@@ -271,7 +271,7 @@ class AutoRankRLS(Ranker):
         for name, kernel in kernels.items():
             for scale, scaler in scalers.items():
                 ranker: SelectingRanker = RankRLSCV(**shared, **kernel)
-                if kernel and data.n_rows > int(self.n_basis):
+                if kernel and data.n_rows > 2 * int(self.n_basis):
                     own = {"n_basis": int(self.n_basis), "random_state": self.random_state}
                     ranker = SparseRankRLSCV(**shared, **kernel, **own)
                 yield _Model(name, scale, ranker, None if scaler is None else clone(scaler))
