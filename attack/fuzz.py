@@ -16,6 +16,7 @@ TARGETS = {
     "letor": "attack.letor:TARGET",
     "delimited": "attack.tables:DELIMITED",
     "round-trip": "attack.tables:ROUND_TRIP",
+    "datasets": "attack.datasets:TARGET",
     "typed": "attack.typed:TARGET",
     "preferences": "attack.small_files:PREFERENCES",
     "scores": "attack.small_files:SCORES",

@@ -14,7 +14,7 @@ from attack import fuzz
 
 CASES = {
     **{"letor": 60, "delimited": 250, "round-trip": 40, "typed": 120, "preferences": 250},
-    **{"scores": 250, "numerics": 25},
+    **{"scores": 250, "datasets": 150, "numerics": 25},
 }
 CORPUS = ROOT / "attack" / "corpus"
 
