@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -111,8 +111,11 @@ class Plan:
         """Number of a block's first line in the file, counted from 1."""
         return int(self.before[k, Sums.LINES]) + 1
 
-    def fill(self, text: Text[Any], k: int) -> BadLine | None:
-        """Parse block ``k`` into its part of the arrays and let go of its text; its first bad line, if there is one."""
+    def fill(self, text: Text[Any], k: int) -> tuple[int, BadLine | None]:
+        """Parse block ``k`` into its part of the arrays and let go of its text.
+
+        Returns how many rows were parsed, and the first bad line, if there is one.
+        """
         block = text.blocks[k]
         assert block is not None  # each block is filled once
         text.blocks[k] = None
@@ -141,7 +144,14 @@ class Plan:
             bad.append(BadLine(line, error))
         if self.text_qid and (found := self._undecodable(block, k, n_rows)):
             bad.append(found)
-        return min(bad, key=lambda b: b.line, default=None)
+        return n_rows, min(bad, key=lambda b: b.line, default=None)
+
+    def shortened(self, rows: int) -> Plan:
+        """The same with the first rows of a dense table only: those that were parsed, of as many as there might be."""
+        values, target = rows * self.columns, self.target
+        rest = {name: getattr(target, name)[:rows] for name in ("y", "qid", "qid_ends", "comment_ends")}
+        target = target._replace(double=target.double[:values], single=target.single[:values], **rest)
+        return replace(self, target=target)
 
     def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[BadLine]:
         """Ask Python about the decimals that the compiled loop could not round. The first one that is too large."""

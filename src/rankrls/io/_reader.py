@@ -105,7 +105,7 @@ def load_letor(
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
     problems = map_threads(lambda k: plan.fill(text, k), range(len(text.blocks)), threads=workers)
-    for k, bad in enumerate(problems):
+    for k, (_, bad) in enumerate(problems):
         if bad is not None:
             raise bad.error.located(file=text.name, line=plan.first_line(k) + bad.line)
     if plan.columns == 0:

@@ -265,3 +265,15 @@ def test_formats_are_not_mixed(tmp_path):
     save_table(tmp_path / "c.arrow", np.ones((1, 1)), [1], [1])
     with Refusal("Arrow", file="c.arrow", remedy="convert"):
         open_dataset(tmp_path / "c.arrow")
+
+
+def test_blocks_of_blank_lines_and_comments(tmp_path, monkeypatch):
+    """What a block holds at most is taken from its lines, unless that would be too much."""
+    path = tmp_path / "a.txt"
+    path.write_text("1 qid:1 1:5 2:6\n" + "\n# qid:7 1:1 2:2 # 3\n" * 40 + "0 qid:a 1:7 2:8\n" + "\n" * 50)
+    table = load_letor(path)
+    for most in (1 << 25, 20, 0):
+        monkeypatch.setattr(letor_files, "_MOST_CELLS", most)
+        for block in (100, 1 << 21):
+            monkeypatch.setattr(letor_files, "_BLOCK", block)
+            check(open_dataset(path, rows_per_part=1), [table], 1)

@@ -28,6 +28,7 @@ from rankrls.io.tables.columns import Wanted
 __all__ = ["LetorFiles", "open_letor_files"]
 
 _BLOCK = 1 << 21
+_MOST_CELLS = 1 << 25  # that a block is taken to hold before it is counted: there may be blank lines
 _DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][^\n]*")
 
 
@@ -46,6 +47,8 @@ class LetorFiles:
         Whether labels are wanted.
     docids : bool
         Whether every row names a docid in its comment.
+    texts : bool
+        Whether some query id is no whole number.
     """
 
     n_features: int
@@ -53,6 +56,7 @@ class LetorFiles:
     dense: bool
     labels: bool
     docids: bool
+    texts: bool
     format: str = "letor"
     has_weights: bool = False
     feature_names: None = None
@@ -74,12 +78,11 @@ class LetorFiles:
         with file.opened() as stream:
             stream.seek(span.first)
             for block in blocks(Limited(stream, span.last - span.first), _BLOCK, at_start=span.first == 0):
-                sums = scan_block(block.text, block.first, block.last)
-                rows = int(sums[Sums.ROWS])
-                here = slice(min(skip, rows), min(skip + span.rows - done, rows))
-                skip -= here.start
-                if here.start < here.stop:
-                    table = self._table(file.name, block, sums, line)
+                sums = self._sums(block)
+                if sums[Sums.ROWS]:
+                    table = _parsed(file.name, block, sums, line, self.n_features, self.zero_based, self.dense)
+                    here = slice(min(skip, table.n_rows), min(skip + span.rows - done, table.n_rows))
+                    skip -= here.start
                     y = table.y if self.labels else None
                     found = Rows(table.X, y, None, _id_block(table.qid), None).among(here)
                     if ids:
@@ -92,8 +95,21 @@ class LetorFiles:
                     return
                 line += int(sums[Sums.LINES])
 
-    def _table(self, path: str, block: Block, sums: NDArray[np.int64], line: int) -> LetorTable:
-        return _parsed(path, block, sums, line, self.n_features, self.zero_based, self.dense)
+    def _sums(self, block: Block) -> NDArray[np.int64]:
+        """What a block holds; of dense tables at most, which a count of its lines says.
+
+        What is too much stays untouched. Only what no text of so many bytes can exceed may be said here: the file may
+        not be what it was.
+        """
+        lines = int(np.count_nonzero(block.text[block.first : block.last] == ord("\n")))
+        if not self.dense or lines * self.n_features > _MOST_CELLS:
+            return scan_block(block.text, block.first, block.last)
+        size = block.last - block.first
+        sums = np.zeros(Sums.COUNT, dtype=np.int64)
+        sums[[Sums.LINES, Sums.ROWS]], sums[Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
+        sums[[Sums.QID_BYTES, Sums.COMMENT_BYTES]] = size
+        sums[Sums.FIRST_HAS_QID], sums[Sums.TEXT_QID] = 1, self.texts
+        return sums
 
 
 class _Glance(NamedTuple):
@@ -152,7 +168,8 @@ class LetorOpening:
             problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {features} if that is right."
             raise LetorError(problem, self._largest, columns, remedy=remedy, parameter="features")
         docids = self._docids == int(self._totals[Sums.ROWS])
-        return LetorFiles(columns, zero_based, dense, self._labels, docids)
+        texts = bool(self._totals[Sums.TEXT_QID])
+        return LetorFiles(columns, zero_based, dense, self._labels, docids, texts)
 
     def _glances(self, file: File) -> Iterator[_Glance]:
         with file.opened() as stream:
@@ -237,9 +254,11 @@ def _parsed(
         For the first bad line; every line needs a query id.
     """
     plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64))
-    bad = plan.fill(Text(path, [block], [None], ""), 0)
+    rows, bad = plan.fill(Text(path, [block], [None], ""), 0)
     if bad is not None:
         raise bad.error.located(file=path, line=line + bad.line)
+    if dense:
+        plan = plan.shortened(rows)
     if not plan.with_qid:
         remedy = "every line needs qid:ID."
         raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")

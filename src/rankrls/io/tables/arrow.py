@@ -26,6 +26,7 @@ _BATCH_CELLS = 1 << 22
 _BLOCK_CELLS = 1 << 16  # so few that columns become rows inside the processor's cache
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
 _PIECE = 1 << 20
+_BUFFER = 1 << 16  # of each column
 _EXACT = 1 << 53
 _CALLED = {"parquet": "Parquet file", "arrow": "Arrow file", "frame": "data frame"}
 
@@ -197,8 +198,9 @@ class ArrowTable:
         if self._format == "parquet":
             # ids as codes of their different texts, so that a long one is held once
             texts = [] if names is None else [n for n in ids if _is_text(self.schema.field(n).type)]
-            # without buffers of its own for whole row groups, which it would keep
-            file = parquet.ParquetFile(self._source, metadata=self._metadata, read_dictionary=texts, pre_buffer=False)
+            # as it goes, not whole row groups at once
+            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER, "metadata": self._metadata}
+            file = parquet.ParquetFile(self._source, read_dictionary=texts, **how)
             self._metadata = file.metadata
             if sum(self.row_groups) != self._metadata.num_rows:
                 raise pa.ArrowInvalid("the row groups do not add up to the rows")
