@@ -106,6 +106,15 @@ WRITERS = (
         for end in ("txt", "csv", "csv.gz", "parquet", "arrow")
     ),
     *(
+        Writer(
+            f"convert shards{how}",
+            lambda to, k, how=how: ["convert", _DATA[k], to, "-q", "--rows-per-file", "90", *how.split()],
+            f"shards{how[-4:]}",
+            _folder,
+        )
+        for how in ("", " --sort")
+    ),
+    *(
         Writer(f"predict {end}", lambda to, k: ["predict", _MODELS[k], "test.txt", "-q", "-o", to], f"s.{end}", _bytes)
         for end in ("txt", "csv", "parquet")
     ),

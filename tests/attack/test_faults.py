@@ -10,7 +10,7 @@ from attack.writers import WRITERS, Writer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, limits and file systems as Linux has them")
 
-NAMES = ("fit", "update", "convert csv.gz", "compare --html", "split")
+NAMES = ("fit", "update", "convert csv.gz", "convert shards --sort", "compare --html", "split")
 SOME = {writer.name: writer for writer in WRITERS if writer.name in NAMES}
 
 
