@@ -21,7 +21,13 @@ __all__ = ["Comparison", "Comparisons", "LabelledItems", "PreferredItems", "Sett
 
 @dataclass(frozen=True)
 class Setting:
-    """How labels become a graph."""
+    """How labels become a graph.
+
+    Attributes
+    ----------
+    ties, balance, regression_weight
+        As in :class:`rankrls.RankRLS`.
+    """
 
     ties: Any = "include"
     balance: Any = "examples"

@@ -7,12 +7,24 @@ on the number of parts alone, and a leaf works on one thread, so that the same p
 
 from __future__ import annotations
 
+from rankrls._comparisons import Setting
 from rankrls._public import publish
 from rankrls.streaming.engine import run
 from rankrls.streaming.equation_sums import EquationsJob, EquationSums
 from rankrls.streaming.scoring import evaluate, predict
 from rankrls.streaming.tree import Job, TreeSum, merged, run_leaf
 
-__all__ = ["EquationSums", "EquationsJob", "Job", "TreeSum", "evaluate", "merged", "predict", "run", "run_leaf"]
+__all__ = [
+    "EquationSums",
+    "EquationsJob",
+    "Job",
+    "Setting",
+    "TreeSum",
+    "evaluate",
+    "merged",
+    "predict",
+    "run",
+    "run_leaf",
+]
 
 publish(__name__, globals())
