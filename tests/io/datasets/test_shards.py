@@ -230,6 +230,12 @@ class TestRefused:
         with Refusal(parameter="rows_per_file"):
             write_shards(csv(tmp_path / "a.csv", some_rows("aab")), tmp_path / "out", rows_per_file=rows)
 
+    def test_more_features_than_columns_can_be(self, tmp_path):
+        (tmp_path / "a.txt").write_text("1 qid:1 1:5 20001:6\n")
+        with Refusal("20001", parameter="features", file="a.txt"):
+            write_shards(tmp_path / "a.txt", tmp_path / "out", rows_per_file=9)
+        assert os.listdir(tmp_path) == ["a.txt"]
+
     def test_names(self, tmp_path):
         path = csv(tmp_path / "a.csv", some_rows("aab"))
         with Refusal("1 names", parameter="feature_names"):

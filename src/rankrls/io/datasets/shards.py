@@ -23,6 +23,7 @@ from rankrls.io.tables.columns import Wanted
 __all__ = ["write_shards"]
 
 _GROUP_BYTES = 1 << 24
+_MOST_COLUMNS = 20_000
 _NAME = re.compile(r"part-[0-9]{5,}\.parquet")
 
 
@@ -74,7 +75,7 @@ def write_shards(
     ------
     InputError
         As :func:`open_dataset` and its parts raise it; for a folder that holds something else or that is read; for a
-        value that is too large for float32. Nothing is left behind.
+        value that is too large for float32; for more than 20,000 features. Nothing is left behind.
     OSError
         If a file cannot be read or written, the disk being full for one. The folder keeps its old content.
 
@@ -114,6 +115,12 @@ def write_shards(
         appearance = Appearance() if sort else None
         found = cut(outlines(), limit, appearance or Together(outlines, files, opening.qid_name))
         data = opened(files, opening, found)
+        if data.n_features > _MOST_COLUMNS:
+            problem, remedy = (
+                "{0} features are more columns than Parquet is good for.",
+                "Open the text itself in parts.",
+            )
+            raise InputError(problem, data.n_features, remedy=remedy, file=files[0].name, parameter="features")
         layout = Layout.of(data, found, feature_names, single=float32)
         blocks = _in_order(data, layout) if appearance is None else grouped(data, appearance, layout, work, limit)
         queries = data.n_queries if appearance is None else len(appearance.names)
