@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "mathml",
+    "no_mail",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]

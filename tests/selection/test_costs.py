@@ -12,6 +12,7 @@ import pytest
 
 from rankrls import (
     CGRankRLS,
+    CoRankRLS,
     InputError,
     InputWarning,
     RankingPursuit,
@@ -40,6 +41,12 @@ GIB = 2.0**30
 def _data(m: int = 1800, n: int = 3) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(0)
     return rng.normal(size=(m, n)), rng.integers(0, 3, m).astype(float), np.repeat(np.arange(m // 20), 20)
+
+
+def _partly_known(model: Any, y: Any, qid: Any) -> Any:
+    """The labels of every other query only, for models that learn from the others too."""
+    learns_unscored = isinstance(model, CoRankRLS | TransductiveRankRLS | TransductiveRankRLSCV)
+    return np.where(qid % 2 == 0, y, np.nan) if learns_unscored else y
 
 
 @pytest.fixture
@@ -95,6 +102,7 @@ def test_estimators_refuse_a_matrix_that_does_not_fit(model: Any) -> None:
         (RankSVM(kernel="rbf", n_basis=600), "n_basis"),
         (TransductiveRankRLS(kernel="rbf"), "n_basis"),
         (TransductiveRankRLSCV(kernel="rbf"), "n_basis"),
+        (CoRankRLS(kernel="rbf", n_views=2), "n_views"),
         (RankingPursuit(5), "cache_size"),
         (RankingPursuitCV(5, kernel=("rbf", "laplacian")), "cache_size"),
     ],
@@ -103,7 +111,11 @@ def test_estimators_refuse_a_matrix_that_does_not_fit(model: Any) -> None:
 @pytest.mark.usefixtures("short_of_memory")
 def test_other_losses_and_pursuits_refuse_it_with_what_they_have_instead(model: Any, instead: str) -> None:
     X, y, qid = _data(600)
-    labels = np.where(qid % 2 == 0, y, np.nan) if type(model).__name__.startswith("Transductive") else y
+    labels = (
+        np.where(qid % 2 == 0, y, np.nan)
+        if isinstance(model, CoRankRLS | TransductiveRankRLS | TransductiveRankRLSCV)
+        else y
+    )
     with Refusal("does not fit", parameter="kernel", remedy=instead):
         model.fit(X, labels, qid=qid)
     assert not hasattr(model, "n_queries_")
@@ -123,7 +135,11 @@ def test_other_losses_and_pursuits_refuse_it_with_what_they_have_instead(model: 
 @pytest.mark.usefixtures("short_of_memory")
 def test_they_need_no_such_matrix_with_it(model: Any) -> None:
     X, y, qid = _data(100)
-    labels = np.where(qid % 2 == 0, y, np.nan) if type(model).__name__.startswith("Transductive") else y
+    labels = (
+        np.where(qid % 2 == 0, y, np.nan)
+        if isinstance(model, CoRankRLS | TransductiveRankRLS | TransductiveRankRLSCV)
+        else y
+    )
     assert model.fit(X, labels, qid=qid).n_queries_ == 5
 
 
@@ -177,12 +193,12 @@ def test_costs_add_up_in_time_and_not_in_memory() -> None:
 _PEAK = """
 import sys, threading, time
 import numpy as np
-from rankrls import RankingPursuit, RankRLS, RankRLSCV, RankSVM, TransductiveRankRLS
+from rankrls import CoRankRLS, RankingPursuit, RankRLS, RankRLSCV, RankSVM, TransductiveRankRLS
 m = 2400
 rng = np.random.default_rng(0)
 X, y, qid = rng.normal(size=(m, 10)), rng.integers(0, 3, m).astype(float), np.repeat(np.arange(m // 20), 20)
 model = eval(sys.argv[1])
-if isinstance(model, TransductiveRankRLS):
+if isinstance(model, CoRankRLS | TransductiveRankRLS):
     y[qid % 2 == 1] = np.nan
 model.fit(X[:1100], y[:1100], qid=qid[:1100])  # compiled loops, buffers of BLAS
 held = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
@@ -212,6 +228,7 @@ print((max(most) - base) / (8 * m * m))
         ("RankSVM(kernel='rbf')", 3.0),
         ("TransductiveRankRLS(kernel='rbf')", 3.75),
         ("RankingPursuit(5)", 1.0),
+        ("CoRankRLS(kernel='rbf', n_views=2, mu=(1.0, 10.0))", 12.0),
     ],
 )
 def test_a_fit_holds_no_more_matrices_than_are_announced(model: str, matrices: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,8 @@ from rankrls.problems.problem import PathSolutions, Problem, Solutions
 from rankrls.problems.scorer import expansion_scores
 from rankrls.problems.views import ViewPlan, select_features
 from rankrls.selection.candidates import Agreeing, Candidate
+from rankrls.selection.costs import Cost, consensus_cost, dense_cost
+from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["CoRankRLS"]
@@ -246,6 +249,22 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
                     kernel=kernels[0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus
                 )
                 yield candidate, candidate.problem(comparisons)
+            del consensus, candidate  # a matrix for each view, before those of the next agreement
+
+    def _cheaper(self, linear: bool) -> str:
+        return "{n_views} says how many of them there are; linear views with fewer features than rows need none."
+
+    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
+        plans, (m, n) = self._all.views, self._all.Z.shape
+        widths = [n if plan.features is None else len(plan.features) for plan in plans]
+        if all(plan.kernel.is_linear for plan in plans) and sum(widths) < m:
+            return []
+        agreements = len(_AGREEMENTS) if isinstance(self.mu, str) else len(options(self.mu, "mu"))
+        judged = plan.cost(partial(dense_cost, data.n_rows, 0.0), values)
+        whole = consensus_cost(m, sum(widths) / len(widths), len(widths), agreements)
+        count = agreements * len(self._settings(data))
+        each = Cost(whole.products / count + judged.products, judged.cubes, whole.bytes + judged.bytes, m)
+        return [each] * count
 
     def _agreements(self, views: Views) -> list[float]:
         """The values of mu to try, the least agreement first."""

@@ -21,6 +21,7 @@ __all__ = [
     "Speed",
     "cheaper",
     "check_affordable",
+    "consensus_cost",
     "dense_cost",
     "free_memory",
     "hinge_cost",
@@ -147,6 +148,16 @@ def transductive_cost(m: int, n: float, hidden: int) -> Cost:
     share = hidden / m
     products = float(m) ** 2 * (n + 20.0) + float(m) ** 3 * (1.0 + 3.0 * share)
     return Cost(products, bytes=8.0 * m**2 * (2.0 + 3.0 * share + share**2), matrix=m)
+
+
+def consensus_cost(m: int, n: float, views: int, agreements: int) -> Cost:
+    """Of what several views with n features make of m rows, for some weights of their agreement.
+
+    An inverse and two products for each view. Those of the best agreement are held beside those of the next.
+    """
+    products = views * (float(m) ** 2 * (n + 20.0) + 3.0 * float(m) ** 3)
+    held = views * min(agreements, 2) + 8.0
+    return Cost(agreements * products, bytes=8.0 * m**2 * held, matrix=m)
 
 
 def hinge_cost(m: int, n: float, size: int, values: int) -> Cost:
