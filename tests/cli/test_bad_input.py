@@ -237,6 +237,7 @@ def test_warnings_are_notes(files, rankrls, monkeypatch):
         for _ in range(2):
             warnings.warn("something\nodd", RuntimeWarning, stacklevel=1)
         warnings.warn("old style", DeprecationWarning, stacklevel=1)
+        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
         return original(*args, **kwargs)
 
     monkeypatch.setattr(_training, "plan", warns)

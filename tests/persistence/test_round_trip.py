@@ -646,8 +646,29 @@ def test_conditional_models_come_back(kernel, items, tmp_path):
         ConditionalRankRLSCV([0.1, 1.0], kernel=kernel),
     ):
         model.fit(X, Y, items=items)
-        save(model, tmp_path / "m.rankrls")
+        rankrls.save(model, tmp_path / "m.rankrls")
         again = load(tmp_path / "m.rankrls")
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert (again.items_ is None) == (items is None)
         assert items is None or again.items_.ids == items.ids
+
+
+def test_an_interruption_between_two_steps_of_the_archive(tmp_path, monkeypatch, data):
+    """A member that has been opened and not yet entered: closing the archive must not hide the interruption."""
+    X, y, _ = data
+    model = RankRLS().fit(X, y)
+    rankrls.save(model, tmp_path / "m.rankrls")
+    before = (tmp_path / "m.rankrls").read_bytes()
+    original = zipfile.ZipFile.open
+
+    def interrupted(self, name, mode="r", **options):
+        opened = original(self, name, mode, **options)
+        if str(getattr(name, "filename", name)).endswith(".npy"):
+            raise KeyboardInterrupt
+        return opened
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rankrls.save(model, tmp_path / "m.rankrls")
+    assert (tmp_path / "m.rankrls").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m.rankrls"]

@@ -174,8 +174,9 @@ def _noting() -> Callable[..., None]:
 
 
 def _concerns_the_user(category: type[Warning]) -> bool:
-    """Deprecations concern whoever maintains this package, not who runs it."""
-    return not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning))
+    """Deprecations, and files that an interruption left open, concern who maintains this package, not who runs it."""
+    inside = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+    return not issubclass(category, inside)
 
 
 def _failed(error: Exception, argv: list[str], debug: bool) -> int:

@@ -146,12 +146,18 @@ def write(path: str | os.PathLike[str], info: dict[str, Any], model: Any, arrays
     """Write a model's description, its tree and the arrays that the tree names, all or nothing."""
     document = {"format": FORMAT, "format_version": FORMAT_VERSION, "info": info, "model": model}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    with atomic_write(path) as file, _seekable(file) as whole, ZipFile(whole, "w", ZIP_STORED) as archive:
-        archive.writestr(ZipInfo(_DOCUMENT), text)
-        for number, array in enumerate(arrays):
-            large = array.nbytes >= _ZIP64_FROM
-            with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=large) as member:
-                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    with atomic_write(path) as file, _seekable(file) as whole:
+        archive = ZipFile(whole, "w", ZIP_STORED)
+        try:
+            archive.writestr(ZipInfo(_DOCUMENT), text)
+            for number, array in enumerate(arrays):
+                large = array.nbytes >= _ZIP64_FROM
+                with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=large) as member:
+                    np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+        except BaseException:
+            archive.fp = None  # an interruption may leave a member open, and closing the archive would then fail
+            raise
+        archive.close()
 
 
 def _first_line(error: Exception) -> str:
