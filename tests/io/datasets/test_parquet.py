@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import Refusal
 
+from rankrls import InputWarning
 from rankrls.io import load_table, open_dataset
+from rankrls.io.datasets import opening
 from rankrls.io.datasets.runs import Seen, keys_of
 
 NAMES = ("a", "b")
@@ -173,6 +176,19 @@ class TestWhatIsRead:
     def test_a_large_row_group_is_cut_evenly(self, tmp_path):
         path = write(tmp_path / "a.parquet", rows_of([2] * 130), 130)
         assert [address.rows for address in open_dataset(path, rows_per_part=100).parts] == [66, 64] * 2
+
+    def test_a_warning_where_much_is_decoded_again(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(opening, "_MANY_ROWS", 500)
+        path = write(tmp_path / "a.parquet", rows_of([2] * 130), 260)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            open_dataset(path, rows_per_part=100)  # three parts: 0 + 88 + 176 rows are decoded again
+        with pytest.warns(InputWarning, match="row groups") as found:
+            data = open_dataset(path, rows_per_part=30)
+        again = sum(span.skip for address in data.parts for span in address.spans)
+        assert f"{1 + again / 260:.1f} rows" in str(found[0].message)
+        assert found[0].message.parameter == "rows_per_part"
+        assert found[0].filename == __file__
 
     def test_in_another_process(self, tmp_path):
         rows = rows_of([3, 4, 2])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
 from rankrls.io.datasets.index import Cut, Together, cut
@@ -16,6 +17,7 @@ from rankrls.io.tables.columns import Wanted
 __all__ = ["begin", "check_count", "open_dataset", "opened"]
 
 _PART_BYTES = 1 << 26
+_MANY_ROWS = 1_000_000
 _FORMATS = ("letor", "csv", "parquet")
 
 
@@ -109,7 +111,20 @@ def open_dataset(
     opening = begin(files, wanted, format)
     limit = rows_per_part or max(_PART_BYTES // max(opening.row_bytes, 1), 1)
     outlines = lambda: opening.outlines(files)
-    return opened(files, opening, cut(outlines(), int(limit), Together(outlines, files, opening.qid_name)))
+    data = opened(files, opening, cut(outlines(), int(limit), Together(outlines, files, opening.qid_name)))
+    _warn_of_large_groups(data)
+    return data
+
+
+def _warn_of_large_groups(data: Dataset) -> None:
+    """Say so if much is read again, because parts begin deep inside of row groups."""
+    again = sum(span.skip for address in data.parts for span in address.spans)
+    if data.source.format == "parquet" and again > max(_MANY_ROWS, data.n_rows):
+        problem = "row groups are so large that {0:.1f} rows are decoded for each that is used:"
+        remedy = "Write smaller ones by rankrls convert DATA FOLDER --rows-per-file N, or raise {rows_per_part}."
+        share = 1 + again / data.n_rows
+        warning = InputWarning(problem, share, remedy=remedy, file=data.files[0].name, parameter="rows_per_part")
+        warnings.warn(warning, stacklevel=3)
 
 
 def begin(files: tuple[File, ...], wanted: Wanted, format: str) -> Any:
