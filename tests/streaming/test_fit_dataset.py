@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankrls
-from rankrls import CGRankRLS, RankRLS, RankRLSCV, RankSVM
+from rankrls import RankRLS, RankRLSCV, RankSVM
 from rankrls.metrics import Measure
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
@@ -260,7 +260,3 @@ def test_memory_that_a_part_does_not_fit_into():
     with Refusal("bytes", parameter="memory"):
         RankRLSCV().fit_dataset(DATA, memory="much")
     assert RankRLSCV().fit_dataset(DATA, memory="1G").n_queries_ == 14
-
-
-def test_cg_is_not_streamed_here():
-    assert CGRankRLS.fit_dataset is not RankRLS.fit_dataset

@@ -17,7 +17,8 @@ from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.models.families.base import KernelRanker, NotConverged, check_square
+from rankrls.models.families.base import NotConverged, check_square
+from rankrls.models.families.streamed_cg import StreamedCG
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
@@ -47,7 +48,7 @@ __all__ = ["CGRankRLS"]
 
 
 @estimator
-class CGRankRLS(KernelRanker, GraphParameters, SelectionParameters):
+class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,

@@ -61,6 +61,12 @@ class Scorer:
         return row_products(K, self.coefficients) if isinstance(K, np.ndarray) else np.asarray(K @ self.coefficients)
 
     @property
+    def n_functions(self) -> int:
+        """How many functions there are."""
+        columns = self.coefficients if self.weights is None else self.weights
+        return 0 if columns is None else int(columns.shape[1])
+
+    @property
     def is_linear(self) -> bool:
         """Whether the functions are weights of features."""
         return self.weights is not None

@@ -190,10 +190,11 @@ class ScoreJob(Judging):
     measure : RankingMeasure
     scorers : tuple of tuples of Scorer
         One for each setting, with a column for each value: a single one, or one for each fold, whose queries it scores.
+        None for a fold that is not judged; the first one is.
     """
 
     measure: RankingMeasure
-    scorers: tuple[tuple[Scorer, ...], ...]
+    scorers: tuple[tuple[Scorer | None, ...], ...]
 
     @property
     def names(self) -> bool:
@@ -205,13 +206,22 @@ class ScoreJob(Judging):
         data, folds = labelled(part), len(self.scorers[0])
         if part.piece is not None:
             fold = fold_of(query_names(part)[0], folds) if folds > 1 else 0
-            return self.piece(part, data, [setting[fold](data.X) for setting in self.scorers])
-        sums: list[JudgedSums] = []
+            scorers = [setting[fold] for setting in self.scorers]
+            if None in scorers:
+                return HeldOut(tuple(self._none()))
+            return self.piece(part, data, [scorer(data.X) for scorer in scorers if scorer is not None])
+        sums = self._none()
         for k, rows in enumerate(fold_rows(part, data, folds)):
             some = data if rows is None else data.take(rows)
-            more = self.judged(some, [setting[k](some.X) for setting in self.scorers])
-            sums = more if not sums else [a + b for a, b in zip(sums, more, strict=True)]
+            columns = [scorer(some.X) for setting in self.scorers if (scorer := setting[k]) is not None]
+            if columns:
+                sums = [a + b for a, b in zip(sums, self.judged(some, columns), strict=True)]
         return HeldOut(tuple(sums))
+
+    def _none(self) -> list[JudgedSums]:
+        """Of no query."""
+        firsts = [setting[0] for setting in self.scorers if setting[0] is not None]
+        return [JudgedSums.of(np.zeros((0, scorer.n_functions))) for scorer in firsts]
 
     def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
         return [_merged_sums(data, scores, self.measure, NEAR) for scores in columns]

@@ -37,9 +37,17 @@ from rankrls.streaming.fitting import (
 )
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["StreamedBasis", "StreamedBasisSelection", "StreamedRanker", "StreamedSelection", "StreamedSigns"]
+__all__ = [
+    "LINEAR",
+    "StreamedBasis",
+    "StreamedBasisSelection",
+    "StreamedRanker",
+    "StreamedSelection",
+    "StreamedSigns",
+    "take_columns",
+]
 
-_LINEAR = Kernel("linear")
+LINEAR = Kernel("linear")
 
 
 class Streamed(KernelRanker):
@@ -70,7 +78,7 @@ class Streamed(KernelRanker):
 
     def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
         """Every kernel with what it chooses, and the basis whose columns stand for the features."""
-        yield _LINEAR, {"kernel": "linear"}, None
+        yield LINEAR, {"kernel": "linear"}, None
 
     def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
         """Keep a function that was learned from a data set."""
@@ -160,7 +168,7 @@ class StreamedRanker(Streamed):
         kernel, _, basis = next(self._streamed_kernels(stream))
         settings = [Setting(self.ties, self.balance, float(self.regression_weight))]
         summed = read_equations(stream, settings, columns=basis)
-        _take_columns(self, data)
+        take_columns(self, data)
         with one_thread():
             problem = summed.problem(0)
             scorer = self._solved(problem, alpha)
@@ -271,7 +279,7 @@ class StreamedSelection(Streamed, SelectingRanker):
         problem, summed, kernel = results.best_state
         with one_thread():
             scorer = problem.path(np.array([results.best_value]))[0]
-        _take_columns(self, data)
+        take_columns(self, data)
         self._keep_streamed(summed, scorer, kernel)
         warn_of_lost_equations(problem, grid, getattr(self, "feature_names_in_", None))
         self._publish(results, description, summed)
@@ -300,7 +308,7 @@ class _Shape:
     shape: tuple[int, int]
 
 
-def _take_columns(model: Any, data: Any) -> None:
+def take_columns(model: Any, data: Any) -> None:
     """Keep what scikit-learn keeps of the features."""
     model.n_features_in_ = int(data.n_features)
     model.__dict__.pop("feature_names_in_", None)
