@@ -84,7 +84,7 @@ def test_split_keeps_sizes_beside_the_rows(sized, rankrls, data, sizes):
     result = rankrls("split", sized / data, sized / "parts", "--parts", "60,40", "--json")
     assert result.status == 0, result.err
     assert sizes in result.err
-    ending, end = data.removeprefix("rank"), "." + sizes.rpartition(".")[2]
+    ending, end = data.removeprefix("rank").replace(".train", ".txt"), "." + sizes.rpartition(".")[2]
     read = lambda path: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     lines = read(sized / data).splitlines()[data != "rank.train" :]
     queries = [lines[a : a + n] for a, n in zip(np.cumsum([0, *counts]), counts, strict=False) if n]

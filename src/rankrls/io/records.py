@@ -24,6 +24,9 @@ from rankrls.io.tables.writing import write_arrow
 
 __all__ = ["Records", "read_records"]
 
+_PARTS = (".train", ".vali", ".valid", ".test")
+"""What LightGBM's files end in: it says which part they are, and not which format."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -68,7 +71,10 @@ def read_records(path: Path, reading: Reading, note: Callable[[str], object]) ->
     check_file(path)
     kind = reading.format_of(path)
     gzip = ".gz" if path.name.lower().endswith(".gz") else ""
-    ending = Path(path.name[: len(path.name) - len(gzip)]).suffix + gzip or {"letor": ".txt"}.get(kind, f".{kind}")
+    suffix = Path(path.name[: len(path.name) - len(gzip)]).suffix
+    if suffix.lower() in _PARTS or not suffix + gzip:
+        suffix = {"letor": ".txt"}.get(kind, f".{kind}")
+    ending = suffix + gzip
     make = {"letor": _letor, "csv": _delimited}.get(kind)
     if make is None:
         n_rows, qid, write = _typed(path, reading, kind)
