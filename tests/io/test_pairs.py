@@ -215,3 +215,13 @@ class TestParquet:
         with Refusal("no Parquet", kind=PairsError, file="p.parquet"):
             load_pairs(tmp_path / "p.parquet")
         assert read("PAR1,PAR2\nPAR2,PAR1\n", ids=["PAR1", "PAR2"]).winners.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("data", ["winner,loser\n1,2\n".encode("utf-16"), b'PK\x03\x04"group",loser,winner\n,2,1\n'])
+def test_other_formats_are_named(data):
+    with pytest.raises(PairsError, match="UTF-16|zip archive"):
+        load_pairs(io.BytesIO(data), n_items=4)
+
+
+def test_an_id_may_begin_as_another_format_does():
+    assert load_pairs(io.BytesIO(b"BZh9,a\n"), ids=["a", "BZh9"]).winners.tolist() == [1]

@@ -47,7 +47,7 @@ def open_delimited(
     """Open text whose first row names the columns, unless ``naming`` says that it need not."""
     with open_bytes(path, kind) as (name, start, source, digest):
         what = foreign(start)
-        if what is not None and naming is None:
+        if what is not None and (naming is None or not start[:3].isalnum()):  # an id may begin with "BZh"
             raise kind("this is {0}, not delimited text;", what, remedy="plain text and gzip are read.", file=name)
         yield Delimited(name, source, digest, kind, delimiter, naming)
 
