@@ -64,9 +64,8 @@ def test_features_that_are_missing_name_their_file(folder):
     column = table["f2"].to_pylist()
     column[7] = None
     pq.write_table(table.set_column(5, "f2", pa.array(column, pa.float64())), folder / "part-1.parquet")
-    data = open_dataset(folder, weight="w")
     with pytest.raises(TableError, match="part-1.*row 7.*f2"):
-        RankRLSCV().fit_dataset(data)
+        RankRLSCV().fit_dataset(open_dataset(folder, weight="w"))
 
 
 def test_text_files(tmp_path):
