@@ -19,7 +19,7 @@ LEARNING = (
     "--within-query --time-limit --nested --n-basis --basis --max-features "
     "--max-basis --penalty --nu --mu --n-views --Cs --loss "
     "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
-    "--query-text --text-features --impute --date-format --min-frequency"
+    "--query-text --text-features --impute --date-format --min-frequency --labels --fit-intercept"
 )
 
 HAS = {
@@ -93,7 +93,7 @@ def test_defaults_are_what_they_were():
 def test_every_option_of_learning_is_of_a_method():
     of_all = {"method", "vali", "pairs", "vali_pairs", "ids", "scale", "metric", "metrics", "convention", "everything"}
     of_all |= {"columns", "categorical", "dates", "text", "query_text", "text_features", "impute", "date_format"}
-    of_all |= {"min_frequency", "unscored"}
+    of_all |= {"min_frequency", "unscored", "utilities"}
     taken = {name for method in METHODS.values() for name in method.takes.split()}
     for name in names_of_options():
         about = Options.__dataclass_fields__[name].metadata["option"]

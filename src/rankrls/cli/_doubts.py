@@ -33,7 +33,7 @@ def doubts(table: Rows) -> Iterator[str]:
             f"{few(ids)}: a different whole number in each row is a feature, and looks like an id "
             f"(--ignore {','.join(ids[:3])} leaves it out)."
         )
-    if table.y is not None:
+    if table.y is not None and table.y.ndim == 1:
         rows = np.flatnonzero(~np.isnan(table.y))
         layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
         whole = len(rows) == len(X)

@@ -13,6 +13,10 @@ _EXCLUSIVE = (
     ("verbose", "quiet", ""),
     *((name, "cv", "choose by validation data or by folds") for name in ("vali", "vali_pairs")),
     *(("pairs", name, "both say what is compared") for name in ("winner", "left", "event")),
+    *(
+        (name, "utilities", "a row is a query, with a column for each of its items")
+        for name in ("label", "qid", "group", "everything", "ids", "pairs", "test_pairs", "winner", "left", "event")
+    ),
     ("judged_pairs", "event", "both say what is compared"),
     *(("tied_labels", name, "preferences have no labels") for name in ("judged_pairs", "winner", "left", "event")),
     *(("event", name, "pairs of times are judged by the C-index") for name in ("per_query", "metrics", "metric")),

@@ -65,7 +65,7 @@ def file_tables(found: dict[str, Any]) -> list[Table]:
     parts = {
         role: part
         | {
-            "labels": _labels(part["labels"]),
+            "labels": _labels(part["labels"], part.get("items")),
             "queries": "one ranking" if part["queries"] is None else part["queries"],
             "features": f"{part['features']}{' sparse' if part['sparse'] else ''}",
         }
@@ -89,11 +89,13 @@ def file_rows(parts: dict[str, dict[str, Any]], *names: str) -> list[list[str]]:
     ]
 
 
-def _labels(found: dict[str, Any]) -> str:
+def _labels(found: dict[str, Any], items: int | None) -> str:
     if "distinct" in found:
-        none = f", {found['none']} rows without" if "none" in found else ""
-        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{none}"
-    return "  ".join(f"{label}: {count}" for label, count in found.items())
+        of, without = ("", "rows without") if items is None else (f" of {items} items", "empty")
+        none = f", {found['none']} {without}" if "none" in found else ""
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{of}{none}"
+    of = "" if items is None else f"of {items} items  "
+    return of + "  ".join(f"{label}: {count}" for label, count in found.items())
 
 
 def _shortened(path: str) -> str:

@@ -46,6 +46,8 @@ class Method:
         Whether it learns from the labels of TRAIN and nothing else: neither preferences nor validation data.
     learns_unscored : bool
         Whether it learns from rows without labels too.
+    ranks_columns : bool
+        Whether a row is a query, with a label for each of the same items.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Method:
     leaves_pairs_out: bool = False
     labels_only: bool = False
     learns_unscored: bool = False
+    ranks_columns: bool = False
 
 
 def _rankrls(given: dict[str, Any]) -> dict[str, Any]:
@@ -182,6 +185,15 @@ METHODS: dict[str, Method] = {
             learns_unscored=True,
         ),
         Method(
+            "conditional",
+            "ConditionalRankRLSCV",
+            "ranks the same items for each row, with a column of labels for each item",
+            f"alphas cv {_KERNEL} rule fit_intercept",
+            single=("kernel", "gamma", "degree", "coef0"),
+            labels_only=True,
+            ranks_columns=True,
+        ),
+        Method(
             "ranksvm",
             "RankSVMCV",
             "pairwise hinge losses, C chosen by refits",
@@ -243,6 +255,7 @@ def method_of(options: Options) -> Method:
             " and ".join(name for name, known in METHODS.items() if known.learns_unscored),
             parameter="unscored",
         )
+    _check_columns(options, method)
     for name in options.changed():
         able = takers(name)
         if able and method.name not in able:
@@ -256,6 +269,22 @@ def method_of(options: Options) -> Method:
             problem = flag_of(name) + " of --method {0} is one value; got {1!r}."
             raise InputError(problem, method.name, value, parameter=name)
     return method
+
+
+def _check_columns(options: Options, method: Method) -> None:
+    """Labels in several columns, and the methods that take them, belong together."""
+    able = " and ".join(f"--method {name}" for name, known in METHODS.items() if known.ranks_columns)
+    if options.utilities is None:
+        if method.ranks_columns:
+            problem = "{0} ranks the columns of a table: name those of its items by {utilities}, as in 'item_*'."
+            raise InputError(problem, able, parameter="utilities")
+    elif not method.ranks_columns:
+        problem = "{utilities} names a column for each item, which --method {0} has no use for: it is for {1}."
+        raise InputError(problem, method.name, able, parameter="utilities")
+    elif options.scale in ("minmax", "standard"):
+        problem = "{scale} {0} scales inside a query, which is one row here."
+        remedy = f"By the training rows: {{scale={options.scale}-all}}."
+        raise InputError(problem, options.scale, remedy=remedy, parameter="scale")
 
 
 def build(options: Options, **parameters: Any) -> Any:

@@ -45,6 +45,8 @@ class StoredModel:
         What the training data called the columns of labels, query ids and items' ids.
     ids : str or None
         What named an item in the preferences that it was fitted on or judged by (``--ids``).
+    items : tuple of str
+        The columns of the items that it ranks for each row, if it ranks the same ones for all.
     """
 
     path: Path
@@ -56,6 +58,7 @@ class StoredModel:
     ids: str | None = None
     whole: Any = None
     encoder: Any = None
+    items: tuple[str, ...] = ()
 
     @property
     def by_query(self) -> bool:
@@ -82,9 +85,17 @@ class StoredModel:
             For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
             :meth:`Reading.read`.
         """
-        if reading.queries == "ignored" and self.by_query:
+        if reading.queries == "ignored" and (self.by_query or self.items):
             problem = "it was fitted with queries: {queries=ignored} would compare scores of different queries."
             raise InputError(problem, file=str(self.path))
+        if self.items:
+            for name in ("label", "qid", "sizes", "event"):
+                if getattr(reading, name) is not None:
+                    word = "group" if name == "sizes" else name
+                    problem = f"a row is a query here, which ranks the items of the model: {{{word}}} means nothing."
+                    raise InputError(problem, file=str(self.path), parameter=word)
+            asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
+            reading = replace(reading, queries="ignored", **asked)
         if self.names is not None and reading.features is not None:
             problem = "{features} means nothing here: the model names its features itself."
             raise InputError(problem, parameter="features")
@@ -127,11 +138,13 @@ def load_model(path: Path, report: Report) -> StoredModel:
     n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
     names = getattr(steps[0], "feature_names_in_", None)
     usual = given.get("columns")
-    usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
+    usual = usual if isinstance(usual, dict) else {}
+    items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
+    usual = {k: v for k, v in usual.items() if isinstance(v, str)}
     names = None if names is None else tuple(str(name) for name in names)
     ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
     zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder)
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder, items)
 
 
 def scores_of(
@@ -149,14 +162,31 @@ def scores_of(
     table, shape = None, None
     scores = {}
     for stored in models:
-        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual, stored.encoder)
+        read_like = (stored.n_features, stored.zero_based, stored.names, stored.usual, stored.encoder, stored.items)
         if table is None or shape != read_like:  # models of the same training data share one reading
             table, shape = stored.read(data, reading, report), read_like
         values = stored.scores(table, report)
-        if values.size != table.n_rows:
+        if not stored.items and values.size != table.n_rows:
             problem = "The model gives {0} scores a row, one for each target; judging needs one."
             raise InputError(problem, values.shape[1])
         scores[stored.path] = values.reshape(-1)
     if table is None:
         table = read(data, reading, report)
+    if models and models[0].items:
+        table, kept = _by_item(table, models)
+        scores = {path: values[kept] for path, values in scores.items()}
     return table, scores | {path: found.of_rows(table, report.note) for path, found in given.items()}
+
+
+def _by_item(table: Any, models: Sequence[StoredModel]) -> tuple[Rows, NDArray[np.intp]]:
+    """Rows and items of models that rank the same items for each row, where these are known."""
+    first, *others = models
+    odd = next((stored for stored in others if stored.items != first.items), None)
+    if odd is not None:
+        problem = "it does not rank the items that {0} ranks for each row ({1})."
+        raise InputError(problem, first.path, few(first.items), file=str(odd.path))
+    if table.y is None:
+        problem = "it ranks the items that it was fitted to for each row: it is judged by their labels alone."
+        raise InputError(problem, file=str(first.path), parameter="judged_pairs")
+    found: tuple[Rows, NDArray[np.intp]] = table.by_item(first.items)
+    return found

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rankrls._kernel_table import KERNELS
+from rankrls.cli._data_options import DataOptions
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
 from rankrls.cli._exclusive import check_together
-from rankrls.cli._shard_options import ShardOptions
 from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
@@ -28,7 +28,7 @@ _TABLES = "fit cv predict rank explain evaluate compare convert split"
 
 
 @dataclass(frozen=True)
-class Options(ShardOptions):
+class Options(DataOptions):
     """What one command was told, read and checked; what the command does not have is at its default.
 
     Attributes
@@ -411,7 +411,11 @@ class Options(ShardOptions):
         from rankrls.io.data import Reading
 
         said: dict[str, Any] = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
-        said |= {"event": self.event, "sizes": None if self.group is None or self.votes else Path(self.group)}
+        said |= {
+            "utilities": self.utilities,
+            "event": self.event,
+            "sizes": None if self.group is None or self.votes else Path(self.group),
+        }
         return Reading(**said, ignore=self.ignore or (), format=self.input_format, **how)
 
     @property

@@ -186,7 +186,13 @@ def read_data(plan: Plan, report: Report) -> Data:
     tables: dict[str, Rows] = {}
     pairs: dict[str, PairTable] = {}
     encoder, dense = plan.encoder, "auto" if plan.scaler is None else True  # scaling fills zeros
-    queries = "ignored" if options.everything else "optional" if options.by_pairs else "required"
+    queries = (
+        "ignored"
+        if options.everything or options.utilities is not None
+        else "optional"
+        if options.by_pairs
+        else "required"
+    )
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
     for role, path in files.items():
         if path is None:
@@ -194,6 +200,8 @@ def read_data(plan: Plan, report: Report) -> Data:
         labels: Any = "required" if plan.pair_files.get(role) is None else "ignored"
         if plan.method.learns_unscored:
             labels = {"train": "partly", "unscored": "ignored"}.get(role, labels)
+        if plan.method.ranks_columns:
+            labels = "partly"
         table: Rows
         if options.votes:
             with report.working("reading", f"reading {path}"):
@@ -334,7 +342,7 @@ def _fit(estimator: Any, data: Data) -> None:
         X, y, qid = table.X, table.y, table.qid
         if "unscored" in data.tables:
             X, y, qid = _together(table, data.tables["unscored"])
-        estimator.fit(X, y, qid=qid, **given)
+        estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **given)
         return
     pairs, judging = data.pairs["train"], data.pairs.get("validation")
     given |= {"strength": pairs.strength, "weight": pairs.weight}
@@ -406,6 +414,10 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
     if role in data.pairs:
         qid = table.qid if "train" not in data.pairs else None
         return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
+    wide: Any = table
+    if getattr(table, "utility_names", ()):
+        table, kept = wide.by_item(wide.utility_names)
+        scores = np.ravel(scores)[kept]
     wanted = plan.options.metrics
     first = (plan.metric,) if wanted is None else ()
     assert table.y is not None

@@ -53,13 +53,15 @@ class FileTable:
         found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
         if len(labels) > _FEW_LABELS:
             found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
-        if len(known) < len(y):
-            found["none"] = len(y) - len(known)
+        if len(known) < y.size:
+            found["none"] = y.size - len(known)
+        n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
         return {
             "path": self.path,
             "sha256": self.sha256,
             "rows": self.n_rows,
-            "queries": None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries,
+            "queries": self.n_rows if y.ndim == 2 else n_queries,
+            **({"items": y.shape[1]} if y.ndim == 2 else {}),
             "features": self.n_features or None,  # none were read
             "sparse": not isinstance(self.X, np.ndarray),
             "labels": found,

@@ -83,6 +83,7 @@ class Reading(Wanted):
         return replace(
             self,
             names=table.feature_names,
+            utilities=getattr(table, "utility_names", None) or None,
             n_features=table.n_features,
             zero_based=getattr(table, "zero_based", "auto"),
             dense=isinstance(table.X, np.ndarray),
@@ -143,6 +144,9 @@ class Reading(Wanted):
 
     def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
         count = self.n_features
+        if self.utilities is not None:
+            problem = f"{{utilities}} names columns of tables, and this is read as LETOR text ({_BY_NAME}"
+            raise InputError(problem, file=str(path), parameter="utilities")
         if not self.names:  # else a table has been read before
             count = self._count() if count is None else count
             told = next((role for role in ("label", "qid", "id", "ignore", "event") if getattr(self, role)), None)
@@ -195,7 +199,8 @@ def how_read(table: Rows) -> dict[str, Any]:
     """What later files have to agree with: which feature is the first, or what the columns are called."""
     if table.feature_names is None:
         return {"zero_based": bool(table.zero_based)}
-    called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
+    called: dict[str, Any] = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
+    called["utilities"] = [*table.utility_names] or None
     return {"columns": {role: name for role, name in called.items() if name is not None}}
 
 

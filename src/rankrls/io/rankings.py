@@ -17,19 +17,25 @@ __all__ = ["ranking_lines", "trec_run"]
 _BREAKS_A_LINE = re.compile(r'["\t\r\n]')
 
 
-def ranking_lines(ranking: Ranking, names: Sequence[str]) -> str:
+def ranking_lines(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
     """Query, rank, item, score and row of each item, between tabs under a line of names.
 
     Parameters
     ----------
     ranking : Ranking
     names : sequence of str
-        What each row is called.
+        What each item is called.
+    items_per_row : int, default=1
+        Items that a row of the file is about.
     """
     queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
     queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
-    columns = zip(queries, ranking.positions.tolist(), ranking.rows.tolist(), ranking.scores.tolist(), strict=True)
-    lines = (f"{q}\t{place}\t{' '.join(names[row].split())}\t{score!r}\t{row}\n" for q, place, row, score in columns)
+    found = (ranking.positions, ranking.rows, ranking.scores)
+    columns = zip(queries, *(column.tolist() for column in found), strict=True)
+    lines = (
+        f"{q}\t{place}\t{' '.join(names[k].split())}\t{score!r}\t{k // items_per_row}\n"
+        for q, place, k, score in columns
+    )
     return "query\trank\titem\tscore\trow\n" + "".join(lines)
 
 

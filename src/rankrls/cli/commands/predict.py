@@ -27,6 +27,7 @@ def run(options: Options, report: Report) -> Result:
     def columns() -> dict[str, Any]:
         parts = scores.reshape(len(scores), -1).T
         names = ["score"] if len(parts) == 1 else [f"score_{k}" for k in range(len(parts))]
+        names = list(stored.items) or names
         return {
             table.qid_name or "qid": table.qid,
             table.id_name or "docid": table.docids,

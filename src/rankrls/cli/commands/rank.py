@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rankrls._errors import InputError
 from rankrls.cli._files import written
 from rankrls.cli._models import load_model
@@ -28,8 +30,12 @@ def run(options: Options, report: Report) -> Result:
     if stored.by_query:
         stored.check_queries(table)
     scores = stored.scores(table, report).reshape(table.n_rows, -1)
-    scores = scores[:, check_which(options.target, scores.shape[1])]
+    each = 1
+    if stored.items:
+        wide: Any = table
+        (table, _), scores, each = wide.by_item(stored.items), scores.reshape(-1, 1), len(stored.items)
     ids = options.names_in_ranking
+    scores = scores[:, check_which(options.target, scores.shape[1])]
     if ids == "auto":
         ids = "row" if table.docids is None else "docid"
     names = item_names(table, ids) or [str(row) for row in range(table.n_rows)]
@@ -42,6 +48,6 @@ def run(options: Options, report: Report) -> Result:
         "rank": ranking.positions,
         "item": objects(names)[ranking.rows],
         "score": ranking.scores,
-        "row": ranking.rows,
+        "row": ranking.rows // each,
     }
-    return written(options.output, report, lambda: ranking_lines(ranking, names), columns)
+    return written(options.output, report, lambda: ranking_lines(ranking, names, each), columns)

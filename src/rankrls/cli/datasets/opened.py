@@ -90,6 +90,8 @@ def _rows_that_fit(memory: float, n_features: int) -> int:
 def open_for(stored: StoredModel, path: Path, options: Options, report: Report, **given: Any) -> Any:
     if stored.encoder is not None:
         raise InputError("a model that encodes tables needs all rows in memory.", file=str(stored.path))
+    if stored.items:
+        raise InputError("a model that ranks columns needs all rows in memory.", file=str(stored.path))
     usual = {role: getattr(options, role) or stored.usual.get(role) for role in ("label", "qid", "id")}
     if given.get("labels") == "ignored":
         usual["label"] = options.label

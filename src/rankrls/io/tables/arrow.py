@@ -131,9 +131,10 @@ class ArrowTable:
         into: dict[str, list[int]] = {}  # columns of X that each column of the file becomes
         for place, number in enumerate(request.numbers):
             into.setdefault(header[number][0], []).append(place)
-        label, weight = (None if at is None else header[at][0] for at in (request.label, request.weight))
+        labels = [header[at][0] for at in request.labels]
+        weight = None if request.weight is None else header[request.weight][0]
         texts = {role: header[number][0] for role, number in request.texts.items()}
-        alone = [name for name in (label, weight) if name is not None]
+        alone = [*labels, *([] if weight is None else [weight])]
         used = [*dict.fromkeys([*into, *alone, *texts.values()])]
         step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
         rows = first = 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
@@ -143,9 +144,10 @@ class ArrowTable:
                 X = np.empty(shape, request.dtype) if self._out is None else self._out[rows - first :][: shape[0]]
                 self._features(batch, rows, into, request, X)
                 y = w = None
-                if label is not None:
-                    where = _Places(label, rows)
-                    y = self._numbers(batch.column(label), where, np.float64, "label", may_miss=request.may_miss)
+                if labels:
+                    given: dict[str, Any] = {"dtype": np.float64, "what": "label", "may_miss": request.may_miss}
+                    found = [self._numbers(batch.column(name), _Places(name, rows), **given) for name in labels]
+                    y = np.stack(found, axis=1) if request.utilities else found[0]
                 if weight is not None:
                     w = self._numbers(batch.column(weight), _Places(weight, rows), np.float64, "weight")
                     if (w < 0).any():
@@ -165,9 +167,10 @@ class ArrowTable:
         for column in dict.fromkeys(header[number][0] for number in request.numbers):
             if column not in self._lists:
                 self._check_type(column, request.otherwise)
-        for number, remedy in ((request.label, "labels are numbers."), (request.weight, "weights are numbers.")):
-            if number is not None:
-                self._check_type(header[number][0], remedy)
+        for number in request.labels:
+            self._check_type(header[number][0], "labels are numbers.")
+        if request.weight is not None:
+            self._check_type(header[request.weight][0], "weights are numbers.")
 
     def _header(self) -> list[tuple[str, int]]:
         """The column of each feature, and its place in the column's lists."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -60,6 +60,9 @@ class ColumnTable(FileTable):
         Of the file's bytes as they lie on disk; empty for a data frame.
     event : ndarray of shape (m,), float64, or None
         Of right-censored times, if a column was asked for: 1 where the event was observed.
+    utility_names : tuple of str
+        Where a row is a query that ranks several items, the names of their columns; ``y`` is then of shape (m, items),
+        NaN where a utility is not known.
     """
 
     X: NDArray[Any]
@@ -73,6 +76,7 @@ class ColumnTable(FileTable):
     path: str
     sha256: str
     event: NDArray[np.float64] | None = None
+    utility_names: tuple[str, ...] = ()
 
     comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
 
@@ -85,6 +89,20 @@ class ColumnTable(FileTable):
     def docids(self) -> NDArray[Any] | None:
         """The items' ids, as text."""
         return None if self.ids is None else objects(map(str, self.ids.tolist()))
+
+    def by_item(self, names: Sequence[str]) -> tuple[ColumnTable, NDArray[np.intp]]:
+        """A row without features for each item of each query, where its utility is known, and which of all they are.
+
+        Queries are called by their rows' ids, if these differ, and else by their numbers from 0.
+        """
+        m, d = self.n_rows, len(names)
+        y = None if self.y is None else self.y.ravel()
+        kept = np.arange(m * d) if y is None else np.flatnonzero(~np.isnan(y))
+        named = self.ids is not None and len({*self.ids.tolist()}) == m
+        qid = self.ids if self.ids is not None and named else np.arange(m)
+        held: dict[str, Any] = {"y": None if y is None else y[kept], "qid": np.repeat(qid, d)[kept]}
+        held |= {"ids": objects([*names] * m)[kept], "X": np.zeros((len(kept), 0)), "feature_names": ()}
+        return replace(self, **held, utility_names=()), kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +122,8 @@ class RawTable(ColumnTable):
 class Wanted:
     """What the caller says about columns; None is the usual name, where there is such a column.
 
-    ``features`` of () are none: ids and labels only are read.
+    ``features`` of () are none: ids and labels only are read. ``utilities`` are columns of labels, by names or
+    patterns, one for each item that a row ranks: there is then no one label.
     """
 
     label: str | None = None
@@ -116,6 +135,7 @@ class Wanted:
     usual: Mapping[str, str] = field(default_factory=dict)
     event: str | None = None
     weight: str | None = None
+    utilities: tuple[str, ...] | None = None
 
     @property
     def usual_names(self) -> dict[str, str]:
@@ -157,6 +177,7 @@ class Roles:
     features: tuple[int, ...]
     event: int | None = None
     weight: int | None = None
+    utilities: tuple[int, ...] = ()
 
 
 class _Header:
@@ -246,9 +267,14 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     header = _Header(refuse, columns, lists or {})
     place = header.place
     roles: dict[str, str] = {}
+    ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
+    ranked = {name: "label" for pattern in wanted.utilities or () for name in header.matching(pattern, "rank")}
+    ranked = {name: role for name, role in ranked.items() if name not in ignored and name != wanted.id}
     asked = {role: name for role in ("event", "weight") if (name := getattr(wanted, role)) is not None}
     for role, usual in {**wanted.usual_names, **asked}.items():
         given = getattr(wanted, role)
+        if given is None and (usual in ranked or (ranked and role == "label")):
+            continue
         if given is not None and given not in place:
             problem = "there is no column {0!r} for the {1}{2}"
             header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
@@ -262,29 +288,28 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
             problem = "the column {0!r} cannot be both the {1} and the {2}."
             header.fail(problem, name, _WORDS[other], _WORDS[role], column=name, parameter=role)
         roles[role] = name
-    if wanted.labels in ("required", "partly") and "label" not in roles:
+    if wanted.labels in ("required", "partly") and "label" not in roles and not ranked:
         usual = wanted.usual_names["label"]
         problem = "there is no column {0!r}{1}"
         remedy = "Say which one holds the labels ({label})."
         header.fail(problem, usual, _listed(columns), remedy=remedy, column=usual, parameter="label")
     taken = {name: role for role, name in roles.items()}
-    ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
     if wanted.features is None:
-        chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
+        others = {*taken, *ignored, *ranked}
+        chosen = [n for n in header.names if n not in others and not _INDEX.fullmatch(n)]
         if "" in chosen:
             remedy = "Name it, or leave it out: pandas writes its index so unless told index=False."
             header.fail("column {0} has no name.", columns.index("") + 1, remedy=remedy, column=columns.index(""))
     else:
-        chosen = _chosen(header, wanted.features, taken, ignored)
+        chosen = _chosen(header, wanted.features, taken | ranked, ignored)
     if not chosen and wanted.features != ():
         problem = "no column is left for the features{0}"
         header.fail(problem, _listed(columns), remedy="See {features} and {ignore}.", parameter="features")
     header.check_whole(chosen)
     at = {role: place[name] for role, name in roles.items()}
     label = None if wanted.labels == "ignored" else at.get("label")
-    return Roles(
-        label, at.get("qid"), at.get("id"), tuple(place[name] for name in chosen), at.get("event"), at.get("weight")
-    )
+    features, utilities = (tuple(place[name] for name in names) for names in (chosen, ranked))
+    return Roles(label, at.get("qid"), at.get("id"), features, at.get("event"), at.get("weight"), utilities)
 
 
 def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:

@@ -158,7 +158,7 @@ class Delimited:
     def number(self, record: Record, column: int, request: Request) -> float:
         """A finite number, or NaN for a label that may be missing."""
         cell, called = record.cells[column], self.columns[column]
-        is_label = column == request.label
+        is_label = column in request.labels
         value = number(cell)
         if value is None and is_label and request.may_miss and cell.strip().decode("latin-1").lower() in MISSING:
             return math.nan
@@ -241,8 +241,8 @@ class _Reading:
 
     def __init__(self, table: Delimited, request: Request) -> None:
         self.table, self.request = table, request
-        alone = (request.weight, request.label)
-        self.numbers = [*request.numbers, *(place for place in alone if place is not None)]
+        weight = () if request.weight is None else (request.weight,)
+        self.numbers = [*request.numbers, *weight, *request.labels]
         self.columns = [*dict.fromkeys([*self.numbers, *request.texts.values()])]
 
     def __call__(self, block: tuple[bytearray, Stretch]) -> Part | InputError:
@@ -290,7 +290,7 @@ class _Reading:
         if not np.isfinite(X).all() or (self.request.dtype == np.float32 and (np.abs(X) >= LARGEST_SINGLE).any()):
             raise _Irregular
         if y is not None:
-            missing = found.column(str(self.request.label)).null_count
+            missing = sum(found.column(str(c)).null_count for c in self.request.labels)
             if np.isinf(y).any() or int(np.isnan(y).sum()) != missing:
                 raise _Irregular
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
@@ -317,9 +317,10 @@ class _Reading:
     ) -> tuple[NDArray[Any], NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """Features, weights and labels."""
         n = len(self.request.numbers)
-        rest = [*values.T[n:]]
-        weight = None if self.request.weight is None else rest.pop(0)
-        return values[:, :n], weight, rest[0] if rest else None
+        weighted = self.request.weight is not None
+        weight, labels = values[:, n] if weighted else None, values[:, n + weighted :]
+        y = labels if self.request.utilities else labels[:, 0] if self.request.labels else None
+        return values[:, :n], weight, y
 
     def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
         if not self.request.lines:

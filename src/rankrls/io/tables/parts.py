@@ -55,6 +55,8 @@ class Request:
         What a number is that is not a label, for errors.
     weight : int or None
         A column of finite numbers for itself.
+    utilities : tuple of int
+        Columns of labels, one for each item that the row ranks, in the place of the one of ``label``.
     """
 
     numbers: tuple[int, ...]
@@ -65,6 +67,12 @@ class Request:
     lines: bool = False
     called: str = "feature"
     weight: int | None = None
+    utilities: tuple[int, ...] = ()
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The columns of labels."""
+        return self.utilities if self.label is None else (self.label,)
 
     @property
     def otherwise(self) -> str:
@@ -134,7 +142,7 @@ class Columns:
 def gather(table: Opened, request: Request) -> Columns:
     """Read the columns of a table; memory is that of the arrays and of a few parts."""
     X = Growing((len(request.numbers),), request.dtype)
-    y = Growing((), np.float64)
+    y = Growing((len(request.utilities),) if request.utilities else (), np.float64)
     lines = Growing((), np.int64)
     ids = {role: Ids() for role in request.texts}
     rows = 0
@@ -153,7 +161,7 @@ def gather(table: Opened, request: Request) -> Columns:
         rows += len(part.X)
     return Columns(
         X=X.finish(),
-        y=None if request.label is None else y.finish(),
+        y=y.finish() if request.labels else None,
         texts={
             role: column.finish(numbers=table.textual and not role.startswith(AS_IT_IS)) for role, column in ids.items()
         },

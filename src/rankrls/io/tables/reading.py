@@ -136,8 +136,9 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
         texts = {role: k for role, k in (("qid", roles.qid), ("id", roles.id)) if k is not None}
         cells = {AS_IT_IS + name: columns.index(name) for name in held} if table.textual else {}
         events = () if roles.event is None else (roles.event,)
-        may_miss = wanted.labels in ("optional", "partly")
-        request = Request(events, np.dtype(np.float64), texts | cells, roles.label, may_miss, lines=True)
+        may_miss, utilities = wanted.labels in ("optional", "partly"), roles.utilities
+        dtype = np.dtype(np.float64)
+        request = Request(events, dtype, texts | cells, roles.label, may_miss, lines=True, utilities=utilities)
         found = gather(table, request)
         whole = getattr(table, "whole", None)
         if whole is None:
@@ -157,6 +158,7 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
             path=table.name,
             sha256=table.sha256(),
             event=None if roles.event is None else found.X[:, -1],
+            utility_names=tuple(columns[k] for k in utilities),
             lines=found.lines,
         )
 
@@ -179,7 +181,8 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
         places = {"qid": roles.qid, "id": roles.id}
         texts = {role: place for role, place in places.items() if place is not None}
         events = () if roles.event is None else (roles.event,)
-        request = Request((*roles.features, *events), out, texts, roles.label, wanted.labels in ("optional", "partly"))
+        may_miss, utilities = wanted.labels in ("optional", "partly"), roles.utilities
+        request = Request((*roles.features, *events), out, texts, roles.label, may_miss, utilities=utilities)
         found = gather(table, request)
         header = [name for column in table.columns for name in expanded(column, lists)]
         return ColumnTable(
@@ -194,4 +197,5 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
             path=table.name,
             sha256=table.sha256(),
             event=None if roles.event is None else found.X[:, -1].astype(np.float64),
+            utility_names=tuple(header[k] for k in utilities),
         )

@@ -1,4 +1,4 @@
-"""The options that are about data in several files: shards, and what is read a part at a time."""
+"""The options that are about data of other forms: a column for each item, shards, what is read a part at a time."""
 
 # ruff: noqa: RUF009  (what makes a field here is dataclasses.field with metadata)
 
@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankrls.cli._declared import option, switch
-from rankrls.cli._values import number
+from rankrls.cli._values import number, separated
 
-__all__ = ["ShardOptions"]
+__all__ = ["DataOptions"]
 
 
 @dataclass(frozen=True)
-class ShardOptions:
-    """What was said of shards, and of data that are read a part at a time.
+class DataOptions:
+    """What was said of items that all queries rank, of shards, and of data that are read a part at a time.
 
     Attributes
     ----------
+    utilities
+        The columns of a table in which a row is a query and ranks the same items as all others: one column an item, by
+        names or patterns such as 'item_*', higher is better, empty where it is not known. For --method conditional.
+    fit_intercept
+        give each item a level of its own that is not penalised.
     rows_per_file
         Write Parquet files of at most so many rows into the folder OUT, with whole queries in each, in little memory;
         DATA may then be a folder or a quoted pattern too.
@@ -38,6 +43,8 @@ class ShardOptions:
         With --scheduler: allow tcp:// to other machines. Whoever reaches a scheduler can run code on its workers.
     """
 
+    utilities: tuple[str, ...] | None = option("NAME,...", "fit cv", reads=separated, flags=("--labels",))
+    fit_intercept: bool = switch("fit cv")
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
     sort: bool = switch("convert")
     float32: bool = switch("convert")
