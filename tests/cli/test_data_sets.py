@@ -86,6 +86,20 @@ def test_one_file_streams_where_it_does_not_fit(folder, tmp_path, capsys):
     assert "parts" not in found
 
 
+def test_a_query_longer_than_a_part_is_said(folder, tmp_path, capsys):
+    table = pq.read_table(folder / "all.parquet")
+    ids = np.maximum(table["query"].to_numpy(), 40)
+    pq.write_table(table.set_column(0, "query", pa.array(ids)), tmp_path / "long.parquet")
+    given = ("fit", tmp_path / "long.parquet", *COLUMNS, "--json", "--model", tmp_path / "m.rankrls")
+    status, whole, _ = run(capsys, *given)
+    assert status == 0
+    status, parts, err = run(capsys, *given, "--memory", "100K")
+    assert status == 0
+    assert "longer than a part" in err
+    a, b = (json.loads(out)["selection"]["value"] for out in (whole, parts))
+    assert a == pytest.approx(b, rel=1e-9)
+
+
 def test_other_methods(folder, tmp_path, capsys):
     given = ("--method", "sparse", "--kernel", "rbf", "--n-basis", "20", "--cv", "3")
     found = fit(capsys, folder / "shards", tmp_path / "m.rankrls", *given)

@@ -74,6 +74,9 @@ def fit(options: Options, report: Report) -> Result:
     check_target(options.save, *plan.files.values())
     opened = {role: open_data(path, options, report) for role, path in plan.files.items() if path is not None}
     data, scaler = opened["train"], plan.scaler
+    if cut := {address.piece.query for address in data.parts if address.piece is not None}:
+        several = "queries are" if len(cut) > 1 else "query is"
+        report.note(f"{len(cut)} {several} longer than a part: exact all the same; all scores of one are held at once.")
     if scaler is not None:
         with report.working("scaling", f"scaling {options.train}"):
             data = fit_scaler(scaler, data)
