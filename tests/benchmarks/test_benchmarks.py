@@ -54,6 +54,26 @@ def test_a_goal_is_judged_in_the_right_direction():
     assert exponent("j", sizes, 3e-5 * sizes**2, "linear", 1.0)["met"] is False
 
 
+def test_the_page_of_growth_has_a_panel_for_each_exponent(tmp_path, monkeypatch):
+    from benchmarks._growth_plot import draw
+    from benchmarks._harness import at_most, exponent
+
+    figures = []
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **options: figures.append(self))
+    draw([at_most("fit", 0.5, "X'X", 0.4, 1.6)], tmp_path / "none.png")
+    assert not figures
+    sizes, values = (10.0, 20.0, 40.0), (1.0, 4.0, 16.0)
+    lines = [exponent(f"job {k}: figures", sizes, values, "cubic", 3.0) for k in range(4)]
+    draw([*lines, at_most("fit", 0.5, "X'X", 0.4, 1.6)], tmp_path / "page.png")
+    (page,) = figures
+    assert [axis.get_title() for axis in page.axes] == [f"job {k}" for k in range(4)]
+    measured, bound = (line.get_ydata() for line in page.axes[0].lines)
+    np.testing.assert_allclose(measured, values)
+    np.testing.assert_allclose(bound, [16.0 / 64, 2.0, 16.0])
+
+
 def test_every_job_gives_the_columns_of_the_table():
     from benchmarks.__main__ import table
     from benchmarks._harness import at_most, faster, skipped
