@@ -96,7 +96,7 @@ def export() -> None:
 
 
 def convert() -> None:
-    """Write data as LETOR text, CSV, TSV, Parquet or Arrow; or as Parquet shards, whatever their size.
+    """Write data in another format, or as Parquet shards of any size.
 
     Labels, query ids, items' ids and features, and every number to the last bit. An item's id is "docid = ..." in the
     comment of a line of LETOR text. Features of LETOR text are called f1, f2, ... unless --names says otherwise.
