@@ -411,12 +411,8 @@ class Options(DataOptions):
         from rankrls.io.data import Reading
 
         said: dict[str, Any] = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
-        said |= {
-            "utilities": self.utilities,
-            "event": self.event,
-            "sizes": None if self.group is None or self.votes else Path(self.group),
-        }
-        return Reading(**said, ignore=self.ignore or (), format=self.input_format, **how)
+        said |= {"event": self.event, "sizes": None if self.group is None or self.votes else Path(self.group)}
+        return Reading(**said, utilities=self.utilities, ignore=self.ignore or (), format=self.input_format, **how)
 
     @property
     def votes(self) -> bool:
