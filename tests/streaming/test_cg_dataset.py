@@ -87,3 +87,11 @@ def test_nothing_to_compare(ties):
     X, y, qid, _ = example(1)
     with Refusal("Nothing to compare", parameter="y"):
         CGRankRLS((1.0,), **EXACT, ties=ties).fit_dataset(ArrayDataset(X, 0 * y, qid, cuts=(5,)))
+
+
+def test_a_checkpoint_gives_the_same_bits(tmp_path):
+    X, y, qid, w = example(4, weights=True)
+    data = ArrayDataset(X, y, qid, w, cuts=(5, 30))
+    a, b = (CGRankRLS((0.5, 50.0), **EXACT).fit_dataset(data, checkpoint=tmp_path) for _ in range(2))
+    expected = CGRankRLS((0.5, 50.0), **EXACT).fit_dataset(data)
+    assert a.coef_.tobytes() == b.coef_.tobytes() == expected.coef_.tobytes()

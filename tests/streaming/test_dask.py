@@ -177,6 +177,18 @@ def test_the_engine_of_an_address(cluster):
         assert bits(rankrls.RankRLSCV().fit_dataset(data, executor=executor)) == expected
 
 
+def test_conjugate_gradients():
+    from rankrls.dask import CGRankRLS
+
+    ddf, ids = frame(long=True)
+    given = {"selection": "tikhonov", "tol": 1e-11}
+    with dask.config.set(scheduler="threads"):
+        model = CGRankRLS((0.5,), **given).fit(ddf, "label", qid="query", sample_weight="weight")
+    expected = rankrls.RankRLS(0.5).fit(X, y, qid=ids, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-7, atol=1e-9)
+    assert type(model.to_local()) is rankrls.CGRankRLS
+
+
 def test_the_command_line_runs_on_a_cluster(cluster, tmp_path, capsys):
     import json
 

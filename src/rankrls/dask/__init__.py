@@ -23,7 +23,7 @@ from rankrls.dask._cluster import executor_of  # noqa: E402
 from rankrls.dask._collections import check_chunks, collected  # noqa: E402
 from rankrls.dask._parts import scores  # noqa: E402
 
-__all__ = ["RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV", "executor_of"]
+__all__ = ["CGRankRLS", "RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV", "executor_of"]
 
 
 class _OnDask:
@@ -116,6 +116,21 @@ class RankRLSCV(_OnDask, models.RankRLSCV):  # type: ignore[misc]
     >>> model = RankRLSCV(scoring="ndcg@5").fit(X, y, qid=qid)
     >>> model.selection_, model.predict(X), type(model.to_local())
     ('leave-query-out over 60 queries', dask.array<scores, ...>, <class 'rankrls.RankRLSCV'>)
+    """
+
+    straddling: str = _straddling()
+
+
+@estimator
+class CGRankRLS(_OnDask, models.CGRankRLS):  # type: ignore[misc]
+    """:class:`rankrls.CGRankRLS` of Dask collections, with ``selection="tikhonov"``: one pass an iteration.
+
+    The data are read in each iteration: persist them if the workers' memory holds them.
+
+    Parameters
+    ----------
+    straddling : as in :class:`rankrls.dask.RankRLS`
+    others : as in :class:`rankrls.CGRankRLS`
     """
 
     straddling: str = _straddling()

@@ -29,6 +29,7 @@ from rankrls.streaming.cut_queries import CutQuery, Levels, Scatter
 from rankrls.streaming.equation_sums import EquationSums
 from rankrls.streaming.exact_sums import JudgedSums
 from rankrls.streaming.holdout_sums import HeldOut, ScoredPieces
+from rankrls.streaming.krylov_sums import Means, RightSides
 from rankrls.streaming.tree import Job, TreeSum
 
 __all__ = ["Checkpoint", "Nodes"]
@@ -42,7 +43,9 @@ _VALUES: dict[str, Callable[..., Any]] = {
         HeldOut,
         JudgedSums,
         Levels,
+        Means,
         NormalEquations,
+        RightSides,
         Scatter,
         ScoredPieces,
         Setting,

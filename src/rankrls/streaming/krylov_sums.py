@@ -15,12 +15,12 @@ from rankrls.graph.scored import label_varies
 from rankrls.streaming.cut_queries import Levels
 from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
 from rankrls.streaming.parts import labelled
-from rankrls.streaming.stream import Stream
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
+    from rankrls.streaming.stream import Stream
 
-__all__ = ["ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "right_sides"]
+__all__ = ["Means", "ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "right_sides"]
 
 _Array = NDArray[np.float64]
 
