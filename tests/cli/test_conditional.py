@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.refusals import Refusal, told
 
-from rankrls import ConditionalRankRLSCV, load
+from rankrls import ConditionalRankRLSCV, Items, load
 from rankrls.metrics import disagreement_error, kendall_tau
 from rankrls.persistence import read_info
 
@@ -171,3 +171,33 @@ def test_what_a_model_of_items_cannot_be_asked(frame, tmp_path, rankrls, refused
     assert rankrls("fit", less, *LABELS, "--alphas", "1", "-m", other).status == 0
     refused("compare", train, model, other, Refusal("item_0", file="n.rankrls"))
     assert json.loads(rankrls("info", model, "--json").out)["given"]["method"] == "conditional"
+
+
+def test_items_with_features(frame, tmp_path, rankrls, refused):
+    """Rows of the items' table are taken by their names; new items are predicted for."""
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(8, 2))
+    items = pd.DataFrame(Z, columns=["size", "price"])
+    items.insert(0, "item", [*ITEMS, "x", "y", "z"])
+    train, model = write(frame, tmp_path / "d.csv"), tmp_path / "m.rankrls"
+    table, given = write(items[:5][::-1], tmp_path / "i.csv"), (*LABELS, "--hold-out", "both", "--cv", "3")
+    result = rankrls("fit", train, *given, "--items", table, "-m", model, "--json")
+    assert result.status == 0, result.err
+    X, Y = (np.ascontiguousarray(frame[names].to_numpy()) for names in (FEATURES, ITEMS))
+    expected = ConditionalRankRLSCV(hold_out="both", cv=3).fit(X, Y, items=Items(Z[:5]))
+    found = load(model)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert result.json["selection"]["value"] == expected.best_score_
+    new = write(items[5:][["price", "size", "item"]], tmp_path / "new.csv")
+    assert rankrls("predict", model, train, "--items", new, "-o", tmp_path / "s.parquet").status == 0
+    scores = pd.read_parquet(tmp_path / "s.parquet")
+    assert [*scores] == ["who", "x", "y", "z"]
+    np.testing.assert_array_equal(scores[["x", "y", "z"]], expected.predict(X, items=Items(Z[5:])))
+    fit = ("fit", train, "-m", model)
+    refused(*fit, *LABELS, "--items", new, Refusal("item_0", column="item_0", parameter="items", file="new.csv"))
+    twice = write(items.assign(item=["item_0"] * 8), tmp_path / "twice.csv")
+    refused(*fit, *LABELS, "--items", twice, Refusal("item_0", row=1, parameter="items", file="twice.csv"))
+    refused(*fit, *LABELS, "--item-id", "item", Refusal("--items", parameter="item_id"))
+    refused(*fit, "--items", table, Refusal("--method conditional", parameter="items"))
+    assert rankrls("fit", train, *LABELS, "--alphas", "1", "-m", model).status == 0
+    refused("predict", model, train, "--items", new, Refusal("items", parameter="items", file="m.rankrls"))

@@ -19,7 +19,8 @@ LEARNING = (
     "--within-query --time-limit --nested --n-basis --basis --max-features "
     "--max-basis --penalty --nu --mu --n-views --Cs --loss "
     "--n-estimators --learning-rate --max-bins --columns --categorical --dates --text "
-    "--query-text --text-features --impute --date-format --min-frequency --labels --fit-intercept"
+    "--query-text --text-features --impute --date-format --min-frequency --labels --fit-intercept "
+    "--items --item-id --hold-out"
 )
 
 HAS = {
@@ -28,7 +29,7 @@ HAS = {
         "--json --threads -v --verbose -q --quiet"
     ),
     "cv": f"--leave-pair-out {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
-    "predict": f"-o --output --memory {COLUMNS} --threads -v --verbose -q --quiet",
+    "predict": f"-o --output --items --item-id --memory {COLUMNS} --threads -v --verbose -q --quiet",
     "rank": f"-k --top --format --ids --run --target --global -o --output {COLUMNS} --threads -v --verbose -q --quiet",
     "explain": f"--ids --query -k --top --names --target {COLUMNS} --json -v --verbose -q --quiet",
     "evaluate": (
@@ -93,7 +94,7 @@ def test_defaults_are_what_they_were():
 def test_every_option_of_learning_is_of_a_method():
     of_all = {"method", "vali", "pairs", "vali_pairs", "ids", "scale", "metric", "metrics", "convention", "everything"}
     of_all |= {"columns", "categorical", "dates", "text", "query_text", "text_features", "impute", "date_format"}
-    of_all |= {"min_frequency", "unscored", "utilities"}
+    of_all |= {"min_frequency", "unscored", "utilities", "items", "item_id"}
     taken = {name for method in METHODS.values() for name in method.takes.split()}
     for name in names_of_options():
         about = Options.__dataclass_fields__[name].metadata["option"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankrls.cli._declared import option, switch
-from rankrls.cli._values import number, separated
+from rankrls.cli._values import number, separated, word
 
 __all__ = ["DataOptions"]
 
@@ -22,6 +22,13 @@ class DataOptions:
     utilities
         The columns of a table in which a row is a query and ranks the same items as all others: one column an item, by
         names or patterns such as 'item_*', higher is better, empty where it is not known. For --method conditional.
+    items
+        Features of the items: a table with a row for each, which --item-id names as the columns of --labels are called.
+        For predict, other items than those of TRAIN.
+    item_id
+        The column of --items that names them; "item" by default.
+    hold_out
+        what is held out to choose by, since predictions are for new ones: queries (default), items, or both.
     fit_intercept
         give each item a level of its own that is not penalised.
     rows_per_file
@@ -44,6 +51,9 @@ class DataOptions:
     """
 
     utilities: tuple[str, ...] | None = option("NAME,...", "fit cv", reads=separated, flags=("--labels",))
+    items: Path | None = option("FILE", "fit cv predict", kind=Path)
+    item_id: str | None = option("COLUMN", "fit cv predict")
+    hold_out: str | None = option("WORD", "fit cv", reads=word("queries", "items", "both"))
     fit_intercept: bool = switch("fit cv")
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
     sort: bool = switch("convert")

@@ -7,19 +7,33 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rankrls._errors import InputError
 from rankrls.cli._report import Report, Result
 from rankrls.io import atomic_write
 from rankrls.io.data import Reading, Rows
 from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.writing import write_columns
 
-__all__ = ["read", "written"]
+__all__ = ["read", "read_items", "written"]
 
 
 def read(path: Path, reading: Reading, report: Report) -> Rows:
     """Rows of a file; "-" is standard input."""
     with report.working("reading", f"reading {path}"):
         return reading.read(path, report.note, source=sys.stdin.buffer if str(path) == "-" else None)
+
+
+def read_items(options: Any, report: Report, features: tuple[str, ...] | None = None) -> Any:
+    """The table of ``--items``, with one column of names."""
+    if options.items is None:
+        if options.item_id is not None:
+            raise InputError("{item_id} is about {items}: give that too.", parameter="item_id")
+        return None
+    reading = Reading(id=options.item_id or "item", features=features, labels="ignored", queries="ignored", dense=True)
+    if reading.format_of(options.items) == "letor":
+        problem = "items are read from a table with named columns: .csv, .parquet or .arrow."
+        raise InputError(problem, file=str(options.items), parameter="items")
+    return read(options.items, reading, report)
 
 
 def written(

@@ -21,7 +21,10 @@ Judged = dict[str, dict[str, Judgement]]
 
 def described(data: Data) -> dict[str, Any]:
     """What was read: ``data``, and where there are preferences ``pairs``."""
-    out = {"data": {role: table.summary() for role, table in data.tables.items()}}
+    out: dict[str, Any] = {"data": {role: table.summary() for role, table in data.tables.items()}}
+    if data.items is not None:
+        about = data.items
+        out["items"] = {"path": about.path, "sha256": about.sha256, "features": [*about.feature_names]}
     if data.pairs:
         out["pairs"] = {role: pairs.summary() for role, pairs in data.pairs.items()}
     return out

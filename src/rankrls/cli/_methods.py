@@ -188,7 +188,7 @@ METHODS: dict[str, Method] = {
             "conditional",
             "ConditionalRankRLSCV",
             "ranks the same items for each row, with a column of labels for each item",
-            f"alphas cv {_KERNEL} rule fit_intercept",
+            f"alphas cv {_KERNEL} rule fit_intercept hold_out",
             single=("kernel", "gamma", "degree", "coef0"),
             labels_only=True,
             ranks_columns=True,
@@ -278,6 +278,8 @@ def _check_columns(options: Options, method: Method) -> None:
         if method.ranks_columns:
             problem = "{0} ranks the columns of a table: name those of its items by {utilities}, as in 'item_*'."
             raise InputError(problem, able, parameter="utilities")
+        if options.items is not None:
+            raise InputError("{items} are those of {0}.", able, parameter="items")
     elif not method.ranks_columns:
         problem = "{utilities} names a column for each item, which --method {0} has no use for: it is for {1}."
         raise InputError(problem, method.name, able, parameter="utilities")

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls._items import Items
 from rankrls.cli._encoding import encoded
 from rankrls.cli._files import read
 from rankrls.cli._report import Report
 from rankrls.io.data import Reading, Rows, few
 from rankrls.io.scores import read_scores
-from rankrls.metrics._scorer import predict_by_query
+from rankrls.metrics._scorer import final_step_inputs, predict_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.persistence import load, read_info
 
@@ -47,6 +48,8 @@ class StoredModel:
         What named an item in the preferences that it was fitted on or judged by (``--ids``).
     items : tuple of str
         The columns of the items that it ranks for each row, if it ranks the same ones for all.
+    item_features : tuple of str, or None
+        What it knows of these items.
     """
 
     path: Path
@@ -59,6 +62,7 @@ class StoredModel:
     whole: Any = None
     encoder: Any = None
     items: tuple[str, ...] = ()
+    item_features: tuple[str, ...] | None = None
 
     @property
     def by_query(self) -> bool:
@@ -119,12 +123,15 @@ class StoredModel:
         if table.qid is None and (self.by_query or self.scales_by_query):
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
-    def scores(self, table: Rows, report: Report) -> NDArray[np.float64]:
-        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
+    def scores(self, table: Rows, report: Report, items: Items | None = None) -> NDArray[np.float64]:
+        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were; if given, of other items."""
         if table.qid is None and self.scales_by_query:
             raise InputError("the model scales features inside each query, so every line needs a qid.", file=table.path)
         with report.working("scoring", f"scoring by {self.path}"):
-            return np.asarray(predict_by_query(self.model, table.X, table.qid))
+            if items is None:
+                return np.asarray(predict_by_query(self.model, table.X, table.qid))
+            final, X = final_step_inputs(self.model, table.X, table.qid)
+            return np.asarray(final.predict(X, items=items))
 
 
 def load_model(path: Path, report: Report) -> StoredModel:
@@ -139,12 +146,14 @@ def load_model(path: Path, report: Report) -> StoredModel:
     names = getattr(steps[0], "feature_names_in_", None)
     usual = given.get("columns")
     usual = usual if isinstance(usual, dict) else {}
+    about = given.get("items")
+    known = tuple(map(str, about["features"])) if isinstance(about, dict) and "features" in about else None
     items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
     usual = {k: v for k, v in usual.items() if isinstance(v, str)}
     names = None if names is None else tuple(str(name) for name in names)
     ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
     zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder, items)
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder, items, known)
 
 
 def scores_of(

@@ -15,10 +15,11 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls._items import Items
 from rankrls._kernel_table import PARAMETERS
 from rankrls.cli._doubts import doubts
 from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
-from rankrls.cli._files import read
+from rankrls.cli._files import read, read_items
 from rankrls.cli._findings import check_measures, measure_of, measures_for
 from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
@@ -28,7 +29,7 @@ from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
 from rankrls.io import PairTable
 from rankrls.io.data import Reading, Rows, feature_columns
-from rankrls.io.items import read_pairs
+from rankrls.io.items import item_features, read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.selection.search import choices_at_edges
@@ -85,13 +86,20 @@ class Data:
     The preferences of a role may be between train's rows.
 
     ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
-    ``encoder`` made the features of what stands on the sides of votes, if they are no numbers.
+    ``items`` is the table of the items that each row of the others ranks. ``encoder`` made the
+    features of what stands on the sides of votes, if they are no numbers.
     """
 
     tables: dict[str, Rows]
     pairs: dict[str, PairTable]
     ids: str | None = None
     encoder: Any = None
+    items: Any = None
+
+    @property
+    def items_ranked(self) -> tuple[str, ...]:
+        """The names of the items that each row ranks, if it ranks several."""
+        return getattr(self.tables["train"], "utility_names", ())
 
     def rows_of(self, role: str) -> Rows:
         """The items that a role's preferences are between."""
@@ -228,7 +236,7 @@ def read_data(plan: Plan, report: Report) -> Data:
         elif not options.by_pairs and table.sha256 == tables["train"].sha256:
             report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
         tables[role] = table
-    data, ids = Data(tables, pairs, encoder=encoder), options.item_ids
+    data, ids = Data(tables, pairs, encoder=encoder, items=read_items(options, report)), options.item_ids
     for role, path in plan.pair_files.items():
         if path is not None:
             with report.working("reading", f"reading {path}"):
@@ -340,6 +348,8 @@ def _fit(estimator: Any, data: Data) -> None:
     table = data.tables["train"]
     if "train" not in data.pairs:
         X, y, qid = table.X, table.y, table.qid
+        if data.items is not None:
+            given["items"] = Items(item_features(data.items, data.items_ranked))
         if "unscored" in data.tables:
             X, y, qid = _together(table, data.tables["unscored"])
         estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **given)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankrls._errors import InputError
 from rankrls.io.data import Rows
 from rankrls.io.preferences import PairTable, read_pair_text
 from rankrls.io.tables.formats import Source
 
-__all__ = ["choose_ids", "item_names", "read_pairs", "row_of"]
+__all__ = ["choose_ids", "item_features", "item_names", "read_pairs", "row_of"]
 
 
 def item_names(table: Rows, ids: str) -> list[str] | None:
@@ -40,6 +43,28 @@ def item_names(table: Rows, ids: str) -> list[str] | None:
         typed = "{ids=docid} needs a column of ids: name it by {id}."
         raise InputError(letor if table.feature_names is None else typed, file=table.path)
     return [*found]
+
+
+def item_features(table: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
+    """Features of items in the order of their names; a row for each, which its id names. Without names, all rows.
+
+    Raises
+    ------
+    InputError
+        For a name that is there twice, and for an item without a row.
+    """
+    found: dict[str, int] = {}
+    for row, name in enumerate(table.docids):
+        if name in found:
+            problem = "rows {0} and {1}, counted from 0, are both called {2!r}: an item has one."
+            raise InputError(problem, found[name], row, name, file=table.path, row=row, parameter="items")
+        found[name] = row
+    missing = [name for name in names or () if name not in found]
+    if missing:
+        problem, remedy = "no row is called {0!r}, as a column of the labels is.", "Every item needs its features."
+        raise InputError(problem, missing[0], remedy=remedy, file=table.path, column=missing[0], parameter="items")
+    rows = [*found.values()] if names is None else [found[name] for name in names]
+    return np.ascontiguousarray(table.X[rows])
 
 
 def choose_ids(items: Sequence[str], table: Rows, whose: str) -> str:

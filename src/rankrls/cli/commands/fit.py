@@ -28,7 +28,7 @@ def run(options: Options, report: Report) -> Result:
     if options.insecure:
         raise InputError("{insecure} is about {scheduler}: give that too.", parameter="insecure")
     plan = _training.plan(options)
-    check_target(options.save, *plan.files.values(), *plan.pair_files.values())
+    check_target(options.save, options.items, *plan.files.values(), *plan.pair_files.values())
     data = _training.read_data(plan, report)
     trained = _training.train(plan, data, report)
     judged = {} if trained.interrupted else _training.judge_all(plan, data, trained, report)
