@@ -634,6 +634,8 @@ def step(changed):
         (PolynomialFeatures, {"order": 5}, "order"),
         (TfidfVectorizer, {"token_pattern": ["a"]}, "token_pattern"),
         (TfidfVectorizer, {"dtype": {"slice": [0, 1, 2]}}, "dtype"),
+        (TfidfVectorizer, {"token_pattern": None}, "token_pattern"),
+        (TfidfVectorizer, {"token_pattern": "("}, "token_pattern"),
         (QuantileTransformer, {"output_distribution": "evil"}, "output_distribution"),
         (OrdinalEncoder, {"_missing_indices": []}, "_missing_indices"),
         (OrdinalEncoder, {"_missing_indices": {"dict": [[9, 0]]}}, "_missing_indices"),

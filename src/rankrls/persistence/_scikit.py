@@ -6,6 +6,7 @@ do not say enough.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from inspect import isroutine
 from math import comb
@@ -65,6 +66,8 @@ def check_parameters(owner: str, value: Any) -> None:
         require(not getattr(value, setting) or vars(value).get(name) is not None, owner, name, "is missing")
     sizes = getattr(value, "ngram_range", (1, 1))
     require(all(type(size) is int for size in sizes), owner, "ngram_range", "are no whole numbers")
+    if getattr(value, "analyzer", None) == "word":
+        require(_is_pattern(value.token_pattern), owner, "token_pattern", "is no regular expression")
     stop = getattr(value, "stop_words", None)
     require(stop is None or all(type(word) is str for word in stop), owner, "stop_words", "are no words")
     try:
@@ -72,6 +75,13 @@ def check_parameters(owner: str, value: Any) -> None:
     except (TypeError, ValueError):
         raise bad_value(owner, "dtype", "is no type of numbers") from None
     require(found.kind in "biufO", owner, "dtype", "is no type of numbers")
+
+
+def _is_pattern(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(re.compile(text))
+    except (re.error, RecursionError, OverflowError):
+        return False
 
 
 def check_output(owner: str, wanted: Any) -> None:
@@ -85,14 +95,17 @@ def check_steps(owner: str, state: Mapping[str, Any]) -> None:
     steps = state.get("steps")
     require(_are_named(steps, 2) and steps, owner, "steps", "are no named steps")
     require(
-        all(_transforms(step) for _, step in (steps or ())[:-1]), owner, "steps", "have one that does not transform"
+        all(_transforms(step, None, *_WORDS) for _, step in (steps or ())[:-1]),
+        owner,
+        "steps",
+        "have one that does not transform",
     )
 
 
 def check_union(owner: str, state: Mapping[str, Any]) -> None:
     """Transformers beside each other."""
     parts: Any = state.get("transformer_list")
-    right = _are_named(parts, 2) and all(_transforms(part) for _, part in parts)
+    right = _are_named(parts, 2) and all(_transforms(part, *_WORDS) for _, part in parts)
     require(right, owner, "transformer_list", "are no named transformers")
     weights = state.get("transformer_weights")
     right = weights is None or (type(weights) is dict and all(type(w) in (int, float) for w in weights.values()))
@@ -102,7 +115,7 @@ def check_union(owner: str, state: Mapping[str, Any]) -> None:
 def check_columns(owner: str, state: Mapping[str, Any]) -> None:
     """Transformers of columns: each finds its columns, and its place in what comes out."""
     parts: Any = state.get("transformers_")
-    right = _are_named(parts, 3) and all(_transforms(part) and part != "passthrough" for _, part, _ in parts)
+    right = _are_named(parts, 3) and all(_transforms(part, "drop") for _, part, _ in parts)
     require(right, owner, "transformers_", "are no named transformers of columns")
     n, names = state["n_features_in_"], [name for name, _, _ in parts]
     columns: Any = state.get("_transformer_to_input_indices")
@@ -132,6 +145,9 @@ def check_categories(owner: str, state: Mapping[str, Any]) -> None:
         right = isinstance(values, np.ndarray) and values.ndim == 1 and values.size
         right = right and (values.dtype != object or all(type(cell) in _CELLS for cell in values))
         require(right and len(set(values.tolist())) == len(values), owner, "categories_", "are no categories")
+        if values.dtype.kind not in "OUS":  # they are searched, and their places become those of a sparse array
+            known = values[:-1] if values[-1] != values[-1] else values
+            require(bool((known[1:] > known[:-1]).all()), owner, "categories_", "are not in ascending order")
     enabled = "_infrequent_enabled"
     require(isinstance(state.get(enabled), bool), owner, enabled, "is neither true nor false")
     if "_missing_indices" in state:
@@ -259,8 +275,8 @@ def _are_named(parts: Any, size: int) -> bool:
     return right and all(type(part[0]) is str for part in parts)
 
 
-def _transforms(value: Any) -> bool:
-    return value in (None, *_WORDS) if value is None or isinstance(value, str) else hasattr(value, "transform")
+def _transforms(value: Any, *words: str | None) -> bool:
+    return value in words if value is None or isinstance(value, str) else hasattr(value, "transform")
 
 
 def _is_range(part: slice) -> bool:
