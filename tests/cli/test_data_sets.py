@@ -51,7 +51,7 @@ def fit(capsys, data, model, *words):
 def test_shards_are_the_one_file(folder, scale, tmp_path, capsys):
     given = ("--metric", "ndcg@5", "--scale", scale, "--test", folder / "other.parquet", "--metrics", "ndcg@5,map")
     whole = fit(capsys, folder / "all.parquet", tmp_path / "whole.rankrls", *given)
-    parts = fit(capsys, folder / "shards", tmp_path / "parts.rankrls", "--memory", "1M", *given)
+    parts = fit(capsys, folder / "shards", tmp_path / "parts.rankrls", "--memory", "1M", "--threads", "2", *given)
     assert parts["parts"] > 1
     assert parts["selection"]["how"] == whole["selection"]["how"]
     for name in ("value", "standard_error"):

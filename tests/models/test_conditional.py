@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputWarning, Items, RankRLS
+from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, InputWarning, Items, RankRLS
+from rankrls.export import to_json
 from tests.oracles import gaussian
 
 KERNELS = {"linear": lambda A, B: A @ B.T, "rbf": lambda A, B: gaussian(A, B, 0.3)}
@@ -258,3 +259,13 @@ def test_refusals_at_predict():
     with pytest.raises(ValueError) as error:
         Items(Z, ids=["a"])
     assert error.value.parameter == "items"
+
+
+def test_a_model_of_rows_is_asked_for():
+    """Exports and explanations of one score a row do not take a model that orders items for each row."""
+    rng = np.random.default_rng(0)
+    model = ConditionalRankRLS().fit(rng.normal(size=(8, 3)), rng.normal(size=(8, 4)))
+    with pytest.raises(InputError) as caught:
+        to_json(model, "m")
+    assert caught.value.parameter == "model"
+    assert "every item" in str(caught.value)

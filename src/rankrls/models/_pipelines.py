@@ -38,6 +38,9 @@ def fitted_ranker(model: Any) -> Ranker:
     final = model
     while hasattr(final, "best_estimator_") or isinstance(final, Pipeline):
         final = final.best_estimator_ if hasattr(final, "best_estimator_") else final.steps[-1][1]
+    if hasattr(final, "n_items_"):
+        problem = "{0} gives each row of X a score of every item, and this is for {model}s that give a row one score."
+        raise InputError(problem, type(final).__name__, parameter="model")
     if not isinstance(final, Ranker):
         raise InputError(
             "{model} must be an estimator of rankrls, or a Pipeline that ends in one; got {0}.",
