@@ -99,7 +99,10 @@ def test_files_that_cannot_be_read(files, model, refused):
             files / "none.txt",
             Refusal(f"{files / 'none.txt'}: No such file or directory", kind=OSError),
         )
-        refused(command[0], *command[1:], files, Refusal(f"{files}: Is a directory", kind=OSError))
+        folder = files / "empty"
+        folder.mkdir(exist_ok=True)
+        right = Refusal("Is a directory", kind=OSError) if command == ("cv",) else Refusal("no file", "pattern")
+        refused(command[0], *command[1:], folder, right)
     for command in (("predict", files / "no.rankrls", files / "test.txt"), ("info", files / "no.rankrls")):
         refused(*command, Refusal("no.rankrls: No such file", kind=OSError))
     refused("info", files, Refusal("Is a directory", kind=OSError))

@@ -170,7 +170,7 @@ from rankrls.cli import _training, main
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started the tests with & had it ignored
 
-tell_of = _training._progress
+tell_of = _training.progress
 
 def slow(say, metric):
     tell = tell_of(say, metric)
@@ -181,7 +181,7 @@ def slow(say, metric):
         time.sleep(0.05 if step.iteration > 2 else 0)
     return tell_slowly
 
-_training._progress = slow
+_training.progress = slow
 sys.exit(main())
 """
 

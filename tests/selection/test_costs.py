@@ -234,7 +234,7 @@ print((max(most) - base) / (8 * m * m))
 def test_a_fit_holds_no_more_matrices_than_are_announced(model: str, matrices: float) -> None:
     out = subprocess.run([sys.executable, "-c", _PEAK, model], capture_output=True, text=True, check=True)
     # beside them what does not grow as fast: scores of 21 values, a mean of each query, buffers of threads
-    assert float(out.stdout) < matrices + 0.45
+    assert float(out.stdout) < matrices + 0.6
 
 
 def test_a_search_says_how_far_it_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,12 @@ def streams(options: Options) -> bool:
 def _needed(path: Path) -> float:
     """The memory that a fit of all rows of a file takes, about."""
     if table_format(path) == "parquet":
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        found = pq.read_metadata(path)
-        return 8.0 * _GROWTH * found.num_rows * found.num_columns
+        with suppress(pa.ArrowException, OSError):  # a file that is none is named where it is read
+            found = pq.read_metadata(path)
+            return 8.0 * _GROWTH * found.num_rows * found.num_columns
     return _GROWTH * path.stat().st_size
 
 
