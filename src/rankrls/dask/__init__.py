@@ -61,7 +61,8 @@ class _OnDask:
         local = self.to_local()
         if isinstance(X, array.Array):
             check_chunks(X)
-            return X.map_blocks(scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
+            blocks: Any = X
+            return blocks.map_blocks(scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
         names = getattr(self, "feature_names_in_", None)
         X = X if names is None else X[list(names)]
         return X.map_partitions(scores, local, meta=("score", np.float64))
