@@ -115,7 +115,7 @@ def check_union(owner: str, state: Mapping[str, Any]) -> None:
 def check_columns(owner: str, state: Mapping[str, Any]) -> None:
     """Transformers of columns: each finds its columns, and its place in what comes out."""
     parts: Any = state.get("transformers_")
-    right = _are_named(parts, 3) and all(_transforms(part, "drop") for _, part, _ in parts)
+    right = _are_named(parts, 3) and all(_transforms(part, "drop") and _selects(named) for _, part, named in parts)
     require(right, owner, "transformers_", "are no named transformers of columns")
     n, names = state["n_features_in_"], [name for name, _, _ in parts]
     columns: Any = state.get("_transformer_to_input_indices")
@@ -130,13 +130,15 @@ def check_columns(owner: str, state: Mapping[str, Any]) -> None:
             right = right and columns[name] == [known.get(label) for label in labels]
     require(right, owner, "_transformer_to_input_indices", "are not the columns of the transformers")
     given = state.get("_columns")
-    require(type(given) is list and len(given) <= len(parts), owner, "_columns", "are not those of the transformers")
+    right = type(given) is list and len(given) <= len(parts) and all(map(_selects, given))
+    require(right, owner, "_columns", "are not those of the transformers")
     out = state.get("output_indices_")
     right = type(out) is dict and all(type(part) is slice and _is_range(part) for part in out.values())
     require(right and set(names) <= {*(out or ())}, owner, "output_indices_", "are no slices of the transformers")
     require(isinstance(state.get("sparse_output_"), bool), owner, "sparse_output_", "is neither true nor false")
     rest = state.get("_remainder")
-    require(type(rest) is tuple and len(rest) == 3, owner, "_remainder", "is no transformer of columns")
+    right = type(rest) is tuple and len(rest) == 3 and _selects(rest[2])
+    require(right, owner, "_remainder", "is no transformer of columns")
 
 
 def check_categories(owner: str, state: Mapping[str, Any]) -> None:
@@ -277,6 +279,17 @@ def _are_named(parts: Any, size: int) -> bool:
 
 def _transforms(value: Any, *words: str | None) -> bool:
     return value in words if value is None or isinstance(value, str) else hasattr(value, "transform")
+
+
+def _selects(columns: Any) -> bool:
+    """Whether a value names columns: by name, number, slice, or several of them."""
+    if isinstance(columns, np.ndarray):
+        return columns.ndim == 1 and columns.dtype.kind in "biUO"
+    if type(columns) is slice:
+        columns = [end for end in (columns.start, columns.stop, columns.step) if end is not None]
+    return type(columns) in (str, int) or (
+        type(columns) in (list, tuple) and all(type(one) in (str, int, bool, np.str_, np.int64) for one in columns)
+    )
 
 
 def _is_range(part: slice) -> bool:
