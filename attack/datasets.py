@@ -67,8 +67,12 @@ def _letor(contents: list[bytes]) -> _Rows:
 
 
 def _dense(X: Any) -> Any:
-    """An array, unless it would be too wide."""
-    return X if isinstance(X, np.ndarray) or X.shape[1] > _WIDE else X.toarray()
+    """An array, unless it would be too wide; -0.0 stays what it is, which ``toarray`` does not promise."""
+    if isinstance(X, np.ndarray) or X.shape[1] > _WIDE:
+        return X
+    out = np.zeros(X.shape, dtype=X.dtype)
+    out[np.repeat(np.arange(len(out)), np.diff(X.indptr)), X.indices] = X.data
+    return out
 
 
 def _bytes_of(array: Any) -> list[bytes]:
