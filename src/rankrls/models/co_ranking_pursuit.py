@@ -259,11 +259,9 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
         self
         """
         self._check()
-        self._all = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
-        try:
-            self._choose(self._all.known, self._plan(self._measure(), self._all.known), self._grid())
-        finally:
-            del self._all
+        rows = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
+        with self._holding(_all=rows):
+            self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
         return self
 
     def _data_kernel(self) -> str:

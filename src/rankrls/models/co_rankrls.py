@@ -172,11 +172,8 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored, kernel="linear")
         known, zeros = rows.known, np.zeros((len(rows.scored), 1))
         graph = ScoredGraph.build(zeros, rows.layout, weights=rows.weights)
-        self._all = _AllRows(rows.Z, graph, self._plans(rows.Z))
-        try:
+        with self._holding(_all=_AllRows(rows.Z, graph, self._plans(rows.Z))):
             self._choose(known, self._plan(self._measure(), known), self._grid())
-        finally:
-            del self._all
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -49,8 +49,10 @@ class _Transductive(BasisRanker):
     _several = False  # whether parameters may be tuples to choose from
     transduction_: NDArray[np.float64]
 
-    def _data_of(self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any) -> tuple[LabelledItems, list[Any]]:
-        """The rows that have labels, as numbers among all rows, which are kept as ``_all``; and the folds."""
+    def _data_of(
+        self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any
+    ) -> tuple[LabelledItems, LabelledItems, list[Any]]:
+        """All rows; those that have labels, as numbers among them; and the folds."""
         filled, missing = split_labels(y)
         data = labelled_items(self, X, filled, qid, sample_weight, kernel=self._data_kernel())
         if data.kept is not None and missing is not None:
@@ -58,8 +60,7 @@ class _Transductive(BasisRanker):
         hidden = _hidden_rows(data, missing)
         known = rows_as_items(data, np.delete(np.arange(data.n_rows), hidden))
         check_comparable(known, float(self.regression_weight))
-        self._all = data
-        return known, group_blocks(data, groups) if len(hidden) else []
+        return data, known, group_blocks(data, groups) if len(hidden) else []
 
     def _data_kernel(self) -> Any:
         return self.kernel
@@ -71,10 +72,10 @@ class _Transductive(BasisRanker):
     def _has_basis(self) -> bool:
         return self.n_basis is not None or self.basis_indices is not None
 
-    def _model_of(self, kernel: Kernel, setting: Setting) -> LeastSquares | OverBasis:
+    def _model_of(self, data: LabelledItems, kernel: Kernel, setting: Setting) -> LeastSquares | OverBasis:
         if not self._has_basis:
             return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
-        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(self._all, kernel, setting))
+        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(data, kernel, setting))
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         (found,) = solutions.details
@@ -224,15 +225,14 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, Basi
                 "{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.",
                 parameter="alpha",
             )
-        known, folds = self._data_of(X, y, qid, groups, sample_weight)
+        data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
         setting = Setting("include", self.balance, float(self.regression_weight))
-        model = self._model_of(self._resolved_kernel(self._all.X), setting)
+        model = self._model_of(data, self._resolved_kernel(data.X), setting)
         candidate = Transducing(
-            kernel=model.kernel, setting=setting, model=model, data=self._all, folds=folds, penalty=float(self.penalty)
+            kernel=model.kernel, setting=setting, model=model, data=data, folds=folds, penalty=float(self.penalty)
         )
         check_affordable(candidate.cost(known, None, 1), remedy=self._cheaper(model.kernel.is_linear))
         solutions = candidate.problem(known).path(np.array([float(self.alpha)]))
-        del self._all
         self._begin(known)
         self._adopt(known, candidate, solutions)
         self.alpha_ = float(self.alpha)
@@ -315,14 +315,11 @@ class TransductiveRankRLSCV(
         """
         self._check()
         grid = self._grid()
-        try:
-            known, self._folds = self._data_of(X, y, qid, groups, sample_weight)
-            if not self._folds and self._all.n_queries > 1:
-                self._folds = group_blocks(self._all, groups)
+        data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
+        if not folds and data.n_queries > 1:
+            folds = group_blocks(data, groups)
+        with self._holding(_all=data, _folds=folds):
             self._choose(known, self._plan(self._measure(), known), grid)
-        finally:
-            for name in {"_all", "_folds"} & vars(self).keys():
-                delattr(self, name)
         return self
 
     def _grid(self) -> NDArray[np.float64] | None:
@@ -344,7 +341,7 @@ class TransductiveRankRLSCV(
         data = self._all
         for kernel, choices in self._kernels(data.X):
             for setting, chosen in self._settings(comparisons):
-                model = self._model_of(kernel, setting)
+                model = self._model_of(data, kernel, setting)
                 for penalty in sorted(options(self.penalty, "penalty"), reverse=True):
                     yield Transducing(
                         kernel=kernel,

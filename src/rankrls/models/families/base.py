@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Self
 
@@ -127,6 +128,16 @@ class Ranker(RegressorMixin, BaseEstimator):
         self._fitted_with_qid = comparisons.has_qid
         self._one_target = comparisons.one_target
         self.n_queries_ = comparisons.n_queries
+
+    @contextmanager
+    def _holding(self, **state: Any) -> Iterator[None]:
+        """Attributes that only a fit needs; they go when it ends, also by an error."""
+        self.__dict__.update(state)
+        try:
+            yield
+        finally:
+            for name in state:
+                self.__dict__.pop(name, None)
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
         """Rank items inside their queries.
