@@ -192,6 +192,11 @@ class LabelledItems(Comparisons):
     def ordered(self, balance: Any) -> OrderedPairs:
         return OrderedPairs.build(self.Y[:, 0], self.layout, weights=self.weights, balance=balance)
 
+    @property
+    def row_weights(self) -> NDArray[np.float64]:
+        """The weights, 1 where none are given."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
         X = take_items(self.X, units) if items else None
         return replace(

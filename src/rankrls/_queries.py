@@ -1,6 +1,6 @@
 """Which rows belong to which query.
 
-Every floor above asks the same three things of a ``qid`` column: which rows form a query, in what order the queries
+Every layer above asks the same three things of a ``qid`` column: which rows form a query, in what order the queries
 come, and how to walk them in contiguous runs. :class:`QueryLayout` answers them once. Sorting happens in here and
 nowhere else, and nothing that leaves a public function is in sorted order.
 """
@@ -16,9 +16,14 @@ from numpy.typing import NDArray
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 
-__all__ = ["QueryLayout", "group_to_qid", "query_layout"]
+__all__ = ["QueryLayout", "group_to_qid", "in_words", "query_layout"]
 
 FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
+
+
+def in_words(queries: int) -> str:
+    """How many queries there are: "1 query", "12 queries"."""
+    return f"{queries} {'query' if queries == 1 else 'queries'}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,7 +167,7 @@ def holdout_scores(
     else:
         for block in large:
             _downdate(holder, block, out, threads=threads)
-    bounded = [*(unsettled if exact else blocks), *(large if exact else ())] if (held > alphas).any() else []
+    bounded = (unsettled + large if exact else blocks) if (held > alphas).any() else []
     return out.reshape(rows.n_rows, len(alphas), -1), bounded
 
 

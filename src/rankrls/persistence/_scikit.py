@@ -36,6 +36,7 @@ __all__ = [
 _CELLS = (str, int, float, bool, type(None), np.str_)
 _WORDS = ("passthrough", "drop")
 _MOST_DEGREE = 1000
+"""Products of a higher degree are not counted, so that a file which claims them is refused at once."""
 _NEEDED = {
     "StandardScaler": {"mean_": "with_mean", "scale_": "with_std"},
     "RobustScaler": {"center_": "with_centering", "scale_": "with_scaling"},

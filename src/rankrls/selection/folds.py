@@ -122,6 +122,13 @@ def group_codes(data: LabelledItems, groups: Any) -> NDArray[np.intp]:
     return rows if data.kept is None else rows[data.kept]
 
 
+def check_two_vary(varied: int, queries: int, remedy: str) -> None:
+    """Refuse leave-query-out where no query with different labels is left without another one."""
+    if varied < 2:
+        problem = "Leave-query-out needs two queries that hold different labels; only {0} of {1} does."
+        raise InputError(problem, varied, queries, remedy=remedy, parameter="cv")
+
+
 def exact_plan(
     measure: RankingMeasure, data: LabelledItems, ties: tuple[Any, ...], balances: tuple[Any, ...], beta: float,
     *, constrained: bool,
@@ -130,14 +137,7 @@ def exact_plan(
     q, m = data.n_queries, data.n_rows
     if q > 1:
         comparable = int(label_varies(data.Y, data.layout).sum())
-        if comparable < 2:
-            raise InputError(
-                "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",
-                comparable,
-                q,
-                remedy="Give validation data ({X_val}) or folds of your own ({cv}).",
-                parameter="cv",
-            )
+        check_two_vary(comparable, q, "Give validation data ({X_val}) or folds of your own ({cv}).")
         return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries")
     settings = [setting for setting, _ in data.settings(ties, balances, beta)]
     refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
-from rankrls._errors import InputError
 from rankrls.equations.graded import solve_without
 from rankrls.equations.holdout import holdout_alphas, weights_without
 from rankrls.metrics import RankingMeasure
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
+from rankrls.selection.folds import check_two_vary
 from rankrls.selection.judging import Curve
 from rankrls.streaming.cut_queries import CutQuery
 from rankrls.streaming.equation_sums import EquationsJob, EquationSums
 from rankrls.streaming.holdout_sums import HoldoutJob, Model, ScoreJob
+from rankrls.streaming.parts import check_varied
 from rankrls.streaming.stream import Stream
 from rankrls.streaming.tree import tree_depth
 
@@ -112,13 +113,7 @@ def read_equations(stream: Stream, settings: Sequence[Setting], *, folds: int = 
     job = EquationsJob(tuple(settings), folds, columns)
     sums = stream.run(job, _EQUATIONS)
     out = Summed(sums, job.settings, tree_depth(len(stream.data.parts)), columns)
-    if not sums.varied and any(setting.regression_weight == 0.0 for setting in settings):
-        raise InputError(
-            "Nothing to compare: none of the {0} queries holds two items with different labels ({1} rows).",
-            *(sums.queries, sums.rows),
-            remedy="Check the labels and the query ids.",
-            parameter="y",
-        )
+    check_varied(sums, settings)
     return out
 
 
@@ -130,13 +125,7 @@ def curves_by_queries(
     measure: RankingMeasure,
 ) -> list[Curve]:
     """Exact leave-query-out of every value of each problem, in a second pass."""
-    if summed.sums.varied < 2:
-        raise InputError(
-            "Leave-query-out needs two queries that hold different labels; only {0} of {1} does.",
-            *(summed.sums.varied, summed.sums.queries),
-            remedy="Give validation data ({validation}).",
-            parameter="cv",
-        )
+    check_two_vary(summed.sums.varied, summed.sums.queries, "Give validation data ({validation}).")
     with one_thread():
         models = tuple(_model(summed, k, problems[k], grids[k]) for k in range(len(problems)))
     judged = stream.run(HoldoutJob(measure, models, summed.columns), _HOLDOUT).judged

@@ -114,10 +114,11 @@ class Judging:
 
     def piece(self, part: Part, data: LabelledItems, columns: list[_Array]) -> HeldOut:
         """The answer of a piece of a query."""
-        weight = np.ones(data.n_rows) if data.weights is None else data.weights
         piece = part.piece
         assert piece is not None
-        scored = ScoredPieces(int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (weight,), (tuple(columns),))
+        scored = ScoredPieces(
+            int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (data.row_weights,), (tuple(columns),)
+        )
         if piece.n_pieces == 1:
             return HeldOut(tuple(self._judge_pieces(scored)))
         none = data.take(np.zeros(0, dtype=np.intp), items=False)

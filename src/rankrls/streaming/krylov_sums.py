@@ -115,7 +115,7 @@ class RightSideJob(_Job):
             (comparison,) = data.graphs(self.setting)
             right = comparison.graph.laplacian_product(data.X).right_side(comparison.target[:, 0])
             return RightSides(right, data.n_rows, data.n_queries, int(label_varies(data.Y, data.layout).sum()))
-        w = _weights(data)
+        w = data.row_weights
         classes = _classes(part, data, self.setting)
         count = len(piece.labels) if self.setting.ties == "exclude" else 1
         averaging = sparse.csr_array((w, (classes, np.arange(len(w)))), shape=(count, len(w)))
@@ -166,11 +166,7 @@ class ProductJob(_Job):
         e2 = beta + (1.0 - beta) * levels.rho(levels.own if excluded else squares) * levels.weight
         e1 = np.full(1, e2) if levels.classes is None else levels.classes
         v = e1[classes] * (z - middle[classes]) + e2 * (middle[classes] - zq) + beta * zq
-        return np.asarray(source.combine(every, _weights(data) * v))
-
-
-def _weights(data: LabelledItems) -> _Array:
-    return np.ones(data.n_rows) if data.weights is None else data.weights
+        return np.asarray(source.combine(every, data.row_weights * v))
 
 
 def _classes(part: Part, data: LabelledItems, setting: Setting) -> NDArray[np.intp]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.features.finite import check_finite_features
@@ -15,7 +16,7 @@ from rankrls.features.finite import check_finite_features
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["labelled", "rows_in"]
+__all__ = ["check_varied", "labelled", "rows_in"]
 
 
 def rows_in(data: Any, address: Any) -> int:
@@ -45,6 +46,17 @@ def labelled(part: Part, *, every: bool = False) -> LabelledItems:
     layout = query_layout(np.asarray(part.query), len(y))
     data = LabelledItems(part.X, None, True, True, y[:, None], layout, weight)
     return data if every else data.of_positive_weight(square=False)
+
+
+def check_varied(found: Any, settings: Sequence[Setting]) -> None:
+    """Refuse labels that order nothing; ``found`` counts rows, queries and those with two labels (``varied``)."""
+    if not found.varied and any(setting.regression_weight == 0.0 for setting in settings):
+        raise InputError(
+            "Nothing to compare: none of the {0} queries holds two items with different labels ({1} rows).",
+            *(found.queries, found.rows),
+            remedy="Check the labels and the query ids.",
+            parameter="y",
+        )
 
 
 def _check_rows(part: Part, good: NDArray[np.bool_], problem: str, values: NDArray[np.float64], name: str) -> None:

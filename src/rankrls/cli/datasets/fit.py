@@ -119,14 +119,14 @@ def fit(options: Options, report: Report) -> Result:
     with report.working("saving", f"saving {options.save}"):
         save(model, options.save, provenance=plain_json(provenance))
     trained = _training.Trained(estimator, model)
-    fake: Any = _training.Data(tables, {})  # type: ignore[arg-type]
-    result = _learned.as_dict("fit", plan, fake, trained, found, report) | {"model": str(options.save)}
+    loaded: Any = _training.Data(tables, {})  # type: ignore[arg-type]
+    result = _learned.as_dict("fit", plan, loaded, trained, found, report) | {"model": str(options.save)}
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     return Result(
         result | {"parts": len(data.parts)},
         [
             *_findings.file_tables(described),
-            _learned.choice_table(plan, fake, trained),
+            _learned.choice_table(plan, loaded, trained),
             *_findings.measure_tables(found),
         ],
         f"Saved {options.save}   ({took})\n",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from rankrls._checks import check_count
 from rankrls._errors import InputError, InputWarning
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
 from rankrls.io.datasets.index import Cut, Together, cut
 from rankrls.io.tables.columns import Wanted
 
-__all__ = ["begin", "check_count", "open_dataset", "opened"]
+__all__ = ["begin", "open_dataset", "opened"]
 
 _PART_BYTES = 1 << 26
 _MANY_ROWS = 1_000_000
@@ -106,7 +106,8 @@ def open_dataset(
     1 float32 [1 1 1 2] [1. 0. 0. 1.]
     """
     wanted = replace(Wanted.checked(label, qid, id, features, ignore, labels), weight=weight)
-    check_count("rows_per_part", rows_per_part)
+    if rows_per_part is not None:
+        check_count("rows_per_part", rows_per_part, none="64 MiB of features")
     files = tuple(File.of(file) for file in expanded_paths(path))
     opening = begin(files, wanted, format)
     limit = rows_per_part or max(_PART_BYTES // max(opening.row_bytes, 1), 1)
@@ -144,13 +145,6 @@ def opened(files: tuple[File, ...], opening: Any, found: Cut) -> Dataset:
     if found.rows == 0:
         raise InputError("the files have no rows.", file=files[0].name)
     return Dataset(files, opening.settled(), found.parts, found.rows, found.runs)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no number of rows; None is one that is not given."""
-    if value is not None and not (isinstance(value, numbers.Integral) and int(value) >= 1):
-        problem = f"{{{name}}} must be a whole number from 1 on; got {{0!r}}."
-        raise InputError(problem, value, parameter=name)
 
 
 def _opener(format: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io._together import replaced_folder
 from rankrls.io.datasets.copies import plain_copies
@@ -17,7 +18,7 @@ from rankrls.io.datasets.files import File, Paths, expanded_paths
 from rankrls.io.datasets.grouping import Appearance, grouped
 from rankrls.io.datasets.index import Together, cut
 from rankrls.io.datasets.layout import Layout
-from rankrls.io.datasets.opening import begin, check_count, opened
+from rankrls.io.datasets.opening import begin, opened
 from rankrls.io.tables.columns import Wanted
 
 __all__ = ["write_shards"]

@@ -14,6 +14,7 @@ import numpy as np
 from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
+from rankrls._queries import in_words
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.families.basis import generator
@@ -263,14 +264,14 @@ class StreamedSelection(Streamed, SelectingRanker):
                 problems = [summed.problem(k) for k in range(len(settings))]
                 grids = [problem.axis() if grid is None else grid for problem in problems]
             if validation is not None:
-                description = f"validation data with {_count(validation.n_queries)}"
+                description = f"validation data with {in_words(validation.n_queries)}"
                 own = None if checkpoint is None else Path(checkpoint) / "validation"
                 curves = curves_on(Stream(validation, **given, checkpoint=own), problems, grids, measure)
             elif folds is not None:
-                description = f"{folds} folds of {_count(summed.n_queries)}"
+                description = f"{folds} folds of {in_words(summed.n_queries)}"
                 curves = curves_by_folds(stream, summed, grids, measure, folds)
             else:
-                description = f"leave-query-out over {_count(summed.n_queries)}"
+                description = f"leave-query-out over {in_words(summed.n_queries)}"
                 curves = curves_by_queries(stream, summed, problems, grids, measure)
             for setting, problem, alphas, curve in zip(settings, problems, grids, curves, strict=True):
                 chosen = {**choices, "ties": setting.ties, "balance": setting.balance}
@@ -329,7 +330,3 @@ def _folds(cv: Any) -> int | None:
         remedy="Take {cv=None}, or validation data ({validation}).",
         parameter="cv",
     )
-
-
-def _count(queries: int) -> str:
-    return f"{queries} {'query' if queries == 1 else 'queries'}"

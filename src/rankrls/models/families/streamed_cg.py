@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
+from rankrls._queries import in_words
 from rankrls.equations.krylov import KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.metrics import resolve_measure
@@ -23,6 +24,7 @@ from rankrls.selection.search import Results
 from rankrls.selection.surface import Progress
 from rankrls.streaming.holdout_sums import ScoreJob
 from rankrls.streaming.krylov_sums import right_sides
+from rankrls.streaming.parts import check_varied
 from rankrls.streaming.stream import Stream, check_streams
 
 __all__ = ["StreamedCG"]
@@ -80,12 +82,7 @@ class StreamedCG(KernelRanker):
         several = alphas is None or len(alphas) > 1
         cg = MultiShiftCG(float(self.tol), int(self.max_iter))
         system, found, right = right_sides(stream, setting)
-        if not found.varied and not setting.regression_weight:
-            raise InputError(
-                "Nothing to compare: none of the {0} queries holds two items with different labels.",
-                found.queries,
-                parameter="y",
-            )
+        check_varied(found, [setting])
         with one_thread():
             if alphas is None:
                 alphas = np.ascontiguousarray(auto_alphas(np.array([largest_eigenvalue(system, right)]))[::-1])
@@ -97,7 +94,7 @@ class StreamedCG(KernelRanker):
                 curve = _curve(stream, measure, Scorer(run.solutions()), held_out=True)
             run = _solved(cg, system, right, alphas, report)
             if several and validation is not None:
-                description = f"validation data with {validation.n_queries} queries"
+                description = f"validation data with {in_words(validation.n_queries)}"
                 curve = _curve(Stream(validation, **given), measure, Scorer(run.solutions()), held_out=False)
         take_columns(self, data)
         self._begin(found)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
-from rankrls._queries import query_layout
+from rankrls._queries import in_words, query_layout
 from rankrls.features.finite import OverflowInputError, check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
@@ -153,9 +153,7 @@ def validation_data(
         raise InputError(
             "The validation data hold no query that the measure can judge (two different labels).", parameter="y_val"
         )
-    q = layout.n_queries
-    description = f"validation data with {q} {'query' if q == 1 else 'queries'}"
-    return Validation(LabelJudge(measure, Y, layout), X, description)
+    return Validation(LabelJudge(measure, Y, layout), X, f"validation data with {in_words(layout.n_queries)}")
 
 
 def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
