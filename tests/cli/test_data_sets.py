@@ -11,6 +11,9 @@ import pytest
 
 import rankrls
 from rankrls.cli import main
+from rankrls.io import save_letor
+from rankrls.io.datasets import opening
+from rankrls.io.datasets.index import cut
 from rankrls.persistence import read_info
 
 
@@ -84,6 +87,19 @@ def test_one_file_streams_where_it_does_not_fit(folder, tmp_path, capsys):
     assert found["parts"] > 1
     found = fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls", "--memory", "1G")
     assert "parts" not in found
+
+
+def test_text_that_does_not_fit_is_looked_at_once(folder, tmp_path, capsys, monkeypatch):
+    passes = []
+    monkeypatch.setattr(opening, "cut", lambda *given: (passes.append(1), cut(*given))[1])
+    table = pq.read_table(folder / "all.parquet")
+    X, y, qid = (table.select(names).to_pandas().to_numpy() for names in (["f0", "f1"], ["grade"], ["query"]))
+    save_letor(tmp_path / "all.txt", X, y[:, 0], qid[:, 0])
+    words = ("fit", tmp_path / "all.txt", "--model", tmp_path / "m", "--memory", "100K", "--json")
+    status, out, err = run(capsys, *words)
+    assert status == 0, err
+    assert json.loads(out)["parts"] > 1
+    assert len(passes) == 1
 
 
 def test_a_query_longer_than_a_part_is_said(folder, tmp_path, capsys):

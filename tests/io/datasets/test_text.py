@@ -11,6 +11,8 @@ from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table
 from rankrls.io.datasets import letor as letor_files
+from rankrls.io.datasets import opening
+from rankrls.io.datasets.index import cut
 from rankrls.io.tables import delimited
 
 
@@ -277,3 +279,37 @@ def test_blocks_of_blank_lines_and_comments(tmp_path, monkeypatch):
         for block in (100, 1 << 21):
             monkeypatch.setattr(letor_files, "_BLOCK", block)
             check(open_dataset(path, rows_per_part=1), [table], 1)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How often all rows were looked at."""
+    found = []
+    monkeypatch.setattr(opening, "cut", lambda *given: (found.append(1), cut(*given))[1])
+    return found
+
+
+class TestRowsOfAPartByTheNumberOfFeatures:
+    def test_one_pass(self, tmp_path, passes):
+        text = "".join(f"{k % 3} qid:{k // 4} 1:{k} 2:1 3:2\n" for k in range(100))
+        (tmp_path / "a.txt").write_text(text)
+        told = []
+        data = open_dataset(tmp_path / "a.txt", rows_per_part=lambda n: told.append(n) or 10)
+        assert {*told} == {3}
+        assert max(address.rows for address in data.parts) == 8
+        assert len(passes) == 1
+
+    def test_never_more_than_usual(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(opening, "_PART_BYTES", 8 * 20)
+        (tmp_path / "a.txt").write_text("".join(f"1 qid:{k} 1:{k} 2:1\n" for k in range(30)))
+        data = open_dataset(tmp_path / "a.txt", rows_per_part=lambda n: 10**9)
+        assert 5 < max(address.rows for address in data.parts) <= 10
+
+    def test_features_that_only_the_last_lines_name(self, tmp_path, passes, monkeypatch):
+        monkeypatch.setattr(letor_files, "_BLOCK", 100)
+        lines = [f"1 qid:{k} 1:{k}" for k in range(100)] + ["1 qid:x 1:1 2:1 3:1 4:1"]
+        (tmp_path / "a.txt").write_text("\n".join(lines))
+        data = open_dataset(tmp_path / "a.txt", rows_per_part=lambda n: 40 // n)
+        assert 5 < max(address.rows for address in data.parts) <= 10
+        assert sum(address.rows for address in data.parts) == data.n_rows == 101
+        assert len(passes) == 2

@@ -76,12 +76,9 @@ def open_data(path: Path, options: Options, report: Report, **given: Any) -> Any
     how: dict[str, Any] = {"label": options.label, "qid": options.qid, "id": options.id}
     how |= {"ignore": options.ignore or (), "features": options.features, "format": options.input_format or "auto"}
     with report.working("opening", f"opening {path}"):
-        data = open_dataset(path, **how | given)
         allowed = bytes_of(options.memory)
-        most = max((address.rows for address in data.parts), default=0)
-        if allowed is not None and most > (rows := _rows_that_fit(allowed / n_threads(), data.n_features)):
-            data = open_dataset(path, **how | given, rows_per_part=rows)
-    return data
+        fitting = None if allowed is None else lambda n: _rows_that_fit(allowed / n_threads(), n)
+        return open_dataset(path, **how | given, rows_per_part=fitting)
 
 
 def _rows_that_fit(memory: float, n_features: int) -> int:

@@ -32,7 +32,7 @@ def open_dataset(
     weight: str | None = None,
     labels: Literal["required", "optional", "ignored"] = "required",
     format: Literal["auto", "letor", "csv", "parquet"] = "auto",
-    rows_per_part: int | None = None,
+    rows_per_part: int | Callable[[int], int] | None = None,
 ) -> Dataset:
     r"""Open files that memory need not hold: Parquet, CSV or TSV, or LETOR text.
 
@@ -59,9 +59,9 @@ def open_dataset(
         Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
     format : {"auto", "letor", "csv", "parquet"}, default="auto"
         "auto": by the files' names; LETOR text if they say nothing.
-    rows_per_part : int, optional
-        Rows of a part, at most. By default as many as make 64 MiB of features. A query that is longer than a part
-        comes in several, which know the labels of the whole.
+    rows_per_part : int or callable, optional
+        Rows of a part, at most. By default as many as make 64 MiB of features; a function of the number of features
+        may make them fewer. A query that is longer than a part comes in several, which know the labels of the whole.
 
     Returns
     -------
@@ -106,15 +106,26 @@ def open_dataset(
     1 float32 [1 1 1 2] [1. 0. 0. 1.]
     """
     wanted = replace(Wanted.checked(label, qid, id, features, ignore, labels), weight=weight)
-    if rows_per_part is not None:
+    if not callable(rows_per_part) and rows_per_part is not None:
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
     files = tuple(File.of(file) for file in expanded_paths(path))
     opening = begin(files, wanted, format)
-    limit = rows_per_part or max(_PART_BYTES // max(opening.row_bytes, 1), 1)
     outlines = lambda: opening.outlines(files)
-    data = opened(files, opening, cut(outlines(), int(limit), Together(outlines, files, opening.qid_name)))
+    limit = _most_rows(rows_per_part, opening)
+    data = opened(files, opening, cut(outlines(), limit, Together(outlines, files, opening.qid_name)))
+    if (less := _most_rows(rows_per_part, opening)) < max(address.rows for address in data.parts):
+        # the first lines of the text name fewer features than others
+        data = opened(files, opening, cut(outlines(), less, Together(outlines, files, opening.qid_name)))
     _warn_of_large_groups(data)
     return data
+
+
+def _most_rows(rows_per_part: int | Callable[[int], int] | None, opening: Any) -> int:
+    """Rows of a part, as far as the files have been looked at."""
+    usual = max(_PART_BYTES // max(opening.row_bytes, 1), 1)
+    if callable(rows_per_part):
+        return max(min(int(rows_per_part(opening.n_features)), usual), 1)
+    return usual if rows_per_part is None else int(rows_per_part)
 
 
 def _warn_of_large_groups(data: Dataset) -> None:
