@@ -6,7 +6,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -20,6 +20,10 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _END = 1 << 16
 _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 _REMEDY = "Open the data again, when nobody writes to them."
+
+
+def _binary(path: str) -> BinaryIO:
+    return open(path, "rb")
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class File:
             return File(path, os.path.abspath(path), status.st_size, status.st_mtime_ns, footer)
 
     @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
+    def opened(self, opener: Callable[[str], Any] = _binary) -> Iterator[BinaryIO]:
         """The file, open to be read, if size and time are still the same."""
-        with open(self.path, "rb") as file:
+        with opener(self.path) as file:
             status = os.fstat(file.fileno())
             if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
                 raise self.changed("the file has changed since it was opened.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -44,7 +45,7 @@ class ParquetFiles(TableFiles):
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
         """The rows of a span, the features written into ``out``."""
-        with file.opened() as stream:
+        with _opened(file) as stream:
             table = _table(file, stream)
             request = self.columns.request(table.columns, self.dtype, ids=ids)
             for part in table.within(range(span.first, span.last), span.skip, span.rows, out).parts(request):
@@ -53,7 +54,7 @@ class ParquetFiles(TableFiles):
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids, labels and weights of all rows."""
         for number, file in enumerate(files):
-            with file.opened() as stream:
+            with _opened(file) as stream:
                 table = _table(file, stream)
                 request = self.columns.request(table.columns, self.dtype, features=False)
                 for group, rows in enumerate(table.row_groups):
@@ -74,7 +75,7 @@ def open_parquet(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
     """
     first: tuple[File, Columns, dict[str, str]] | None = None
     for file in files:
-        with file.opened() as stream:
+        with _opened(file) as stream:
             table = _table(file, stream)
             columns = chosen_columns(table, wanted)
             request = columns.request(table.columns, np.dtype(np.float64))
@@ -89,6 +90,13 @@ def open_parquet(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
     assert first is not None  # there is a file
     kinds = {first[2][name] for name in first[1].features}
     return ParquetFiles(first[1], kinds <= {*_NARROW} and "float" in kinds)
+
+
+def _opened(file: File) -> AbstractContextManager[BinaryIO]:
+    """The file as pyarrow opens it: it reads without Python's lock, which a file of Python's has to take."""
+    from pyarrow import OSFile
+
+    return file.opened(OSFile)
 
 
 def _table(file: File, stream: BinaryIO) -> ArrowTable:
