@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls import GreedyRankRLS, RankRLS
+from rankrls.greedy.forward import Criterion, take_forward
+from rankrls.greedy.forward_state import HeldOutBlocks
 from rankrls.metrics import disagreement_error, ndcg
 from tests.oracles import explicit_laplacian
 
@@ -80,6 +82,27 @@ def test_path_is_that_of_refits(seed, alpha, ties, balance, beta, weighted):
     assert path.losses[-1] == pytest.approx((y - f) @ L @ (y - f), rel=1e-7)
     np.testing.assert_allclose(model.coef_[taken], weights_of(X[:, taken], L, L @ y, alpha), rtol=1e-5, atol=1e-9)
     assert not np.delete(model.coef_, taken).any()
+
+
+@pytest.mark.parametrize("sizes", [[1] * 40, [2] * 20, [1, 2, 5, 1, 6, 3, 4, 1, 5, 3] * 2, [30, 25, 40]])
+def test_blocks_of_any_size_over_many_stages(sizes):
+    """Few rows a block: what was taken is subtracted often; many: never. One row has a way of its own."""
+    rng = np.random.default_rng(sum(sizes))
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+    m, n, alpha = starts[-1], 12, 0.2
+    Z, t, blocks = rng.normal(size=(m, n)), rng.normal(size=m), HeldOutBlocks(starts, np.ones(m))
+    path = take_forward(Z.copy(), t, blocks, alpha, 10)
+    for k in range(11):
+        S, error = path.indices[:k], 0.0
+        for lo, hi in zip(starts[:-1], starts[1:], strict=True):
+            rest = np.r_[0:lo, hi:m]
+            w = np.linalg.solve(Z[rest][:, S].T @ Z[rest][:, S] + alpha * np.eye(k), Z[rest][:, S].T @ t[rest])
+            error += ((t[lo:hi] - Z[lo:hi, S] @ w) ** 2).sum()
+        assert path.held_out[k] == pytest.approx(error, rel=1e-11)
+    squares = Criterion(lambda residuals: ((residuals**2).sum(axis=0), np.ones(residuals.shape[1])), False)
+    again = take_forward(Z.copy(), t, blocks, alpha, 10, squares)  # the residuals themselves
+    assert again.indices.tolist() == path.indices.tolist()
+    np.testing.assert_allclose(again.held_out, path.held_out, rtol=1e-11)
 
 
 @pytest.mark.parametrize(

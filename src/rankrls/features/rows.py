@@ -126,7 +126,11 @@ class FactorRows(ABC):
         for piece in self.pieces(slice(0, self.n_rows)):
             block = self.factor(piece)
             out += np.einsum("ij,ij->j", block, block)
-        return visible_energies(out, self.raw_energies(), self.graph.n_items)
+        return self.visible(out)
+
+    def visible(self, energies: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of squares of the columns of ``F X``, exactly 0 for a column that L does not see."""
+        return visible_energies(energies, self.raw_energies(), self.graph.n_items)
 
     def raw_energies(self) -> NDArray[np.float64]:
         """The same from the columns' own sizes, of which differences leave the energies: the scale of rounding."""

@@ -12,7 +12,8 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.features.blocks import row_slices
 from rankrls.graph import Graph
-from rankrls.greedy.forward import Criterion, ForwardPath, HeldOutBlocks, take_forward
+from rankrls.greedy.forward import Criterion, ForwardPath, take_forward
+from rankrls.greedy.forward_state import HeldOutBlocks
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 
 __all__ = ["ForwardProblem"]
@@ -57,23 +58,33 @@ class ForwardProblem(PursuitProblem):
     @cached_property
     def walked(self) -> ForwardPath:
         rows = self.graph.factor_rows(self.X)
+        blocks, slack = self.graph.blocks_to_hold_out()
+        order = np.concatenate(blocks)
+        starts = np.concatenate(([0], np.cumsum([len(block) for block in blocks]))).astype(np.intp)
         Z = np.empty((rows.n_rows, rows.n_features))
 
-        def fill(piece: slice) -> None:
-            Z[piece] = rows.factor(piece)
+        def fill(piece: slice) -> NDArray[np.float64]:
+            part = Z[piece] = rows.factor(order[piece])
+            return np.einsum("ij,ij->j", part, part)
 
-        map_threads(fill, row_slices(0, rows.n_rows))
-        Z[:, rows.energies() == 0.0] = 0.0  # rounding alone is left of what the graph does not see
-        criterion = None if self._judge is None else Criterion(self._measured, self._greater)
-        blocks, slack = self.graph.blocks_to_hold_out()
-        starts = np.concatenate(([0], np.cumsum([len(block) for block in blocks]))).astype(np.intp)
-        held = HeldOutBlocks(np.concatenate(blocks), starts, slack)
-        return take_forward(Z, self.target, held, self.alpha, self.n_basis, criterion)
+        energies = np.sum(map_threads(fill, row_slices(0, rows.n_rows)), axis=0)
+        unseen = rows.visible(energies) == 0.0
+        if unseen.any():
+            Z[:, unseen] = 0.0  # rounding alone is left of what the graph does not see
+        criterion = None
+        if self._judge is not None:
+            criterion = Criterion(lambda residuals: self._measured(residuals, order), self._greater)
+        held = HeldOutBlocks(starts, slack[order])
+        return take_forward(Z, self.target[order], held, self.alpha, self.n_basis, criterion)
 
-    def _measured(self, residuals: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The measure of held-out residuals (rows of F, candidates)."""
+    def _measured(
+        self, ordered: NDArray[np.float64], order: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The measure of held-out residuals (rows of F in the order of the blocks, candidates)."""
         assert self._judge is not None
-        graph, columns = self.graph, residuals.shape[1]
+        graph, columns = self.graph, ordered.shape[1]
+        residuals = np.empty_like(ordered)
+        residuals[order] = ordered
         target = np.broadcast_to(self.target[:, None], residuals.shape)
         unseen = np.zeros((len(graph.unseen(np.zeros((graph.n_items, 1)))), 0))
         judged = graph.block_scores(np.arange(graph.n_rows, dtype=np.intp), unseen)
