@@ -97,11 +97,11 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
     -----
     O(k m n) for k of n features and m rows, which are read once for each feature that is taken, and ``8 m (n + 2 k)``
     bytes and ``48 n`` for each query, for every alpha and fold; O(k^2 m n) by a measure other than the squared error.
-    Sparse features are filled. Features are not scaled, and one of larger spread is penalised less: standardise them. Constant features,
-    and such as are combinations of those taken, are never taken. Equal features: the lowest number is taken. Queries of
-    one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global ranking are left out
-    one by one, each with a mean of its own; all pairs have to be compared then (``ties="include"``). ``fit_pairs``
-    leaves out each preference, or each group of them.
+    Sparse features are filled. Features are not scaled, and one of larger spread is penalised less: standardise them.
+    Constant features, and such as are combinations of those taken, are never taken. Equal features: the lowest number
+    is taken. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
+    ranking are left out one by one, each with a mean of its own; all pairs have to be compared then
+    (``ties="include"``). ``fit_pairs`` leaves out each preference, or each group of them.
 
     References
     ----------
