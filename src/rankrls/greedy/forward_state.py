@@ -97,9 +97,9 @@ def _solve(v, slack, h, gaps, block, lo, hi, k, out):  # type: ignore[no-untyped
 
 
 @compiled
-def _take(
+def _take(  # type: ignore[no-untyped-def]
     Q, slack, r, g, q, h, again, gaps, ratios, starts, first, last, base, k, fold, share, size, alpha, own, sums, total
-):  # type: ignore[no-untyped-def]
+):
     """Take feature number k into the residuals of some blocks, and multiply their rows of Q by its columns.
 
     Rows ``base`` to k of ``ratios`` are not yet subtracted from Q; they are now if ``fold``. ``again`` is
