@@ -23,7 +23,6 @@ __all__ = [
     "FactorRows",
     "cleared",
     "factor_rows",
-    "is_thin",
     "row_numbers",
     "row_products",
     "row_slices",
@@ -89,6 +88,16 @@ class FactorRows(ABC):
     def keys(self, rows: Rows) -> list[Any]:
         """A hashable for each row, the same for items of equal features: their scores are equal, whatever rounding."""
         return [row.tobytes() for row in self.differences(rows) + 0.0]
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether the rows are sparse, and of so low a density that products of sparse matrices are faster."""
+        held = self._held
+        return bool(sparse.issparse(held) and held.nnz < _SPARSE_BELOW * held.shape[0] * held.shape[1])
+
+    @property
+    def _held(self) -> Any:
+        return self.X
 
     def pieces(self, which: Rows) -> list[Rows]:
         """Whole blocks of the graph cut into pieces that the other methods take."""
@@ -206,11 +215,6 @@ def _mirror(gram: NDArray[np.float64]) -> None:
         corner = np.triu(gram[piece, piece])
         gram[piece, piece] = corner + np.triu(corner, 1).T
         gram[piece.stop :, piece] = gram[piece, piece.stop :].T
-
-
-def is_thin(X: Any) -> bool:
-    """Whether X is sparse, and of so low a density that products of sparse matrices are faster."""
-    return bool(sparse.issparse(X) and X.nnz < _SPARSE_BELOW * X.shape[0] * X.shape[1])
 
 
 def weighted_gram(M: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

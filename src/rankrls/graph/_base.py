@@ -15,7 +15,7 @@ from rankrls._cached import cached_property
 from rankrls._errors import InputError
 from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows, feature_rows
-from rankrls.features.rows import FactorRows, is_thin
+from rankrls.features.rows import FactorRows
 
 __all__ = ["BlockScores", "Graph", "GraphOperator", "LaplacianProduct"]
 
@@ -145,6 +145,11 @@ class Graph(ABC):
     def _product(self, source: FeatureRows, rows: NDArray[np.intp]) -> LaplacianProduct:
         return LaplacianProduct(source, self, rows)
 
+    @property
+    def shares(self) -> NDArray[np.float64] | None:
+        """Each item's share of the level that the items of its block are compared with; None if there is no level."""
+        return None
+
     @cached_property
     def faint_rows(self) -> NDArray[np.intp]:
         """Rows of F that are zero, or too small beside the largest for scores to be read from them. Ascending."""
@@ -208,9 +213,13 @@ class OperatorRows(FactorRows):
 
     differences = factor
 
+    @property
+    def _held(self) -> Any:
+        return self._product
+
     def equations(self, target: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         FX = self._product
-        if is_thin(FX):
+        if self.is_thin:
             return (FX.T @ FX).toarray(), np.asarray(FX.T @ target)
         return super().equations(target)
 

@@ -12,7 +12,7 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads
 from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows, even_parts, feature_rows
-from rankrls.features.rows import CANCELLED, FactorRows, cleared, is_thin, visible_energies
+from rankrls.features.rows import CANCELLED, FactorRows, cleared, visible_energies
 from rankrls.graph._base import LaplacianProduct
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class PairRows(FactorRows):
         return self._source.block(self.graph.winners[rows]) - self._source.block(self.graph.losers[rows])
 
     def equations(self, target: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if is_thin(self.X):
+        if self.is_thin:
             FX = self.graph.matrix @ self.X
             return (FX.T @ FX).toarray(), np.asarray(FX.T @ target)
         if self.n_rows > _MANY_PAIRS * self.graph.n_items and not self._source.sparse:

@@ -234,6 +234,10 @@ class ScoredGraph(Graph):
     def n_blocks(self) -> int:
         return self.layout.n_queries
 
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        return np.asarray(self.weights / self.query_weight[self.layout.codes])
+
     def rows_of(self, block: int) -> NDArray[np.intp] | slice:
         return self.layout.rows(block)
 

@@ -13,7 +13,7 @@ from rankrls._compiled.group_pass import level_rows
 from rankrls._compiled.threads import n_threads
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import Rows, row_numbers, row_slices
-from rankrls.features.rows import CANCELLED, FactorRows, cleared, is_thin, visible_energies, weighted_gram
+from rankrls.features.rows import CANCELLED, FactorRows, cleared, visible_energies, weighted_gram
 
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
@@ -93,7 +93,7 @@ class ScoredRows(FactorRows):
         return out
 
     def equations(self, target: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        gram, rhs = self._thin_equations(target) if is_thin(self.X) else super().equations(target)
+        gram, rhs = self._thin_equations(target) if self.is_thin else super().equations(target)
         return cleared(gram, rhs, self.centring_noise())
 
     def _thin_equations(self, target: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

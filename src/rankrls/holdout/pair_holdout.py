@@ -35,12 +35,11 @@ from rankrls._errors import InputError
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.features.rows import row_slices
 from rankrls.graph import ScoredGraph
-from rankrls.holdout.smoothers import LEVERAGE, Smoother, equal_items, smoothers
+from rankrls.holdout.smoothers import Smoother, equal_items, smoothers
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
 __all__ = [
-    "LEVERAGE",
     "PairConcordance",
     "held_out_differences",
     "leave_pair_out_concordance",

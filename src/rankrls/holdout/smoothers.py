@@ -14,15 +14,14 @@ from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
+from rankrls.problems.spreads import LEVERAGE
 
 if TYPE_CHECKING:
     from rankrls.holdout.pair_holdout import PairPlan
 
-__all__ = ["LEVERAGE", "Smoother", "equal_items", "smoothers"]
+__all__ = ["Smoother", "equal_items", "smoothers"]
 
 _ROWS = 128
-LEVERAGE = 1.0 - 1e-6
-"""Two items that lend each other less than this leave the model determined without them, whatever alpha is."""
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ def leave_pair_out(
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
     ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, len(grid)), data)
-    model._warn_of_lost_features(problem.parts[0], data.X, None if auto else grid * factor, pairs_held_out=True)
+    model._warn_of_lost_features(problem.spreads, None if auto else grid * factor, pairs_held_out=True)
     if auto:
         grid = problem.axis(problem.extreme_values())
     ridge = grid * factor

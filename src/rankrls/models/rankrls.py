@@ -48,10 +48,10 @@ class SignedRanker(KernelRanker):
     def _constrained(self) -> bool:
         return check_positive(self.positive, options(self.kernel, "kernel"), self.solver)
 
-    def _signs(self, X: Any) -> NDArray[np.int8] | None:
+    def _signs(self) -> NDArray[np.int8] | None:
         if not self._constrained():
             return None
-        return constrained_signs(self.positive, X.shape[1], getattr(self, "feature_names_in_", None))
+        return constrained_signs(self.positive, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
 
 @estimator
@@ -205,7 +205,7 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
         problem, solutions = self._solve(comparisons, float(self.alpha))
         self.alpha_ = float(self.alpha)
         _warn_unless_converged(solutions)
-        self._warn_of_lost_features(problem.parts[0], comparisons.X, np.array([self.alpha_]))
+        self._warn_of_lost_features(problem.spreads, np.array([self.alpha_]))
         self._remember(comparisons, problem)
         return self
 
@@ -214,7 +214,7 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
             kernel=self._resolved_kernel(comparisons.X),
             setting=Setting(self.ties, self.balance, float(self.regression_weight)),
             solver=self.solver,
-            signs=self._signs(comparisons.X),
+            signs=self._signs(),
         )
 
     def _check_updatable(self) -> None:
@@ -225,7 +225,7 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
             )
 
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
-        signs = self._signs(X)
+        signs = self._signs()
         if signs is None:
             return solve_equations(equations, alpha, size, own_units=True)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
@@ -325,7 +325,7 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
         self._constrained()
 
     def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        signs = self._signs(data.X)
+        signs = self._signs()
         candidates = (
             LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
             for kernel, _ in self._kernels(data.X)
@@ -334,7 +334,7 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
         return [plan.cost(partial(candidate.cost, data), values) for candidate in candidates]
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[LeastSquares, Problem]]:
-        signs, several = self._signs(comparisons.X), len(self._settings(comparisons)) > 1 or not comparisons.one_target
+        signs, several = self._signs(), len(self._settings(comparisons)) > 1 or not comparisons.one_target
         for kernel, choices in self._kernels(comparisons.X):
             K = None  # the kernel matrix, if several graphs share it and memory or a function's time is no matter
             share = several and (callable(kernel.name) or comparisons.n_rows <= _SHARED)

@@ -23,6 +23,7 @@ from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import Expansion, PathSolutions, Problem, matrix_columns, spectral_resolution
 from rankrls.problems.scorer import Scorer
+from rankrls.problems.spreads import Spreads
 
 __all__ = ["DualProblem", "factored_kernel"]
 
@@ -125,7 +126,8 @@ class DualProblem(Problem):
             images = [piece @ FX.T for piece in pieces]
         unseen = np.vstack([np.empty((0, len(C))), *images])
         out = cls(graph, target, C, unseen, Expansion(Kernel("linear"), X, graph))
-        out.rounding = "plain"
+        if not sparse.issparse(X):
+            out.spreads = Spreads(rows.energies(), max(X.shape), in_features=False)
         return out
 
     @cached_property

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls.equations.graded import MOST_GRADED, graded_spectrum, is_graded, resolve_tiny_alphas
+from rankrls.equations.graded import graded_spectrum, is_graded, resolve_tiny_alphas
 from rankrls.equations.holdout import holdout_scores
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.equations.spectrum import Spectrum, is_clear, solve_one, spectrum
+from rankrls.features.rows import FactorRows
 from rankrls.graph import Graph
 from rankrls.problems.problem import PathSolutions, Problem, spectral_resolution
 from rankrls.problems.scorer import Scorer
+from rankrls.problems.spreads import LEVERAGE, Spreads
 
 __all__ = ["EquationsProblem", "PrimalProblem", "solve_equations"]
 
@@ -61,10 +66,10 @@ class EquationsProblem(Problem):
         self.graded = own_units and whitening is None and is_graded(self.equations.gram, self.size)
 
     @property
-    def rounding(self) -> Literal["plain", "graded"] | None:  # type: ignore[override]
+    def spreads(self) -> Spreads | None:  # type: ignore[override]
         if self.whitening is not None or not self._own_units:
             return None
-        return "graded" if len(self.equations.gram) <= MOST_GRADED else "plain"
+        return Spreads(self.equations.gram.diagonal(), self.size, in_features=True)
 
     @property
     def equations(self) -> NormalEquations:
@@ -147,6 +152,14 @@ class PrimalProblem(EquationsProblem):
         equations = normal_equations(self.rows, target)
         super().__init__(equations, size, whitening=whitening, own_units=own_units, graph=graph)
 
+    @property
+    def spreads(self) -> Spreads | None:  # type: ignore[override]
+        """None of sparse features, which are centred elsewhere."""
+        found = super().spreads
+        if found is None or sparse.issparse(self.rows.X):
+            return None
+        return replace(found, alone=partial(_stands_alone, self.rows))
+
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
         s = self.spectrum
@@ -157,3 +170,13 @@ class PrimalProblem(EquationsProblem):
         if self.graded:
             resolve_tiny_alphas(self.rows, s, right, self.target, bounded, alphas, out)
         return out
+
+
+def _stands_alone(rows: FactorRows, feature: int) -> bool:
+    """Whether two items alone determine a feature's weight; among preferences one by one always. O(m)."""
+    graph = rows.graph
+    if graph.shares is None:
+        return True
+    column = graph.factor_rows(np.ascontiguousarray(rows.X[:, [feature]]))
+    squares = np.concatenate([column.factor(piece)[:, 0] ** 2 for piece in column.pieces(slice(0, column.n_rows))])
+    return bool(np.sort(squares / squares.sum() + graph.shares)[-2:].sum() > LEVERAGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 from rankrls.problems.scorer import Scorer
+from rankrls.problems.spreads import Spreads
 
 __all__ = [
     "Expansion",
@@ -99,9 +100,8 @@ class Problem(ABC):
     parameter: str = "alpha"
     """What its values are called."""
 
-    rounding: Literal["plain", "graded"] | None = None
-    """How features of very different spread fare: one may drown in the rounding of another ("plain"), none does
-    ("graded"), or nothing is known (None)."""
+    spreads: Spreads | None = None
+    """How much each feature varies, if the problem is linear and knows."""
 
     read: Callable[[NDArray[np.float64]], Scorer]
     """Makes functions of coefficients (size, columns)."""
@@ -191,8 +191,8 @@ class JointProblem(Problem):
         return self.members
 
     @property
-    def rounding(self) -> Literal["plain", "graded"] | None:  # type: ignore[override]
-        return self.members[0].rounding
+    def spreads(self) -> Spreads | None:  # type: ignore[override]
+        return self.members[0].spreads
 
     def path(self, values: NDArray[np.float64]) -> Solutions:
         return _JointSolutions([part.path(values) for part in self.members])

@@ -259,7 +259,7 @@ class SignedProblem(PrimalProblem):
         super().__init__(X, graph, target, own_units=True)
         self.signs = signs
 
-    rounding = None
+    spreads = None
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
         return PathSolutions(solve_signed(self.equations, values, self.signs)[0], self.read)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons
 from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.spreads import Spreads
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.choice import check_judged, is_better
 from rankrls.selection.judging import Curve
@@ -35,12 +36,11 @@ def choices_at_edges(estimator: Any) -> dict[str, bool]:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A candidate that was chosen, its solution, and how its problem keeps features apart (see :class:`Problem`)."""
+    """A candidate that was chosen, its solution, and what its problem knows of the features."""
 
     candidate: Candidate
     solutions: Solutions
-    rounding: Literal["plain", "graded"] | None
-    graph: Any
+    spreads: Spreads | None
 
 
 @dataclass
@@ -156,6 +156,4 @@ def search(
 
 
 def _chosen(candidate: Candidate, problem: Problem, value: float) -> Chosen:
-    first = problem.parts[0]
-    graph = None if first.rounding is None else first.graph
-    return Chosen(candidate, problem.path(np.array([value])), first.rounding, graph)
+    return Chosen(candidate, problem.path(np.array([value])), problem.spreads)

@@ -30,10 +30,10 @@ from rankrls.models.inputs.validation import (
 )
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
+from rankrls.problems.spreads import Spreads
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
-from rankrls.selection.search import Chosen
 
 __all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "check_one_target", "check_square"]
 
@@ -299,11 +299,9 @@ class KernelRanker(Ranker):
         """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
         return False
 
-    def _warn_of_lost_features(
-        self, problem: Problem | Chosen, X: Any, alphas: Any, *, pairs_held_out: bool = False
-    ) -> None:
+    def _warn_of_lost_features(self, spreads: Spreads | None, alphas: Any, *, pairs_held_out: bool = False) -> None:
         names = getattr(self, "feature_names_in_", None)
-        warn_of_lost_features(problem, X, alphas, names, pairs_held_out=pairs_held_out)
+        warn_of_lost_features(spreads, alphas, names, pairs_held_out=pairs_held_out)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -155,7 +155,7 @@ class SelectingRanker(KernelRanker):
         chosen = results.best_state
         self._begin(data)
         self._adopt(data, chosen.candidate, chosen.solutions)
-        self._warn_of_lost_features(chosen, data.X, grid, pairs_held_out=isinstance(plan, LeavePairOut))
+        self._warn_of_lost_features(chosen.spreads, grid, pairs_held_out=isinstance(plan, LeavePairOut))
         self._publish(results, plan.description, data)
         return results
 

@@ -20,7 +20,6 @@ from rankrls.models.families.base import KernelRanker
 from rankrls.models.families.basis import generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
-from rankrls.models.inputs.spreads import warn_of_lost_equations
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.signed import solve_signed
@@ -175,7 +174,7 @@ class StreamedRanker(Streamed):
             scorer = self._solved(problem, alpha)
         self._keep_streamed(summed, scorer, kernel)
         self.alpha_ = alpha
-        warn_of_lost_equations(problem, np.array([alpha]), getattr(self, "feature_names_in_", None))
+        self._warn_of_lost_features(problem.spreads, np.array([alpha]))
         return self
 
     def _checked_alpha(self) -> float:
@@ -190,7 +189,7 @@ class StreamedSigns(StreamedRanker):
     """The same under constraints on the signs of weights."""
 
     def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
-        signs = self._signs(_Shape((0, len(problem.equations.gram))))
+        signs = self._signs()
         if signs is None:
             return super()._solved(problem, alpha)
         return Scorer(solve_signed(problem.equations, np.array([alpha]), signs)[0][0])
@@ -282,7 +281,7 @@ class StreamedSelection(Streamed, SelectingRanker):
             scorer = problem.path(np.array([results.best_value]))[0]
         take_columns(self, data)
         self._keep_streamed(summed, scorer, kernel)
-        warn_of_lost_equations(problem, grid, getattr(self, "feature_names_in_", None))
+        self._warn_of_lost_features(problem.spreads, grid)
         self._publish(results, description, summed)
         return self
 
