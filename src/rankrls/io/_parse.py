@@ -1,8 +1,8 @@
-"""Compiled passes over LETOR text: one that counts, one that parses into arrays of known size.
+"""The compiled pass that parses LETOR text into arrays of known size.
 
-Both walk blocks of whole lines (the last byte is a line end, so that no inner loop checks bounds) and split lines in
-the same way: tokens end at a blank, at ``#`` and at the line end. The first is lenient, the second judges, and never
-writes more rows, entries or bytes than the first has counted: an entry is counted wherever one could be written.
+It walks blocks of whole lines (the last byte is a line end, so that no inner loop checks bounds) and splits them as
+:func:`rankrls.io._scan.scan_block` does: tokens end at a blank, at ``#`` and at the line end. That pass is lenient and
+counts, this one judges, and never writes more rows, entries or bytes than were counted.
 """
 
 from __future__ import annotations
@@ -16,26 +16,19 @@ from rankrls._compiled.jit import compiled
 from rankrls.io._decimal import BAD, FINE, HARD, POWERS_OF_TEN, parse_number, round_decimal
 
 __all__ = [
+    "ID_DIGITS",
     "Job",
     "Problem",
-    "Sums",
     "Target",
     "blank",
+    "comment",
     "ends_token",
     "parse_block",
-    "scan_block",
     "skip_token",
     "sort_rows",
     "starts_qid",
     "whole_number",
 ]
-
-
-class Sums:
-    """Places in what :func:`scan_block` returns."""
-
-    LINES, ROWS, ENTRIES, LEAST_ID, LARGEST_ID, FIRST_HAS_QID, TEXT_QID, QID_BYTES, COMMENT_BYTES = range(9)
-    COUNT = 9
 
 
 class Problem:
@@ -88,12 +81,8 @@ class Job(NamedTuple):
     comment_byte: int
 
 
-_LEAST, _LARGEST = Sums.LEAST_ID, Sums.LARGEST_ID
-_LINES, _ROWS, _ENTRIES, _HAS_QID = Sums.LINES, Sums.ROWS, Sums.ENTRIES, Sums.FIRST_HAS_QID
-_TEXT_QID, _QID_BYTES, _COMMENT_BYTES, _COUNT = Sums.TEXT_QID, Sums.QID_BYTES, Sums.COMMENT_BYTES, Sums.COUNT
-_NO_ID = np.iinfo(np.int64).max
-_LARGEST_INT = np.uint64(_NO_ID)
-_ID_DIGITS = 18  # so many always fit int64
+_LARGEST_INT = np.uint64(np.iinfo(np.int64).max)
+ID_DIGITS = 18  # so many always fit int64
 _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
 (
     _LABEL,
@@ -163,7 +152,7 @@ def whole_number(text, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _comment(text, p):  # type: ignore[no-untyped-def]
+def comment(text, p):  # type: ignore[no-untyped-def]
     """The comment that begins behind ``text[p] == '#'``, without blanks around it, and the line end."""
     start = p + 1
     while blank(text[np.uint64(start)]):
@@ -175,64 +164,6 @@ def _comment(text, p):  # type: ignore[no-untyped-def]
     while stop > start and blank(text[np.uint64(stop - 1)]):
         stop -= 1
     return start, stop, end
-
-
-@compiled
-def scan_block(text, start, size):  # type: ignore[no-untyped-def]
-    """Count what ``text[start:size]`` holds, without judging it. Returns an int64 array laid out as :class:`Sums`."""
-    sums = np.zeros(_COUNT, dtype=np.int64)
-    sums[_LEAST] = _NO_ID
-    sums[_LARGEST] = -1
-    least, largest, entries = sums[_LEAST], sums[_LARGEST], 0
-    p = start
-    while p < size:
-        sums[_LINES] += 1
-        while blank(text[np.uint64(p)]):
-            p += 1
-        c = text[np.uint64(p)]
-        if c == 10 or c == 35:
-            while text[np.uint64(p)] != 10:
-                p += 1
-            p += 1
-            continue
-        sums[_ROWS] += 1
-        p = skip_token(text, p)
-        while True:
-            while blank(text[np.uint64(p)]):
-                p += 1
-            c = text[np.uint64(p)]
-            if c == 10:
-                break
-            if c == 35:
-                first, last, p = _comment(text, p)
-                sums[_COMMENT_BYTES] += last - first
-                break
-            if c == 113 and starts_qid(text, p):
-                first = p + 4
-                p = skip_token(text, first)
-                if sums[_ROWS] == 1:
-                    sums[_HAS_QID] = 1
-                sums[_QID_BYTES] += p - first
-                if sums[_TEXT_QID] == 0 and not whole_number(text, first, p)[1]:
-                    sums[_TEXT_QID] = 1
-                continue
-            number = 0
-            first = p
-            d = np.uint64(c) - np.uint64(48)
-            while d < np.uint64(10):
-                number = number * 10 + np.int64(d)
-                p += 1
-                d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
-            if text[np.uint64(p)] == 58 and 0 < p - first <= _ID_DIGITS:
-                entries += 1
-                if number < least:
-                    least = number
-                if number > largest:
-                    largest = number
-            p = skip_token(text, p)
-        p += 1
-    sums[_LEAST], sums[_LARGEST], sums[_ENTRIES] = least, largest, entries
-    return sums
 
 
 @compiled
@@ -296,7 +227,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
             if c == 10:
                 break
             if c == 35:
-                left, right, p = _comment(text, p)
+                left, right, p = comment(text, p)
                 for i in range(left, right):
                     out.comment_text[np.uint64(comment_byte + i - left)] = text[np.uint64(i)]
                 comment_byte += right - left
@@ -328,7 +259,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                 d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
             if text[np.uint64(p)] != 58 or p == first:
                 return _TOKEN, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
-            if p - first > _ID_DIGITS:
+            if p - first > ID_DIGITS:
                 return _ID_TOO_LONG, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
             # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
             # the compiler keeps everything in registers; a call of parse_number for each takes a third longer.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._messages import describe
-from rankrls.io._parse import Job, Problem, Sums, Target, parse_block, sort_rows
+from rankrls.io._parse import Job, Problem, Target, parse_block, sort_rows
 from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, objects, quoted
+from rankrls.io._scan import Sums
 from rankrls.io._source import Block, Text
 from rankrls.io._table import Comments, LetorError
 
@@ -63,8 +63,12 @@ class Plan:
         zero_based: bool | Literal["auto"],
         dense: bool | Literal["auto"],
         dtype: np.dtype[Any],
+        room: NDArray[Any] | None = None,
     ) -> Plan:
-        """Decide the table's shape and kind, and allocate it."""
+        """Decide the table's shape and kind, and allocate it.
+
+        Dense features go into ``room``, if given, which holds zeros.
+        """
         total = sums.sum(axis=0)
         rows, entries = int(total[Sums.ROWS]), int(total[Sums.ENTRIES])
         if rows == 0:
@@ -83,10 +87,11 @@ class Plan:
         commented = bool(total[Sums.COMMENT_BYTES])
         try:
             # zeros, not empty: cells that no line names stay zero, and pages are touched by whoever fills them
+            held = np.zeros(values, dtype=dtype) if room is None else room
             target = Target(
                 y=np.empty(rows),
-                double=np.zeros(0 if single else values),
-                single=np.zeros(values if single else 0, dtype=np.float32),
+                double=held if not single else np.zeros(0),
+                single=held if single else np.zeros(0, dtype=np.float32),
                 indptr=np.zeros(0 if dense else rows + 1, dtype=np.int64),
                 indices=np.empty(0 if dense else entries, dtype=np.int64),
                 qid=np.empty(rows if with_qid and not text_qid else 0, dtype=np.int64),
@@ -140,7 +145,7 @@ class Plan:
         if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
             bad.append(found)
         if problem != Problem.NONE:
-            error = describe(problem, _token(block, first, last), number, self.columns, self._first_id)
+            error = _described(problem, _token(block, first, last), number, self.columns, self._first_id)
             bad.append(BadLine(line, error))
         if self.text_qid and (found := self._undecodable(block, k, n_rows)):
             bad.append(found)
@@ -164,7 +169,7 @@ class Plan:
                 stored = values.dtype.type(value) if at >= 0 else value
             if not math.isfinite(stored):
                 kind = Problem.VALUE if colon else Problem.LABEL
-                return [BadLine(line, describe(kind, token, int(name or 0), self.columns, self._first_id))]
+                return [BadLine(line, _described(kind, token, int(name or 0), self.columns, self._first_id))]
             if at >= 0:
                 values[at] = stored
             else:
@@ -177,7 +182,7 @@ class Plan:
         row, column = sort_rows(t.indptr, t.indices, t.double, t.single, first_row, last_row)
         if row < 0:
             return None
-        error = describe(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
+        error = _described(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
         return BadLine(_line_of(block, row - first_row), error)
 
     def _undecodable(self, block: Block, k: int, n_rows: int) -> BadLine | None:
@@ -239,3 +244,60 @@ def _line_of(block: Block, row: int) -> int:
     """In which line of a block a row stands, both counted from 0."""
     lines = (line.strip(b" \t\r\v\f") for line in _token(block, block.first, block.last).split(b"\n"))
     return [i for i, line in enumerate(lines) if line and not line.startswith(b"#")][row]
+
+
+def _described(problem: int, token: bytes, number: int, columns: int, first_id: int) -> LetorError:
+    """What is wrong with a line, as an error without its place.
+
+    Parameters
+    ----------
+    problem : int
+        One of :class:`Problem`.
+    token : bytes
+        The bad token as it stands in the file.
+    number : int
+        The feature id concerned.
+    columns, first_id : int
+        How many columns there are, and the id of column 0.
+    """
+    shown = quoted(token)
+    if problem == Problem.LABEL:
+        # a first cell with separators is that of a table
+        parameter = "format" if b"," in token or b";" in token else None
+        if b":" in token:
+            return LetorError("the line starts with {0}, but a label has to come first.", shown, parameter=parameter)
+        return LetorError("the label {0} {1}.", shown, _not_a_value(token), column="label", parameter=parameter)
+    if problem == Problem.VALUE:
+        value = token.partition(b":")[2]
+        if not value:
+            return LetorError("feature {1} has no value ({0}).", shown, number, column=number)
+        facts = (quoted(value), number, _not_a_value(value))
+        return LetorError("the value {0} of feature {1} {2}.", *facts, column=number)
+    template, parameter = {
+        Problem.TOKEN: ("{0} is not 'feature:value' with a whole number as feature id (nor 'qid:id').", None),
+        Problem.ID_TOO_LONG: ("the feature id of {0} is too large.", None),
+        Problem.ID_ZERO: ("feature id 0 ({0}), but {zero_based=False} says that ids start at 1.", "zero_based"),
+        Problem.ID_TOO_HIGH: (
+            f"feature {{1}} ({{0}}) is beyond the {columns} features that are read, with ids from {first_id} on.",
+            "n_features",
+        ),
+        Problem.TWICE: ("feature {1} is named twice.", None),
+        Problem.QID_EMPTY: ("the query id behind 'qid:' is missing.", None),
+        Problem.QID_TWICE: ("there is a second query id, {0}.", None),
+        Problem.QID_MISSING: ("the line has no qid, but the lines before it have one.", None),
+        Problem.QID_UNEXPECTED: ("the line has a query id, {0}, but the lines before it have none.", None),
+        Problem.QID_NUL: ("the query id {0} holds a NUL byte.", None),
+    }[problem]
+    return LetorError(template, shown, number, parameter=parameter)
+
+
+def _not_a_value(token: bytes) -> str:
+    try:
+        value = float(token)
+    except ValueError:
+        return "is not a number"
+    if math.isnan(value) or token.lower().lstrip(b"+-").startswith(b"inf"):
+        return "is not finite"
+    if math.isinf(value):
+        return "is too large for a float64"
+    return "is too large for float32" if abs(value) > 1e38 else "is not a number"  # 1_000 is none here

@@ -91,13 +91,14 @@ def load_letor(
     out_dtype = _check_options(n_features, zero_based, dense, dtype, n_threads)
     from rankrls._compiled.threads import map_threads
     from rankrls._compiled.threads import n_threads as usual_threads
-    from rankrls.io._parse import scan_block
     from rankrls.io._plan import Plan
+    from rankrls.io._scan import RowsSeen, scan_block
     from rankrls.io._source import read_text
 
     workers = usual_threads() if n_threads is None else int(n_threads)
+    nothing = RowsSeen.room(0)
     try:
-        text = read_text(path, lambda block: scan_block(block.text, block.first, block.last), workers)
+        text = read_text(path, lambda block: scan_block(block.text, block.first, block.last, nothing)[0], workers)
     except MemoryError:
         raise MemoryError(f"{getattr(path, 'name', path)}: the file does not fit into memory.") from None
     if not text.blocks:

@@ -106,6 +106,14 @@ def test_rows_in_order(tmp_path_factory, sizes, group, rows_per_file):
     check_layout(groups, files, min(group, rows_per_file), rows_per_file)
 
 
+def test_footers_have_no_statistics_of_features(tmp_path):
+    write_shards(csv(tmp_path / "a.csv", some_rows("aabbc")), tmp_path / "out", rows_per_file=3)
+    for path in (tmp_path / "out").iterdir():
+        group = pq.ParquetFile(path).metadata.row_group(0)
+        known = {group.column(k).path_in_schema for k in range(5) if group.column(k).is_stats_set}
+        assert known == {"label", "qid", "docid"}
+
+
 class TestInputs:
     @pytest.fixture
     def table(self):

@@ -192,6 +192,19 @@ class TestLetor:
         assert ids[0].tolist() == ["x", "y"]
         assert ids[1] is None
 
+    def test_a_part_reads_its_own_bytes_only(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(letor_files, "_BLOCK", 400)
+        lines = [f"{k % 3} qid:{k // 3} 1:{k} 2:{k * k}" + "\n# a note" * (k % 5 == 0) for k in range(60)]
+        (tmp_path / "a.txt").write_text("# first\n\n" + "\n".join(lines) + "\n")
+        data = open_dataset(tmp_path / "a.txt", rows_per_part=10)
+        spans = [span for address in data.parts for span in address.spans]
+        assert len(spans) == len(data.parts) > 5
+        assert all(span.skip == 0 for span in spans)
+        assert [span.last for span in spans[:-1]] == [span.first for span in spans[1:]]
+        text = (tmp_path / "a.txt").read_bytes()
+        assert all(text[: span.first].count(b"\n") == span.line - 1 for span in spans)
+        check(data, [load_letor(tmp_path / "a.txt")], 10)
+
     def test_as_tables_hold_it(self, tmp_path):
         rng = np.random.default_rng(3)
         X, y, qid = rng.standard_normal((60, 4)), rng.integers(0, 3, 60), np.arange(60) // 7

@@ -35,13 +35,48 @@ class Unit(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What the index looks at, of some consecutive rows of one unit."""
+    """What the index looks at, of some consecutive rows of one unit.
+
+    ``lines`` are those of the rows, of text; ``places`` the bytes with which they begin, where all rows of a unit are
+    looked at together.
+    """
 
     unit: Unit
     qid: IdBlock
     y: NDArray[np.float64] | None
     weight: NDArray[np.float64] | None
     lines: NDArray[np.int64] | None = None
+    places: NDArray[np.int64] | None = None
+
+
+class _Begun(NamedTuple):
+    """A unit, the row with which it begins, and where queries begin in it: rows of all, bytes and lines."""
+
+    row: int
+    unit: Unit
+    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
+    lines: NDArray[np.int64]
+
+    @staticmethod
+    def of(outline: Outline, row: int, at: NDArray[np.intp]) -> _Begun:
+        """The unit of an outline that begins with this row of all; queries begin in the rows ``at`` of it."""
+        if outline.places is None or outline.lines is None:
+            return _Begun(row, outline.unit, *np.empty((3, 0), dtype=np.int64))
+        return _Begun(row, outline.unit, row + at, outline.places[at], outline.lines[at])
+
+    def span(self, start: int, end: int) -> Span | None:
+        """What has to be read for its rows from ``start`` to ``end``; None for none."""
+        unit = self.unit
+        low, high = max(self.row, start), min(self.row + unit.rows, end)
+        if high <= low:
+            return None
+        first, last, skip, line = unit.first, unit.last, low - self.row, unit.line
+        if skip and len(at := np.flatnonzero(self.rows == low)):
+            first, skip, line = int(self.places[at[0]]), 0, int(self.lines[at[0]])
+        if high < self.row + unit.rows and len(at := np.flatnonzero(self.rows == high)):
+            last = int(self.places[at[0]])
+        return Span(unit.file, first, last, skip, high - low, line)
 
 
 class _Levels:
@@ -87,7 +122,7 @@ class _Cutter:
     def __init__(self, limit: int) -> None:
         self.parts: list[Address] = []
         self._limit = limit
-        self._units: deque[tuple[int, Unit]] = deque()  # with the row where each begins, from the open part on
+        self._units: deque[_Begun] = deque()  # from the open part on
         self._row = self._part = self._part_query = 0
         self._open = -1  # where the query begins whose end has not come; its unit and what its labels are
         self._open_unit = (0, 0)
@@ -108,11 +143,11 @@ class _Cutter:
     def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
         """More rows, and which of them begin a query."""
         unit, y, weight = outline.unit, outline.y, outline.weight
-        if not self._units or self._units[-1][1] is not unit:
-            self._units.append((self._row, unit))
-        start_of_unit = self._units[-1][0]
         at = np.flatnonzero(begins)
         starts = at + self._row
+        if not self._units or self._units[-1].unit is not unit:
+            self._units.append(_Begun.of(outline, self._row, at))
+        start_of_unit = self._units[-1].row
         first = int(at[0]) if len(at) else len(begins)
         if self._open >= 0:
             self._levels.add(y, weight, slice(0, first))
@@ -200,7 +235,7 @@ class _Cutter:
     def _borders(self, start: int, end: int) -> Iterator[int]:
         """Where pieces of a query end: with a unit if that is possible."""
         last = start
-        for begin, unit in self._units:
+        for begin, unit, *_ in self._units:
             low, high = max(begin, start), min(begin + unit.rows, end)
             if high <= low:
                 continue
@@ -215,19 +250,19 @@ class _Cutter:
 
     def _spans(self, start: int, end: int) -> Iterator[Span]:
         """Rows as what has to be read; units that lie behind one another in a file are read in one go."""
-        while self._units and self._units[0][0] + self._units[0][1].rows <= start:
+        while self._units and self._units[0].row + self._units[0].unit.rows <= start:
             self._units.popleft()
         span: Span | None = None
-        for begin, unit in self._units:
-            low, high = max(begin, start), min(begin + unit.rows, end)
-            if high <= low:
+        for begun in self._units:
+            more = begun.span(start, end)
+            if more is None:
                 continue
-            if span is not None and (span.file, span.last) == (unit.file, unit.first):
-                span = Span(span.file, span.first, unit.last, span.skip, span.rows + high - low, span.line)
+            if span is not None and (span.file, span.last) == (more.file, more.first):
+                span = Span(span.file, span.first, more.last, span.skip, span.rows + more.rows, span.line)
                 continue
             if span is not None:
                 yield span
-            span = Span(unit.file, unit.first, unit.last, low - begin, high - low, unit.line)
+            span = more
         if span is not None:
             yield span
 

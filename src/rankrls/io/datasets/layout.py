@@ -102,8 +102,12 @@ class Layout:
             by_column[:, rows] = X[rows].T
         return pa.table([*columns, *map(pa.array, by_column)], names=self.names)
 
-    def dictionaries(self, table: Any) -> list[str]:
-        """The columns that are written as codes of their different values: those with few of them."""
+    def written(self, table: Any) -> dict[str, Any]:
+        """How pyarrow writes a file that begins with these rows.
+
+        Columns of few different values are written as codes of them. Of features no statistics are kept.
+        """
         sample = table.slice(0, _SAMPLE)
         few = [name for name in self.features if len(sample.column(name).unique()) <= _FEW]
-        return [*self.names[: -len(self.features)], *few]
+        others = self.names[: -len(self.features)]
+        return {"use_dictionary": [*others, *few], "write_statistics": others}

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
-from rankrls.io._parse import Sums, scan_block
 from rankrls.io._plan import DENSE_FROM, Plan
 from rankrls.io._reader import MOST_COLUMNS
 from rankrls.io._rows import SAVE_AS_UTF8, is_utf8
+from rankrls.io._scan import RowsSeen, Sums, scan_block
 from rankrls.io._source import Block, Limited, Text, blocks
 from rankrls.io._table import LetorError, LetorTable, docids_of
 from rankrls.io.datasets.dataset import Rows, Span
 from rankrls.io.datasets.files import File, refuse_packed
 from rankrls.io.datasets.index import Outline, Unit
-from rankrls.io.datasets.outline import outline_block
 from rankrls.io.datasets.runs import IdBlock
 from rankrls.io.tables.columns import Wanted
 
@@ -77,17 +76,22 @@ class LetorFiles:
         skip, done, line = span.skip, 0, span.line
         with file.opened() as stream:
             stream.seek(span.first)
-            for block in blocks(Limited(stream, span.last - span.first), _BLOCK, at_start=span.first == 0):
+            size = span.last - span.first
+            for block in blocks(Limited(stream, size), min(_BLOCK, size), at_start=span.first == 0):
                 sums = self._sums(block)
                 if sums[Sums.ROWS]:
-                    table = _parsed(file.name, block, sums, line, self.n_features, self.zero_based, self.dense)
+                    room = None  # so many rows at most are parsed to where they belong
+                    if out is not None and skip == 0 and sums[Sums.ROWS] <= len(out) - done:
+                        room = out[done : done + int(sums[Sums.ROWS])].reshape(-1)
+                        room[:] = 0.0
+                    table = _parsed(file.name, block, sums, line, self.n_features, self.zero_based, self.dense, room)
                     here = slice(min(skip, table.n_rows), min(skip + span.rows - done, table.n_rows))
                     skip -= here.start
                     y = table.y if self.labels else None
                     found = Rows(table.X, y, None, _id_block(table.qid), None).among(here)
                     if ids:
                         found = found._replace(ids=_docids(table, here, line))
-                    if out is not None:
+                    if out is not None and room is None:
                         out[done : done + found.X.shape[0]] = found.X
                     done += found.X.shape[0]
                     yield found
@@ -103,7 +107,7 @@ class LetorFiles:
         """
         lines = int(np.count_nonzero(block.text[block.first : block.last] == ord("\n")))
         if not self.dense or lines * self.n_features > _MOST_CELLS:
-            return scan_block(block.text, block.first, block.last)
+            return scan_block(block.text, block.first, block.last, RowsSeen.room(0))[0]
         size = block.last - block.first
         sums = np.zeros(Sums.COUNT, dtype=np.int64)
         sums[[Sums.LINES, Sums.ROWS]], sums[Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
@@ -113,12 +117,12 @@ class LetorFiles:
 
 
 class _Glance(NamedTuple):
-    """What the index sees of a block."""
+    """What the index sees of a block: what is noted of its rows, and their ids, if there is nothing unusual."""
 
     block: Block
     sums: NDArray[np.int64]
     docids: int
-    found: tuple[NDArray[np.float64], NDArray[np.int64], IdBlock] | None  # labels, lines and ids
+    found: tuple[RowsSeen, IdBlock] | None
 
 
 class LetorOpening:
@@ -152,9 +156,13 @@ class LetorOpening:
                 rows = int(sums[Sums.ROWS])
                 unit = Unit(number, at, at + block.last, rows, line)
                 if rows and found is None:
-                    found = self._judged(file.name, block, sums, line)
-                if found is not None and rows:
-                    yield Outline(unit, found[2], found[0] if self._labels else None, None, found[1] + line)
+                    table = _parsed(file.name, block, sums, line, self._n_features, "auto", False)
+                    y = table.y if self._labels else None
+                    yield Outline(unit, _id_block(table.qid), y, None, _lines(block) + line)
+                elif found is not None and rows:
+                    seen, qid = found
+                    y = seen.label if self._labels else None
+                    yield Outline(unit, qid, y, None, seen.line + line, seen.begin + at)
                 at, line = at + block.last, line + int(sums[Sums.LINES])
 
     def settled(self) -> LetorFiles:
@@ -175,13 +183,6 @@ class LetorOpening:
         with file.opened() as stream:
             refuse_packed(file, stream)
             yield from stream_threads(_glance, blocks(Limited(stream, file.size), _BLOCK))
-
-    def _judged(
-        self, path: str, block: Block, sums: NDArray[np.int64], line: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], IdBlock]:
-        """A block that has something unusual: all of it is read, and what is wrong is told."""
-        table = _parsed(path, block, sums, line, self._n_features, "auto", False)
-        return table.y, _lines(block), _id_block(table.qid)
 
     def _add(self, glance: _Glance) -> None:
         sums = glance.sums
@@ -223,37 +224,43 @@ def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
 
 
 def _glance(block: Block) -> _Glance:
-    sums = scan_block(block.text, block.first, block.last)
-    lines, docids = int(sums[Sums.LINES]), 0
+    room = RowsSeen.room(block.last - block.first)
+    sums, plain = scan_block(block.text, block.first, block.last, room)
+    docids = 0
     if sums[Sums.COMMENT_BYTES]:
         docids = len(_DOCIDS.findall(block.text[block.first : block.last].tobytes()))
-    label, ints = np.empty(lines), np.empty((4, lines), dtype=np.int64)
-    rows, plain, numbers = outline_block(block.text, block.first, block.last, label, *ints)
     if not plain:
         return _Glance(block, sums, docids, None)
-    line, qid, first, last = ints[:, :rows]
-    if numbers:
-        return _Glance(block, sums, docids, (label[:rows], line, (None, qid)))
+    seen = room.head(int(sums[Sums.ROWS]))
+    if not sums[Sums.TEXT_QID]:
+        return _Glance(block, sums, docids, (seen, (None, seen.qid)))
     data = block.text[: block.last].tobytes()
     known: dict[bytes, int] = {}
-    ends = zip(first.tolist(), last.tolist(), strict=True)
+    ends = zip(seen.first.tolist(), seen.last.tolist(), strict=True)
     codes = np.array([known.setdefault(data[start:stop], len(known)) for start, stop in ends], dtype=np.int64)
     if not all(is_utf8(raw) and b"\0" not in raw for raw in known):
         return _Glance(block, sums, docids, None)
-    return _Glance(block, sums, docids, (label[:rows], line, ([raw.decode() for raw in known], codes)))
+    return _Glance(block, sums, docids, (seen, ([raw.decode() for raw in known], codes)))
 
 
 def _parsed(
-    path: str, block: Block, sums: NDArray[np.int64], line: int, n_features: int | None, zero_based: Any, dense: bool
+    path: str,
+    block: Block,
+    sums: NDArray[np.int64],
+    line: int,
+    n_features: int | None,
+    zero_based: Any,
+    dense: bool,
+    room: NDArray[np.float64] | None = None,
 ) -> LetorTable:
-    """The rows of a block that begins in a line.
+    """The rows of a block that begins in a line; dense features go into ``room``, if given, which holds zeros.
 
     Raises
     ------
     LetorError
         For the first bad line; every line needs a query id.
     """
-    plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64))
+    plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64), room)
     rows, bad = plan.fill(Text(path, [block], [None], ""), 0)
     if bad is not None:
         raise bad.error.located(file=path, line=line + bad.line)
@@ -285,6 +292,8 @@ def _id_block(qid: NDArray[Any] | None) -> IdBlock:
 
 def _docids(table: LetorTable, rows: slice, line: int) -> IdBlock | None:
     try:
+        if docids_of(table.comments[rows.start : rows.start + 1], table.path) is None:
+            return None  # as nearly always without looking at the others
         found = docids_of(table.comments[rows], table.path)
         return None if found is None else _id_block(found)
     except LetorError:

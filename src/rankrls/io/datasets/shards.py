@@ -6,8 +6,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
@@ -168,12 +170,19 @@ class _Writer:
         self._file: Any = None
         self._writer: Any = None
         self._rows = 0
+        self._disk = ThreadPoolExecutor(1)  # which is waited for while the next file is written
+        self._synced: Future[None] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._close(whole=raised[0] is None)
+        try:
+            self._close(whole=raised[0] is None)
+            if raised[0] is None and self._synced is not None:
+                self._synced.result()
+        finally:
+            self._disk.shutdown()
 
     def write(self, table: Any, together: int) -> None:
         """A row group, and how many rows from its first on have to be in one file; 0 behind the first of a query."""
@@ -182,8 +191,7 @@ class _Writer:
         if self._writer is None or (together and self._rows + together > self._most):
             self._close(whole=True)
             self._file = open(self._folder / f"part-{self.files:05d}.parquet", "wb")  # noqa: SIM115
-            dictionaries = self._layout.dictionaries(table)
-            self._writer = parquet.ParquetWriter(self._file, table.schema, use_dictionary=dictionaries)
+            self._writer = parquet.ParquetWriter(self._file, table.schema, **self._layout.written(table))
             self.files, self._rows = self.files + 1, 0
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
@@ -191,9 +199,18 @@ class _Writer:
     def _close(self, *, whole: bool) -> None:
         if self._writer is None:
             return
-        with self._file:
+        with ExitStack() as held:
+            held.enter_context(self._file)
             if whole:
                 self._writer.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            self._writer = None
+                if self._synced is not None:
+                    self._synced.result()
+                held.pop_all()
+                self._synced = self._disk.submit(_sync, self._file)
+            self._writer = None  # which closes itself, as long as its file is open
+
+
+def _sync(file: BinaryIO) -> None:
+    with file:
+        file.flush()
+        os.fsync(file.fileno())
