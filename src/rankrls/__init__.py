@@ -14,29 +14,29 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _HOMES = {
-    "AutoRankRLS": "rankrls.models",
-    "CGRankRLS": "rankrls.models",
-    "GreedyRankRLS": "rankrls.models",
-    "RankBoost": "rankrls.models",
-    "RankRLS": "rankrls.models",
-    "RankRLSCV": "rankrls.models",
-    "TransductiveRankRLS": "rankrls.models",
-    "TransductiveRankRLSCV": "rankrls.models",
-    "CoRankingPursuitCV": "rankrls.models",
-    "CoRankRLS": "rankrls.models",
-    "CoRankingPursuit": "rankrls.models",
-    "ConditionalRankRLS": "rankrls.models",
-    "ConditionalRankRLSCV": "rankrls.models",
-    "RankSVM": "rankrls.models",
-    "RankSVMCV": "rankrls.models",
-    "RankingPursuit": "rankrls.models",
-    "RankingPursuitCV": "rankrls.models",
-    "SparseRankRLS": "rankrls.models",
-    "SparseRankRLSCV": "rankrls.models",
+    "AutoRankRLS": "rankrls.models.auto_rankrls",
+    "CGRankRLS": "rankrls.models.cg_rankrls",
+    "GreedyRankRLS": "rankrls.models.greedy_rankrls",
+    "RankBoost": "rankrls.models.rankboost",
+    "RankRLS": "rankrls.models.rankrls",
+    "RankRLSCV": "rankrls.models.rankrls",
+    "TransductiveRankRLS": "rankrls.models.transductive",
+    "TransductiveRankRLSCV": "rankrls.models.transductive",
+    "CoRankingPursuitCV": "rankrls.models.co_ranking_pursuit",
+    "CoRankRLS": "rankrls.models.co_rankrls",
+    "CoRankingPursuit": "rankrls.models.co_ranking_pursuit",
+    "ConditionalRankRLS": "rankrls.models.conditional",
+    "ConditionalRankRLSCV": "rankrls.models.conditional",
+    "RankSVM": "rankrls.models.ranksvm",
+    "RankSVMCV": "rankrls.models.ranksvm",
+    "RankingPursuit": "rankrls.models.ranking_pursuit",
+    "RankingPursuitCV": "rankrls.models.ranking_pursuit",
+    "SparseRankRLS": "rankrls.models.sparse_rankrls",
+    "SparseRankRLSCV": "rankrls.models.sparse_rankrls",
     "InputError": "rankrls._errors",
     "InputWarning": "rankrls._errors",
     "Items": "rankrls._items",
-    "fit_pairs": "rankrls.models",
+    "fit_pairs": "rankrls.models._pipelines",
     "group_to_qid": "rankrls._queries",
     "load": "rankrls.persistence",
     "save": "rankrls.persistence",
@@ -77,28 +77,19 @@ if TYPE_CHECKING:
     from rankrls._errors import InputError, InputWarning
     from rankrls._items import Items
     from rankrls._queries import group_to_qid
-    from rankrls.models import (
-        AutoRankRLS,
-        CGRankRLS,
-        ConditionalRankRLS,
-        ConditionalRankRLSCV,
-        CoRankingPursuit,
-        CoRankingPursuitCV,
-        CoRankRLS,
-        GreedyRankRLS,
-        RankBoost,
-        RankingPursuit,
-        RankingPursuitCV,
-        RankRLS,
-        RankRLSCV,
-        RankSVM,
-        RankSVMCV,
-        SparseRankRLS,
-        SparseRankRLSCV,
-        TransductiveRankRLS,
-        TransductiveRankRLSCV,
-        fit_pairs,
-    )
+    from rankrls.models._pipelines import fit_pairs
+    from rankrls.models.auto_rankrls import AutoRankRLS
+    from rankrls.models.cg_rankrls import CGRankRLS
+    from rankrls.models.co_ranking_pursuit import CoRankingPursuit, CoRankingPursuitCV
+    from rankrls.models.co_rankrls import CoRankRLS
+    from rankrls.models.conditional import ConditionalRankRLS, ConditionalRankRLSCV
+    from rankrls.models.greedy_rankrls import GreedyRankRLS
+    from rankrls.models.rankboost import RankBoost
+    from rankrls.models.ranking_pursuit import RankingPursuit, RankingPursuitCV
+    from rankrls.models.rankrls import RankRLS, RankRLSCV
+    from rankrls.models.ranksvm import RankSVM, RankSVMCV
+    from rankrls.models.sparse_rankrls import SparseRankRLS, SparseRankRLSCV
+    from rankrls.models.transductive import TransductiveRankRLS, TransductiveRankRLSCV
     from rankrls.persistence import (
         load,
         save,

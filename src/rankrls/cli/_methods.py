@@ -291,11 +291,11 @@ def _check_columns(options: Options, method: Method) -> None:
 
 def build(options: Options, **parameters: Any) -> Any:
     """The estimator that the options ask for; a wrong one is a ValueError that names it."""
-    from rankrls import models
+    import rankrls
 
     method = method_of(options)
     given = {name: getattr(options, name) for name in method.takes.split()}
     given = {name: value for name, value in given.items() if value is not None} | parameters
     if method.adapt is not None:
         given = method.adapt(given)
-    return getattr(models, method.estimator)(**given)
+    return getattr(rankrls, method.estimator)(**given)

@@ -11,7 +11,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -110,6 +109,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
     import numpy as np
 
     from rankrls._compiled.threads import limited_threads
+    from rankrls.cli._lean import imported
 
     def overflowed(kind: str, flags: int) -> None:
         warnings.warn(_TOO_LARGE, RuntimeWarning, stacklevel=2)
@@ -117,7 +117,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
     numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
     try:
         with limited_threads(options.threads), numbers:
-            result: Result = import_module(f"rankrls.cli.commands.{name}").run(options, report)
+            result: Result = imported(f"rankrls.cli.commands.{name}").run(options, report)
             return result
     except np.linalg.LinAlgError as error:
         raise InputError(_TOO_LARGE + " ({0})", error) from error

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankrls import models
 from rankrls._extras import needed
+from rankrls.models import cg_rankrls, rankrls, sparse_rankrls
 from rankrls.models.inputs.parameters import choice, estimator, parameter
 
 needed("rankrls.dask", "dask", "dask", "distributed")
@@ -81,7 +81,7 @@ def _straddling() -> Any:
 
 
 @estimator
-class RankRLS(_OnDask, models.RankRLS):  # type: ignore[misc]
+class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
     """:class:`rankrls.RankRLS` of Dask collections, linear.
 
     Parameters
@@ -97,7 +97,7 @@ class RankRLS(_OnDask, models.RankRLS):  # type: ignore[misc]
 
 
 @estimator
-class RankRLSCV(_OnDask, models.RankRLSCV):  # type: ignore[misc]
+class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     """:class:`rankrls.RankRLSCV` of Dask collections, linear: two passes, exact leave-query-out of every alpha.
 
     Parameters
@@ -123,7 +123,7 @@ class RankRLSCV(_OnDask, models.RankRLSCV):  # type: ignore[misc]
 
 
 @estimator
-class CGRankRLS(_OnDask, models.CGRankRLS):  # type: ignore[misc]
+class CGRankRLS(_OnDask, cg_rankrls.CGRankRLS):  # type: ignore[misc]
     """:class:`rankrls.CGRankRLS` of Dask collections, with ``selection="tikhonov"``: one pass an iteration.
 
     The data are read in each iteration: persist them if the workers' memory holds them.
@@ -138,7 +138,7 @@ class CGRankRLS(_OnDask, models.CGRankRLS):  # type: ignore[misc]
 
 
 @estimator
-class SparseRankRLS(_OnDask, models.SparseRankRLS):  # type: ignore[misc]
+class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLS` of Dask collections, over a random basis.
 
     Parameters
@@ -151,7 +151,7 @@ class SparseRankRLS(_OnDask, models.SparseRankRLS):  # type: ignore[misc]
 
 
 @estimator
-class SparseRankRLSCV(_OnDask, models.SparseRankRLSCV):  # type: ignore[misc]
+class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLSCV` of Dask collections, over a random basis.
 
     Parameters

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError, InputWarning
+from rankrls._public import publish
 from rankrls.features.columns import take_items
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
@@ -418,3 +419,6 @@ def _mean_distance(X: Any, weights: Any) -> float:
     if sparse.issparse(X):
         return 2.0 * max(_mean_square(X, weights) - float(mean @ mean), 0.0)
     return 2.0 * _mean_square(X - mean, weights)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
+from rankrls._public import publish
 from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
@@ -441,3 +442,6 @@ def _check_judged(given: Preferences, what: str) -> None:
             what,
             parameter="winners_val",
         )
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

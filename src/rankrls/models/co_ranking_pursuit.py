@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, Setting
+from rankrls._public import publish
 from rankrls.models.families.selecting import ChosenByFolds
-from rankrls.models.families.views import ViewFunction, ViewPursuer
+from rankrls.models.families.views import ViewPursuer
 from rankrls.models.inputs.parameters import (
     SelectionParameters,
     check_parameters,
@@ -24,7 +25,7 @@ from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import CoPursued
 from rankrls.selection.search import Results
 
-__all__ = ["CoRankingPursuit", "CoRankingPursuitCV", "ViewFunction"]
+__all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
 
@@ -288,3 +289,6 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
         self.best_params_["n_basis"] = stages
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.graph import ScoredGraph
 from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.inputs.parameters import (
@@ -291,3 +292,6 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         super()._publish(results, description, data)
         self.mu_ = float(self.best_params_["mu"])
         self.mu_at_edge_ = results.edges.get("mu", False)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

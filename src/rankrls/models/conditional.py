@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
 
 from rankrls._errors import InputError
 from rankrls._items import Items
+from rankrls._public import publish
 from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.metrics import RankingMeasure, resolve_measure
@@ -29,6 +29,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.problems.conditional import CompleteUtilities, KnownUtilities
+from rankrls.selection.folds import shuffled_folds
 from rankrls.selection.judging import Curve
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
@@ -262,4 +263,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
 def _folds(n: int, k: int, what: str) -> list[NDArray[np.intp]]:
     if k > n:
         raise InputError("{cv} = {0} folds need {0} {1}; there are {2}.", k, what, n, parameter="cv")
-    return [test for _, test in KFold(k, shuffle=True, random_state=0).split(np.empty(n))]
+    return [test for _, test in shuffled_folds(n, k)]
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

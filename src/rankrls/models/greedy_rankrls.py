@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 from rankrls.models.families.selecting import ChosenByFolds
@@ -269,3 +270,6 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         energies = comparisons.graphs(setting)[0].graph.factor_rows(comparisons.X).energies()
         top = float(energies.max(initial=0.0))
         return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

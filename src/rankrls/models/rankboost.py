@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
 from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
 from rankrls.metrics import resolve_measure
@@ -355,3 +356,6 @@ class _Watch:
             self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
             columns[:, t] = self._scores
         return self.judged.take(self.validation.judge.curve(columns[:, :, None]))
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, Setting
+from rankrls._public import publish
 from rankrls.kernels import Kernel
 from rankrls.models.families.pursuits import PathRanker
 from rankrls.models.families.selecting import ChosenByFolds
@@ -267,3 +268,6 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
         self.best_params_["n_basis"] = stages
         self.n_basis_ = terms  # distinct ones: a stage may take a column again
         self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

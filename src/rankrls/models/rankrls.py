@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, Setting
+from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
@@ -361,3 +362,6 @@ def _warn_unless_converged(solutions: Solutions) -> None:
             ),
             stacklevel=4,
         )
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure
@@ -370,3 +371,6 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
 def _checked_C(C: Any) -> float:
     number(above=0.0)("C", C)
     return float(C)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.models.families.base import NotConverged
@@ -339,3 +340,6 @@ class SparseRankRLSCV(
             for setting, chosen in settings:
                 candidate = OverBasis(kernel=kernel, setting=setting, choices={**choices, **chosen}, basis=basis)
                 yield candidate, candidate.problem(comparisons)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

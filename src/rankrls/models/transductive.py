@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._public import publish
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.families.basis import BasisRanker
@@ -378,3 +379,6 @@ def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDAr
     if missing.all():
         raise InputError("Input {y} contains NaN only: at least one query needs labels to learn from.", parameter="y")
     return np.flatnonzero(missing)
+
+
+publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._errors import InputError
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.model_selection._estimators import checked_model
-from rankrls.models import RankRLS
 from rankrls.models._pipelines import check_target
 from rankrls.models.inputs.validation import check_comparable, labelled_items, preferred_items
+from rankrls.models.rankrls import RankRLS
 from rankrls.plots._matplotlib import COLOURS, REST, Display, label_line_ends, names_of, positive_grid
 from rankrls.problems.problem import Problem
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.impute import SimpleImputer
 
 from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column
+
+if TYPE_CHECKING:
+    from sklearn.impute import SimpleImputer
 
 __all__ = ["check_filled", "checked_fills", "imputer_for", "values_of"]
 
@@ -30,6 +32,8 @@ def checked_fills(impute: Any) -> Mapping[str, Any]:
 
 def imputer_for(fill: Any, *, indicator: bool) -> SimpleImputer:
     """What fills in a number, or what a strategy says; nothing is missing where there is neither."""
+    from sklearn.impute import SimpleImputer
+
     constant = not isinstance(fill, str)
     return SimpleImputer(
         strategy="constant" if constant else fill,

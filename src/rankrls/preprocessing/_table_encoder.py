@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -255,6 +254,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = self._named("category")
         self.one_hot_: Any = None
         if named:
+            from sklearn.preprocessing import OneHotEncoder
+
             self.one_hot_ = OneHotEncoder(
                 min_frequency=self.min_frequency,
                 max_categories=self.max_categories,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError
@@ -42,6 +41,7 @@ __all__ = [
     "preference_judge",
     "preference_plan",
     "query_blocks",
+    "shuffled_folds",
 ]
 
 _INSTEAD = "Give validation data ({X_val}), folds of your own ({cv}), or one alpha with {selection='tikhonov'}."
@@ -195,6 +195,13 @@ def folds_plan(cv: Any, measure: RankingMeasure, data: LabelledItems, regression
     return plan
 
 
+def shuffled_folds(n: int, k: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Splits of ``range(n)`` into k folds: what trains and what tests, always the same."""
+    from sklearn.model_selection import KFold
+
+    return KFold(k, shuffle=True, random_state=0).split(np.empty(n))
+
+
 def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blocks | Folds:
     if k < 2:
         raise InputError("{cv} must be at least 2 folds; got {0}.", k, parameter="cv")
@@ -202,7 +209,7 @@ def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blo
     if q == 1:
         if k > m:
             raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.", parameter="cv")
-        splits = KFold(k, shuffle=True, random_state=0).split(np.empty(m))
+        splits = shuffled_folds(m, k)
         return Folds(judge, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
         raise InputError(
@@ -211,7 +218,7 @@ def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blo
             parameter="cv",
         )
     groups = np.empty(q, dtype=np.intp)
-    for fold, (_, test) in enumerate(KFold(k, shuffle=True, random_state=0).split(np.empty(q))):
+    for fold, (_, test) in enumerate(shuffled_folds(q, k)):
         groups[data.layout.by_id[test]] = fold
     return Blocks(judge, query_blocks(data.layout, groups), f"{k} folds of {q} queries")
 
@@ -374,7 +381,7 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[NDArra
     k = int(cv)
     if not 2 <= k <= len(blocks):
         raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
-    splits = KFold(k, shuffle=True, random_state=0).split(np.empty(len(blocks)))
+    splits = shuffled_folds(len(blocks), k)
     folds = [np.concatenate([blocks[b] for b in test]) for _, test in splits]
     check_something_is_left(graph, folds, "fold")
     return folds, f"{k} folds of {len(blocks)} {what}"
