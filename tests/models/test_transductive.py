@@ -210,6 +210,11 @@ def with_nan(*rows):
         ({"penalty": 0.0}, {}, Refusal("got 0.0", "above", parameter="penalty")),
         ({"penalty": "big"}, {}, Refusal("number", "above 0", parameter="penalty")),
         ({"alpha": 0.0}, {}, Refusal("held out", parameter="alpha")),
+        (
+            {"kernel": "sigmoid", "gamma": 3.0, "coef0": -2.0, "alpha": 1e-6},
+            {},
+            Refusal("not positive semidefinite", parameter="alpha"),
+        ),
         ({"solver": "cg"}, {}, Refusal(parameter="solver")),
         ({"n_basis": 9, "solver": "dual"}, {}, Refusal("With a basis", parameter="solver")),
         ({"basis_indices": [0, 3], "solver": "primal"}, {}, Refusal("With a basis", parameter="solver")),
