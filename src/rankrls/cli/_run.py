@@ -11,6 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -64,7 +65,8 @@ def root(
         print(context.get_help())
 
 
-def build() -> typer.Typer:
+@cache  # a process may run several commands
+def build() -> Any:
     """The program with all its commands."""
     # Plain help: rich's takes a third of the time that --help may take.
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -85,7 +87,7 @@ def build() -> typer.Typer:
         text, _, example = text.rpartition("\n\n")
         command = _as_function(name, parameters_of(Options, name, texts, notes))
         app.command(name, help=text, epilog=example, cls=Command)(command)
-    return app
+    return typer.main.get_command(app)
 
 
 def _as_function(name: str, parameters: list[inspect.Parameter]) -> Callable[..., None]:
