@@ -10,11 +10,11 @@ demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
 
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Without the tests marked slow.
 test-quick: $(STAMPS)/test
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 # The standing attack: hostile and random input for some minutes. SEED and MINUTES may be given; TARGETS names some.
 MINUTES ?= 4
