@@ -3,7 +3,7 @@
 import os
 import pickle
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from tests.refusals import Refusal
 
 from rankrls import InputWarning
-from rankrls.io import load_table, open_dataset
-from rankrls.io.datasets import opening
+from rankrls._compiled.threads import n_threads
+from rankrls.io import load_table, open_dataset, write_shards
+from rankrls.io.datasets import opening, shards
 from rankrls.io.datasets.runs import Seen, keys_of
+from rankrls.io.tables.batches import ParquetBatches
 
 NAMES = ("a", "b")
 
@@ -205,6 +207,140 @@ class TestWhatIsRead:
         assert (described["rows"], described["queries"], described["parts"]) == (7, 2, 2)
         assert described["files"][0]["size"] == os.path.getsize(path)
         assert repr(data) == "<Dataset of 1 parquet file: 7 rows, 2 features, 2 queries, 2 parts>"
+
+
+class TestLargeRowGroups:
+    """A thread that reads parts in their order decodes each row group once."""
+
+    @pytest.fixture
+    def decoded(self, monkeypatch):
+        """Rows that pyarrow has decoded of features."""
+        found, batches = [0], ParquetBatches.batches
+
+        def counted(self, rows):
+            for batch in batches(self, min(rows, 7)):
+                found[0] += batch.num_rows * ("a" in batch.schema.names)
+                yield batch
+
+        monkeypatch.setattr(ParquetBatches, "batches", counted)
+        return found
+
+    @given(st.lists(st.integers(1, 9), min_size=1, max_size=15), st.integers(1, 60), st.integers(1, 20), st.data())
+    @settings(max_examples=40, deadline=None)
+    def test_in_any_order(self, tmp_path_factory, queries, group, limit, data):
+        rows = rows_of(queries)
+        folder = tmp_path_factory.mktemp("groups")
+        for k, begin in enumerate(range(0, len(rows), 50)):
+            write(folder / f"{k}.parquet", rows[begin : begin + 50], group)
+        found = open_dataset(folder, rows_per_part=limit)
+        X = np.array([row[2:] for row in rows])
+        for number in data.draw(st.lists(st.integers(0, len(found.parts) - 1), max_size=12)):
+            address = found.parts[number]
+            for names in data.draw(st.sampled_from([(False,), (True,), (True, False)])):
+                part = found.read(address, names=names)
+                assert np.array_equal(part.X, X[address.first_row : address.first_row + address.rows])
+
+    def test_each_row_is_decoded_once(self, tmp_path, decoded):
+        rows = rows_of([3] * 200)
+        data = open_dataset(write(tmp_path / "a.parquet", rows, 250), rows_per_part=20)
+        check_parts(data, rows, 20)
+        assert decoded[0] == len(rows)
+
+    def test_by_threads(self, tmp_path, decoded):
+        rows = rows_of([3] * 200)
+        data = open_dataset(write(tmp_path / "a.parquet", rows, 600), rows_per_part=20)
+        with ThreadPoolExecutor(2) as pool:
+            parts = [*pool.map(data.read, data.parts)]
+        assert np.concatenate([part.X for part in parts]).tolist() == [[*row[2:]] for row in rows]
+        assert decoded[0] <= 2 * len(rows)
+
+    def test_shards_of_them(self, tmp_path, decoded, monkeypatch):
+        monkeypatch.setattr(shards, "_GROUP_BYTES", 16 * 20)
+        path = write(tmp_path / "a.parquet", rows_of([3] * 200), 600)
+        write_shards(path, tmp_path / "out", rows_per_file=1000)
+        assert decoded[0] <= 600 * n_threads()
+
+    def test_a_file_that_changes_between_two_parts(self, tmp_path):
+        path = write(tmp_path / "a.parquet", rows_of([3] * 20))
+        data = open_dataset(path, rows_per_part=20)
+        data.read(data.parts[0])
+        os.utime(path, ns=(0, 0))
+        with Refusal("changed", file="a.parquet"):
+            data.read(data.parts[1])
+
+    def test_a_bad_value_is_told_with_its_row(self, tmp_path):
+        rows = rows_of([3] * 20)
+        rows[40] = (13, 0, np.nan, 0)
+        data = open_dataset(write(tmp_path / "a.parquet", rows), rows_per_part=20)
+        for address in data.parts[:2]:
+            data.read(address)
+        for _ in range(2):
+            with Refusal("nan", row=40, column="a"):
+                data.read(data.parts[2])
+
+
+class TestLists:
+    def table(self, kind, m=23):
+        rng = np.random.default_rng(2)
+        emb = rng.random((m, 4)).astype(np.float32)
+        return emb, pa.table(
+            {
+                "qid": np.arange(m) // 4,
+                "x": np.arange(m, dtype=np.float32),
+                "emb": pa.array(emb.tolist(), kind),
+                "label": np.arange(m) % 3 * 1.0,
+            }
+        )
+
+    @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 4), pa.large_list(pa.float32())])
+    def test_as_load_table_reads_them(self, tmp_path, kind):
+        emb, table = self.table(kind)
+        pq.write_table(table.slice(0, 9), tmp_path / "1.parquet", row_group_size=4)
+        pq.write_table(table.slice(9).select(["emb", "label", "qid", "x"]), tmp_path / "2.parquet")
+        data = open_dataset(tmp_path, rows_per_part=6)
+        assert data.feature_names == ("x", "emb[0]", "emb[1]", "emb[2]", "emb[3]")
+        X = np.concatenate([part.X for part in data])
+        assert X.dtype == np.float32
+        assert np.array_equal(X, np.column_stack([np.arange(23), emb]).astype(np.float32))
+        data = open_dataset(tmp_path, features="emb", rows_per_part=6)
+        assert np.array_equal(np.concatenate([part.X for part in data]), emb)
+        write_shards(tmp_path, tmp_path / "out", rows_per_file=10)
+        assert np.array_equal(np.concatenate([part.X for part in open_dataset(tmp_path / "out")]), X)
+
+    def test_lists_of_several_lengths(self, tmp_path):
+        _, table = self.table(pa.list_(pa.float32()))
+        pq.write_table(table, tmp_path / "1.parquet")
+        odd = table.set_column(0, "qid", pa.array(table["qid"].to_numpy() + 50))
+        lists = odd["emb"].to_pylist()
+        lists[7] = [1.0]
+        pq.write_table(odd.set_column(2, "emb", pa.array(lists, pa.list_(pa.float32()))), tmp_path / "2.parquet")
+        data = open_dataset(tmp_path)
+        with Refusal("length", file="2.parquet", row=7, column="emb"):
+            [*data]
+        _, table = self.table(pa.list_(pa.float32(), 4))
+        short = [row[:3] for row in table["emb"].to_pylist()]
+        pq.write_table(odd.set_column(2, "emb", pa.array(short, pa.list_(pa.float32(), 3))), tmp_path / "2.parquet")
+        with Refusal(file="2.parquet", column="emb[3]", remedy="schema"):
+            open_dataset(tmp_path)
+
+    def test_missing_numbers(self, tmp_path):
+        _, table = self.table(pa.list_(pa.float32(), 4))
+        lists = table["emb"].to_pylist()
+        lists[5][2] = None
+        pq.write_table(table.set_column(2, "emb", pa.array(lists, pa.list_(pa.float32(), 4))), tmp_path / "a.parquet")
+        with Refusal("missing", file="a.parquet", row=5, column="emb[2]"):
+            open_dataset(tmp_path)
+
+    def test_lists_that_are_no_features_may_be_anything(self, tmp_path):
+        _, table = self.table(pa.list_(pa.float32()), 3)
+        words = table.append_column("words", pa.array([["a"], [], None]))
+        odd = words.append_column("sizes", pa.array([[1], [2, 3], []]))
+        pq.write_table(odd, tmp_path / "a.parquet")
+        data = open_dataset(tmp_path, ignore=["words", "sizes"])
+        assert data.n_features == 5
+        assert len(next(iter(data)).X) == 3
+        with Refusal(column="words", remedy="ignore"):
+            open_dataset(tmp_path)
 
 
 class TestPaths:

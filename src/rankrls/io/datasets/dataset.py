@@ -265,7 +265,8 @@ class Dataset:
 
         Notes
         -----
-        O(cells). A part that begins inside a row group reads, and drops, the rows of the group that come before it.
+        O(cells). A part that begins inside a row group of Parquet decodes, and drops, the rows of the group that come
+        before it; the thread that has read a part before it goes on from there.
         """
         source, rows = self.source, address.rows
         dense = np.empty((rows, source.n_features), dtype=source.dtype) if source.dense else None

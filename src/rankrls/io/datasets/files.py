@@ -60,10 +60,13 @@ class File:
     def opened(self, opener: Callable[[str], Any] = _binary) -> Iterator[BinaryIO]:
         """The file, open to be read, if size and time are still the same."""
         with opener(self.path) as file:
-            status = os.fstat(file.fileno())
-            if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
-                raise self.changed("the file has changed since it was opened.")
+            self.check_status(os.fstat(file.fileno()))
             yield file
+
+    def check_status(self, status: os.stat_result) -> None:
+        """Refuse a file that has changed in size or time."""
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
+            raise self.changed("the file has changed since it was opened.")
 
     def check(self) -> None:
         """Refuse a file that has changed in size, time or footer."""

@@ -50,7 +50,8 @@ def open_dataset(
         query ids has to be there.
     features : sequence of str, optional
         Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns hold
-        numbers, no lists. Of LETOR text one word, how many features there are: ``"136"``.
+        numbers, or of Parquet lists of numbers, all of one length: the features of a column "emb" are called
+        ``emb[0]``, ``emb[1]``, ... Of LETOR text one word, how many features there are: ``"136"``.
     ignore : sequence of str, default=()
         Columns that are no features, by names or patterns.
     weight : str, optional
@@ -81,8 +82,9 @@ def open_dataset(
     O(rows) for Parquet, O(bytes) for text, which is scanned once; O(cells) to read all parts. Memory: that of a part,
     and 8 bytes a query while the data are opened.
 
-    Parts end where row groups end, as far as queries allow it: a part that begins inside a row group has to read what
-    comes before. Groups of some 100,000 rows are a good size; ``rankrls convert`` writes them.
+    Parts end where row groups end, as far as queries allow it. A part that begins inside a row group has to decode what
+    comes before, unless the same thread has just read that: parts that are read in their order cost a thread one pass
+    over each group. Groups of some 100,000 rows are a good size; ``rankrls convert`` writes them.
 
     Features of Parquet are float32 if every feature column is no wider, and one of them is float32; otherwise float64.
     LETOR text that writes fewer than one cell in ten comes as CSR arrays. The same features that :func:`load_table` and
@@ -132,7 +134,10 @@ def _warn_of_large_groups(data: Dataset) -> None:
     """Say so if much is read again, because parts begin deep inside of row groups."""
     again = sum(span.skip for address in data.parts for span in address.spans)
     if data.source.format == "parquet" and again > max(_MANY_ROWS, data.n_rows):
-        problem = "row groups are so large that {0:.1f} rows are decoded for each that is used:"
+        problem = (
+            "row groups are so large that every thread decodes all of them, and another process {0:.1f} rows for each"
+        )
+        problem += " that it uses:"
         remedy = "Write smaller ones by rankrls convert DATA FOLDER --rows-per-file N, or raise {rows_per_part}."
         share = 1 + again / data.n_rows
         warning = InputWarning(problem, share, remedy=remedy, file=data.files[0].name, parameter="rows_per_part")

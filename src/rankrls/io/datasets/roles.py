@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rankrls.io.datasets.dataset import Rows
 from rankrls.io.datasets.files import File
-from rankrls.io.tables.columns import Refuse, Wanted, assign
+from rankrls.io.tables.columns import Refuse, Wanted, assign, expanded
 from rankrls.io.tables.parts import Opened, Part, Request
 
 __all__ = ["Columns", "TableFiles", "chosen_columns", "same_names"]
@@ -18,7 +18,10 @@ __all__ = ["Columns", "TableFiles", "chosen_columns", "same_names"]
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns by name, and whether a label may be missing."""
+    """Columns by name, and whether a label may be missing.
+
+    ``lists`` are columns of lists, each number of which is a feature, and how long their lists are.
+    """
 
     features: tuple[str, ...]
     label: str | None
@@ -26,18 +29,30 @@ class Columns:
     id: str | None
     weight: str | None
     may_miss: bool
+    lists: Mapping[str, int]
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
-        others = (self.label, self.qid, self.id, self.weight)
-        return [*self.features, *(name for name in others if name is not None)]
+        """All of them, the numbers of lists by their own names."""
+        return [*self.features, *self.others]
+
+    @property
+    def stored(self) -> list[str]:
+        """The columns of a file that they are."""
+        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
+        return [*(name for name in self.features if name not in of_lists), *self.lists, *self.others]
+
+    @property
+    def others(self) -> list[str]:
+        """Those that are no features."""
+        return [name for name in (self.label, self.qid, self.id, self.weight) if name is not None]
 
     def request(
         self, header: Sequence[str], dtype: np.dtype[Any], *, features: bool = True, ids: bool = False
     ) -> Request:
         """What is read of a table with these columns."""
-        place = {name: k for k, name in enumerate(header)}
+        names = [name for column in header for name in expanded(column, self.lists)]
+        place = {name: k for k, name in enumerate(names)}
         texts = {"qid": place[self.qid], **({"id": place[self.id]} if ids and self.id is not None else {})}
         at = lambda name: None if name is None else place[name]
         numbers = tuple(place[name] for name in self.features) if features else ()
@@ -100,29 +115,33 @@ class TableFiles:
         return self
 
 
-def chosen_columns(table: Opened, wanted: Wanted) -> Columns:
-    """The columns of a file.
+def chosen_columns(table: Opened, wanted: Wanted, known: Columns | None = None) -> Columns:
+    """The columns of a file; ``known`` are those of another one.
 
     Raises
     ------
     InputError
         If one is not there; query ids have to be.
     """
-    header = table.columns
-    roles = assign(table.refuse, header, wanted)
+    named = {wanted.label, wanted.qid, wanted.id, wanted.weight, *wanted.usual_names.values()}
+    lists = table.lists(named, known.lists if known is not None else {})
+    header = [name for column in table.columns for name in expanded(column, lists)]
+    roles = assign(table.refuse, table.columns, wanted, lists)
     if roles.qid is None:
         problem = "there is no column {0!r}:"
         remedy = "Name the column of query ids by {qid}."
         name = wanted.usual_names["qid"]
         raise table.refuse(problem, name, remedy=remedy, column=name, parameter="qid")
     called = lambda place: None if place is None else header[place]
+    features = [header[k] for k in roles.features]
     return Columns(
-        features=tuple(header[k] for k in roles.features),
+        features=tuple(features),
         label=called(roles.label),
         qid=header[roles.qid],
         id=called(roles.id),
         weight=called(roles.weight),
         may_miss=wanted.labels == "optional",
+        lists={column: size for column, size in lists.items() if expanded(column, lists)[0] in {*features}},
     )
 
 

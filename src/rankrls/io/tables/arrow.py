@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import is_utf8, quoted
-from rankrls.io.tables.batches import ArrowBatches, ParquetBatches, validate
+from rankrls.io.tables.batches import ArrowBatches, Flow, ParquetBatches, validate
 from rankrls.io.tables.columns import Refuse, expanded
 from rankrls.io.tables.parts import Part, Request, may_be_empty, needed
 
@@ -60,10 +61,11 @@ class ArrowTable:
         self.refuse: Refuse = partial(kind, file=name)
         self._damaged = f"the data of this {_CALLED[format]} are damaged"
         self._lists: Mapping[str, int] = {}
-        self._metadata: Any = None  # of a Parquet file, which is read once
+        self.metadata: Any = None  # of a Parquet file, which is read once
         self._groups: range | None = None  # what is read, as `within` says
         self._skip, self._rows = 0, -1
         self._out: NDArray[Any] | None = None
+        self._flow: Flow | None = None
         with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
             self.schema = self._reader().schema
             self.columns: Sequence[str] = self.schema.names
@@ -83,32 +85,37 @@ class ArrowTable:
     @property
     def row_groups(self) -> list[int]:
         """How many rows are in each row group of a Parquet file."""
-        return [self._metadata.row_group(k).num_rows for k in range(self._metadata.num_row_groups)]
+        return [self.metadata.row_group(k).num_rows for k in range(self.metadata.num_row_groups)]
 
-    def groups_with_nulls(self, names: Sequence[str]) -> list[int]:
-        """The row groups of a Parquet file in which the footer counts missing values of some columns."""
-        wanted, out = set(names), []
-        for k in range(self._metadata.num_row_groups):
-            group = self._metadata.row_group(k)
-            columns = (group.column(j) for j in range(group.num_columns))
-            counts = (c.statistics.null_count for c in columns if c.path_in_schema in wanted and c.is_stats_set)
-            out += [k] if any(counts) else []
-        return out
-
-    def within(self, groups: range, skip: int, rows: int, out: NDArray[Any] | None = None) -> ArrowTable:
+    def within(
+        self, groups: range, skip: int, rows: int, out: NDArray[Any] | None = None, flow: Flow | None = None
+    ) -> ArrowTable:
         """The same Parquet file, of which ``rows`` rows are read, behind the first ``skip`` of some row groups.
 
-        Features are written into ``out``, if it is given.
+        Features are written into ``out``, if it is given. ``flow`` has the rows, if some before them have been read.
         """
         part = copy(self)
-        part._groups, part._skip, part._rows, part._out = groups, skip, rows, out
+        part._groups, part._skip, part._rows, part._out, part._flow = groups, skip, rows, out, flow
+        return part
+
+    def flow(self, request: Request, groups: range) -> Flow:
+        """What :meth:`parts` reads of some row groups of a Parquet file."""
+        names, ids, step = self._used(request)
+        part = self.within(groups, 0, -1)
+        with self._understood(self._damaged):
+            return Flow(part._reader(names, ids).batches(step), part._start)
+
+    def holding(self, lists: Mapping[str, int]) -> ArrowTable:
+        """The same table, whose columns of lists are these."""
+        part = copy(self)
+        part._lists = lists
         return part
 
     def batches(self, rows: int) -> Iterator[Any]:
         """All columns, at most so many rows at a time."""
         return self._batches(self.columns, rows)
 
-    def lists(self, others: set[str | None]) -> Mapping[str, int]:
+    def lists(self, others: set[str | None], known: Mapping[str, int] = MappingProxyType({})) -> Mapping[str, int]:
         """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
         from pyarrow import types
 
@@ -119,7 +126,7 @@ class ArrowTable:
                 continue
             if not _is_number(kind.value_type) or self.schema.names.count(name) > 1:
                 continue
-            size = kind.list_size if fixed else self._first_length(name)
+            size = kind.list_size if fixed else known.get(name) or self._first_length(name)
             if size:
                 found[name] = size
         self._lists = found
@@ -135,11 +142,9 @@ class ArrowTable:
         labels = [header[at][0] for at in request.labels]
         weight = None if request.weight is None else header[request.weight][0]
         texts = {role: header[number][0] for role, number in request.texts.items()}
-        alone = [*labels, *([] if weight is None else [weight])]
-        used = [*dict.fromkeys([*into, *alone, *texts.values()])]
-        step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
-        rows = first = 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
-        for batch in self._batches(used, step, [*texts.values()]):
+        used, ids_of, step = self._used(request)
+        rows = first = self._start
+        for batch in self._batches(used, step, ids_of):
             with self._understood(self._damaged):
                 shape = (batch.num_rows, len(request.numbers))
                 X = np.empty(shape, request.dtype) if self._out is None else self._out[rows - first :][: shape[0]]
@@ -161,6 +166,20 @@ class ArrowTable:
             rows += batch.num_rows
         if rows == 0:
             raise self.refuse("the table has no rows.")
+
+    def _used(self, request: Request) -> tuple[list[str], list[str], int]:
+        """The columns that a request needs, those of them that hold ids, and how many rows are read at a time."""
+        header = self._header()
+        texts = [header[number][0] for number in request.texts.values()]
+        alone = [*request.labels, *([] if request.weight is None else [request.weight])]
+        names = [header[number][0] for number in (*request.numbers, *alone)]
+        step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
+        return [*dict.fromkeys([*names, *texts])], texts, step
+
+    @property
+    def _start(self) -> int:
+        """The first row that is read."""
+        return 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
 
     def check_types(self, request: Request) -> None:
         """Refuse columns that hold no numbers where numbers are wanted."""
@@ -203,10 +222,10 @@ class ArrowTable:
             # ids as codes of their different texts, so that a long one is held once
             texts = [] if names is None else [n for n in ids if _is_text(self.schema.field(n).type)]
             # as it goes, not whole row groups at once
-            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER, "metadata": self._metadata}
+            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER, "metadata": self.metadata}
             file = parquet.ParquetFile(self._source, read_dictionary=texts, **how)
-            self._metadata = file.metadata
-            if sum(self.row_groups) != self._metadata.num_rows:
+            self.metadata = file.metadata
+            if sum(self.row_groups) != self.metadata.num_rows:
                 raise pa.ArrowInvalid("the row groups do not add up to the rows")
             return ParquetBatches(file, names, self._groups)
         magic = self._source.read(6)
@@ -222,20 +241,16 @@ class ArrowTable:
     def _batches(self, names: Sequence[str], rows: int, ids: Sequence[str] = ()) -> Iterator[Any]:
         """Some rows of some columns at a time."""
         with self._understood(self._damaged):
-            reader, at = self._reader(names, ids), 0
-            end = None if self._rows < 0 else self._skip + self._rows
-            for batch in reader.batches(rows) if isinstance(reader, ParquetBatches) else reader:
-                low = max(self._skip - at, 0)
-                high = batch.num_rows if end is None else min(end - at, batch.num_rows)
-                at += batch.num_rows
-                if low >= high:
-                    continue
+            start, flow = self._start, self._flow
+            if flow is None:
+                reader = self._reader(names, ids)
+                batches = reader.batches(rows) if isinstance(reader, ParquetBatches) else iter(reader)
+                flow = Flow(batches, start - self._skip)
+            for batch in flow.take(start, None if self._rows < 0 else start + self._rows):
                 if self._format != "frame":
                     validate([batch])
-                for start in range(low, high, rows):
-                    yield batch.slice(start, min(rows, high - start))
-                if at == end:
-                    return
+                for at in range(0, batch.num_rows, rows):
+                    yield batch.slice(at, rows)
 
     def _first_length(self, column: str) -> int:
         for batch in self._batches([column], _FIRST_ROWS):

@@ -1,11 +1,11 @@
-"""Parquet and Arrow files as batches of rows, checked before anybody looks into them."""
+"""Parquet and Arrow files as batches of rows, taken in order, and checked before anybody looks into them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-__all__ = ["ArrowBatches", "ParquetBatches", "validate"]
+__all__ = ["ArrowBatches", "Flow", "ParquetBatches", "validate"]
 
 
 class ParquetBatches:
@@ -22,16 +22,15 @@ class ParquetBatches:
     def batches(self, rows: int) -> Iterator[Any]:
         import pyarrow as pa
 
-        metadata, read, wanted = self._file.metadata, 0, 0
         for group in self._groups:  # an iteration over all keeps what it has unpacked
+            read, wanted = 0, self._file.metadata.row_group(group).num_rows
             for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
                 read += batch.num_rows
                 yield batch
-            wanted += metadata.row_group(group).num_rows
+            if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
+                raise pa.ArrowInvalid(f"{read} rows of {wanted} in row group {group} can be read")
             if self._all:
                 pa.default_memory_pool().release_unused()
-        if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
-            raise pa.ArrowInvalid(f"{read} rows of {wanted} can be read")
 
 
 class ArrowBatches:
@@ -44,6 +43,33 @@ class ArrowBatches:
     def __iter__(self) -> Iterator[Any]:
         for k in range(self._file.num_record_batches):
             yield self._file.get_batch(k)
+
+
+class Flow:
+    """Rows in their order, of which some are taken now and the next ones later.
+
+    Attributes
+    ----------
+    row : int
+        The first that has not been taken, or passed.
+    """
+
+    def __init__(self, batches: Iterator[Any], row: int) -> None:
+        self.row, self._batches, self._rest = row, batches, None
+
+    def take(self, start: int, end: int | None) -> Iterator[Any]:
+        """Rows from ``start`` on, to ``end`` or to the last; those before are passed."""
+        while end is None or self.row < end:
+            batch, self._rest = self._rest, None
+            if batch is None and (batch := next(self._batches, None)) is None:
+                return
+            low, high = max(start - self.row, 0), batch.num_rows
+            if end is not None and end - self.row < high:
+                high = end - self.row
+                self._rest = batch.slice(high)
+            self.row += high
+            if low < high:
+                yield batch.slice(low, high - low)
 
 
 def validate(batches: Sequence[Any]) -> None:

@@ -98,7 +98,7 @@ class Delimited:
         part._at, part._line = place.first, place.line
         return part
 
-    def lists(self, others: set[str | None]) -> Mapping[str, int]:
+    def lists(self, others: set[str | None], known: Mapping[str, int] | None = None) -> Mapping[str, int]:
         """Text holds no lists."""
         return {}
 

@@ -113,8 +113,8 @@ class Opened(Protocol):
         """Names of the columns."""
         ...
 
-    def lists(self, others: set[str | None]) -> Mapping[str, int]:
-        """How many numbers are in a list, of the columns that hold lists; others are not looked at."""
+    def lists(self, others: set[str | None], known: Mapping[str, int] = ...) -> Mapping[str, int]:
+        """How many numbers are in a list, of the columns that hold lists; others, and known ones, are not looked at."""
         ...
 
     def parts(self, request: Request) -> Iterator[Part]:
