@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 from tests.refusals import Refusal
 
 from rankrls.io import Comments, LetorError, load_letor
+from rankrls.io import _reader as reading
 from rankrls.io import _source as source
 
 
@@ -384,6 +386,49 @@ def test_four_threads_of_the_caller():
     with blocks_of(5000), ThreadPoolExecutor(4) as pool:
         tables = list(pool.map(lambda _: read(data, n_threads=2), range(8)))
     assert all(np.array_equal(t.X, expected.X) for t in tables)
+
+
+ORDINARY = "".join(f"{k % 3} qid:{k // 10} 1:{k}.5 2:3 3:0.25 # d{k}\n" for k in range(200))
+
+
+@pytest.mark.parametrize("size", [100, 1 << 16])
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        (ORDINARY, 1),
+        ("\ufeff# made by hand\n\n" + ORDINARY.rstrip("\n"), 1),
+        (re.sub(" (qid:[0-9]+|#.*)", "", ORDINARY), 1),
+        (ORDINARY + "1 qid:7 4:1\n", 2),
+        (ORDINARY + "1 qid:7 0:1\n", 2),
+        (ORDINARY + "1 qid:x 1:1\n", 2),
+        (ORDINARY + "# the end\n" * 200, 2),
+        (ORDINARY + "1 qid:7\n" * 5000, 2),  # sparse, after all
+        (ORDINARY.replace("2:3", "2000:3"), 2),
+    ],
+)
+def test_dense_files_are_read_in_one_pass_and_all_others_as_streams_are(tmp_path, text, passes, size):
+    path = tmp_path / "data.txt"
+    path.write_text(text)
+    expected = read(text.encode())
+    scan = mock.patch.object(reading, "scan_block", wraps=reading.scan_block)
+    with blocks_of(size), mock.patch.object(reading, "_SEEN", size), scan as scanned:
+        table = load_letor(path)
+    assert scanned.called == (passes == 2) or size > len(text)
+    assert type(table.X) is type(expected.X)
+    assert (table.X != expected.X).sum() == 0
+    assert np.array_equal(table.y, expected.y)
+    assert np.array_equal(table.qid, expected.qid) if table.qid is not None else expected.qid is None
+    for name in ("comments", "sha256", "zero_based", "n_features", "n_named"):
+        assert getattr(table, name) == getattr(expected, name)
+
+
+def test_lines_that_get_much_shorter_need_two_passes(tmp_path):
+    text = ORDINARY + "1 qid:7 1:1\n" * 3000
+    path = tmp_path / "data.txt"
+    path.write_text(text)
+    with blocks_of(500):
+        table = load_letor(path, dense=True)
+    assert np.array_equal(table.X, read(text.encode(), dense=True).X)
 
 
 MEASURE = """

@@ -48,7 +48,8 @@ class Problem:
         QID_MISSING,
         QID_UNEXPECTED,
         QID_NUL,
-    ) = range(13)
+        QID_TEXT,
+    ) = range(14)
 
 
 class Target(NamedTuple):
@@ -97,7 +98,8 @@ _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
     _QID_MISSING,
     _QID_UNEXPECTED,
     _QID_NUL,
-) = range(1, 13)
+    _QID_TEXT,
+) = range(1, 14)
 
 
 @compiled
@@ -167,11 +169,12 @@ def comment(text, p):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-def]
+def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-untyped-def]
     """Parse ``text[start:size]`` into the job's part of the arrays, up to the first bad line.
 
     Decimals that need Python's own rounding are listed in ``hard``, one row each: first and last byte, line, and
-    where the value belongs (an entry of the values, or ``-1 - row`` for a label).
+    where the value belongs (an entry of the values, or ``-1 - row`` for a label). ``seen`` holds -1 for each column of
+    a dense table, and one number more: it becomes the last row that names the column, and the number of entries.
 
     Returns
     -------
@@ -191,7 +194,6 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
     row, entry = job.row, job.entry
     first_id, n_columns = job.first_id, job.n_columns
     qid_byte, comment_byte = job.qid_byte, job.comment_byte
-    seen = np.full(n_columns if job.dense else 0, -1, dtype=np.int64)
     if not job.dense:
         out.indptr[row] = entry  # what the block before writes too, perhaps later than this one's rows are sorted
     line = -1
@@ -249,7 +251,10 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                         out.qid_text[np.uint64(qid_byte + i - left)] = text[np.uint64(i)]
                     qid_byte += p - left
                 else:
-                    out.qid[row] = whole_number(text, left, p)[0]
+                    number, whole = whole_number(text, left, p)
+                    if not whole:
+                        return _QID_TEXT, line, first, p, 0, n_hard, row - job.row, unsorted
+                    out.qid[row] = number
                 continue
             number = 0
             d = np.uint64(c) - np.uint64(48)
@@ -317,7 +322,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
                 previous = number
                 at = entry
                 out.indices[np.uint64(at)] = column
-                entry += 1
+            entry += 1
             if status == HARD:
                 hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, at
                 n_hard += 1
@@ -335,6 +340,7 @@ def parse_block(text, start, size, job, out, hard):  # type: ignore[no-untyped-d
         if not job.dense:
             out.indptr[row] = entry
         p += 1
+    seen[len(seen) - 1] = entry - job.entry
     return 0, line, p, p, 0, n_hard, row - job.row, unsorted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from rankrls.io._table import Comments, LetorError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["DENSE_FROM", "BadLine", "Plan"]
+__all__ = ["DENSE_FROM", "BadLine", "Filled", "Plan"]
 
 DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
@@ -31,6 +31,25 @@ class BadLine:
 
     line: int
     error: LetorError
+
+
+class Filled(NamedTuple):
+    """What a block was found to hold.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were parsed.
+    entries, columns : int
+        Values that are written, and columns up to the last one that a row of a dense table names; if no line is bad.
+    bad : BadLine or None
+        The first bad line.
+    """
+
+    rows: int
+    entries: int
+    columns: int
+    bad: BadLine | None
 
 
 @dataclass(frozen=True)
@@ -116,11 +135,8 @@ class Plan:
         """Number of a block's first line in the file, counted from 1."""
         return int(self.before[k, Sums.LINES]) + 1
 
-    def fill(self, text: Text[Any], k: int) -> tuple[int, BadLine | None]:
-        """Parse block ``k`` into its part of the arrays and let go of its text.
-
-        Returns how many rows were parsed, and the first bad line, if there is one.
-        """
+    def fill(self, text: Text[Any], k: int) -> Filled:
+        """Parse block ``k`` into its part of the arrays and let go of its text."""
         block = text.blocks[k]
         assert block is not None  # each block is filled once
         text.blocks[k] = None
@@ -138,8 +154,9 @@ class Plan:
         )
         # room for every number to be hard, which costs nothing while none is: untouched pages are never provided
         hard = np.empty((int(self.sums[k, Sums.ENTRIES] + self.sums[k, Sums.ROWS]), 4), dtype=np.int64)
+        seen = np.full(1 + (self.columns if self.dense else 0), -1, dtype=np.int64)
         problem, line, first, last, number, n_hard, n_rows, unsorted = parse_block(
-            block.text, block.first, block.last, job, self.target, hard
+            block.text, block.first, block.last, job, self.target, hard, seen
         )
         bad = self._settle_hard(block, hard[:n_hard])
         if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
@@ -149,7 +166,8 @@ class Plan:
             bad.append(BadLine(line, error))
         if self.text_qid and (found := self._undecodable(block, k, n_rows)):
             bad.append(found)
-        return n_rows, min(bad, key=lambda b: b.line, default=None)
+        columns = int(np.flatnonzero(seen[:-1] >= 0).max(initial=-1)) + 1
+        return Filled(n_rows, int(seen[-1]), columns, min(bad, key=lambda b: b.line, default=None))
 
     def shortened(self, rows: int) -> Plan:
         """The same with the first rows of a dense table only: those that were parsed, of as many as there might be."""
@@ -287,6 +305,7 @@ def _described(problem: int, token: bytes, number: int, columns: int, first_id: 
         Problem.QID_MISSING: ("the line has no qid, but the lines before it have one.", None),
         Problem.QID_UNEXPECTED: ("the line has a query id, {0}, but the lines before it have none.", None),
         Problem.QID_NUL: ("the query id {0} holds a NUL byte.", None),
+        Problem.QID_TEXT: ("the query id {0} is no whole number, which all were before the file was changed.", None),
     }[problem]
     return LetorError(template, shown, number, parameter=parameter)
 

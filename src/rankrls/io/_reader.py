@@ -1,21 +1,40 @@
-"""LETOR text to arrays."""
+"""LETOR text to arrays.
+
+A file is read in one pass where its first lines tell what the table will be: dense, with whole numbers as query ids.
+That pass judges nothing: what the first lines did not tell, or what is wrong, makes it give up, and the file is read
+again in two passes, which know every case and word every error.
+"""
 
 from __future__ import annotations
 
 import numbers
 import os
-from typing import Any, BinaryIO, Literal
+import re
+import stat
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
+from rankrls._compiled.threads import map_threads, stream_threads
+from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
-from rankrls.io._table import LetorError, LetorTable
+from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target
+from rankrls.io._scan import RowsSeen, Sums, scan_block
+from rankrls.io._source import Block, Text, block_size, blocks, foreign, open_bytes, read_text
+from rankrls.io._table import Comments, LetorError, LetorTable
 
 __all__ = ["MOST_COLUMNS", "load_letor"]
 
 MOST_COLUMNS = 1 << 27
 """Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
+
+_SEEN = 1 << 16
+_SLICE = 1 << 16
+_MOST_COLUMNS = 1 << 16
+_ENTRY = re.compile(rb"([0-9]{1,9}):")
+_QID = re.compile(rb"qid:-?[0-9]{1,18}")
 
 
 def load_letor(
@@ -71,8 +90,10 @@ def load_letor(
 
     Notes
     -----
-    O(bytes), in two compiled passes on all threads: the first counts, the second parses into arrays of the right size,
-    and gives each block of text back when it is done. Peak memory is about that of the text or of the arrays,
+    O(bytes). A plain file that begins as a dense table with whole numbers as query ids is parsed while it is read, on
+    all threads, and takes the memory of its arrays. Anything else, and a file whose later lines have more features or
+    no longer are of that kind, takes two passes: the first counts, the second parses into arrays of the right size, and
+    gives each block of text back when it is done. Peak memory is then about that of the text or of the arrays,
     whichever is larger.
 
     Examples
@@ -89,13 +110,11 @@ def load_letor(
     ['docid = 12', '']
     """
     out_dtype = _check_options(n_features, zero_based, dense, dtype, n_threads)
-    from rankrls._compiled.threads import map_threads
-    from rankrls._compiled.threads import n_threads as usual_threads
-    from rankrls.io._plan import Plan
-    from rankrls.io._scan import RowsSeen, scan_block
-    from rankrls.io._source import read_text
-
     workers = usual_threads() if n_threads is None else int(n_threads)
+    if not hasattr(path, "read"):
+        found = _read_dense(path, n_features, zero_based, dense, out_dtype, workers)
+        if found is not None:
+            return found
     nothing = RowsSeen.room(0)
     try:
         text = read_text(path, lambda block: scan_block(block.text, block.first, block.last, nothing)[0], workers)
@@ -106,9 +125,9 @@ def load_letor(
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
     problems = map_threads(lambda k: plan.fill(text, k), range(len(text.blocks)), threads=workers)
-    for k, (_, bad) in enumerate(problems):
-        if bad is not None:
-            raise bad.error.located(file=text.name, line=plan.first_line(k) + bad.line)
+    for k, filled in enumerate(problems):
+        if filled.bad is not None:
+            raise filled.bad.error.located(file=text.name, line=plan.first_line(k) + filled.bad.line)
     if plan.columns == 0:
         remedy = "pass {n_features} if that is right."
         raise LetorError("no line names a feature;", remedy=remedy, file=text.name, parameter="n_features")
@@ -142,3 +161,149 @@ def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_t
     if out not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
     return out
+
+
+class _Shape(NamedTuple):
+    columns: int
+    zero_based: bool
+    with_qid: bool
+
+
+class _Part(NamedTuple):
+    """A block that has been parsed."""
+
+    lines: int
+    filled: Filled
+    target: Target
+
+
+def _read_dense(
+    path: str | os.PathLike[str],
+    n_features: int | None,
+    zero_based: bool | Literal["auto"],
+    dense: bool | Literal["auto"],
+    dtype: np.dtype[Any],
+    threads: int,
+) -> LetorTable | None:
+    """The table of a file; None if it has to be read in two passes.
+
+    Lines are counted in each block as it comes, so that it is known where its rows belong; parsing then goes on beside
+    reading and hashing. Room is reserved for half as many rows again as the first block's lines let expect, and is
+    provided by the system when it is written to.
+    """
+    status = os.stat(path)
+    if dense is False or not stat.S_ISREG(status.st_mode):
+        return None
+    with open_bytes(path, LetorError) as (name, start, source, digest):
+        if foreign(start) or start.startswith(b"\x1f\x8b"):
+            return None
+        stream = blocks(source, block_size(status.st_size, threads))
+        first = next(stream, None)
+        shape = None if first is None else _shape_of(first, n_features, zero_based, dense)
+        if first is None or shape is None:
+            return None
+        lines, size = _lines(first), first.last - first.first
+        most = lines if size >= status.st_size - 8 else int(1.5 * lines * status.st_size / size) + 1
+        try:
+            room = np.zeros(most * shape.columns, dtype=dtype)
+        except (MemoryError, ValueError):
+            return None
+        head = _parsed(first, lines, shape, room[: lines * shape.columns])
+        if head is None:
+            return None
+        parts, row = [head], head.filled.rows
+
+        def placed() -> Iterator[tuple[Block, int, NDArray[Any]]]:
+            nonlocal row
+            for block in stream:
+                lines = _lines(block)
+                yield block, lines, room[row * shape.columns : (row + lines) * shape.columns]
+                row += lines
+
+        for part in stream_threads(
+            lambda given: _parsed(given[0], given[1], shape, given[2]), placed(), threads=threads
+        ):
+            if part is None or part.filled.rows != part.lines:
+                return None
+            parts.append(part)
+    return _table(name, parts, shape, room, n_features, dense, str(digest.hexdigest()))
+
+
+def _lines(block: Block) -> int:
+    """Lines of a block; slice by slice, so that what is compared stays in the processor's cache."""
+    cuts = range(block.first, block.last, _SLICE)
+    return sum(int(np.count_nonzero(block.text[at : min(at + _SLICE, block.last)] == 10)) for at in cuts)
+
+
+def _shape_of(
+    block: Block, n_features: int | None, zero_based: bool | Literal["auto"], dense: bool | Literal["auto"]
+) -> _Shape | None:
+    """What the first lines say."""
+    ids: list[int] = []
+    rows, with_qid = 0, False
+    seen = block.text[block.first : min(block.last, block.first + _SEEN)].tobytes()
+    for line in seen.split(b"\n")[:-1]:
+        tokens = line.partition(b"#")[0].split()[1:]
+        if tokens:
+            rows += 1
+            qids = [token for token in tokens if token.startswith(b"qid:")]
+            if not all(map(_QID.fullmatch, qids)):
+                return None
+            with_qid = with_qid or bool(qids)
+            ids += [int(found[1]) for found in map(_ENTRY.match, tokens) if found]
+    if not ids:
+        return None
+    from_zero = min(ids) == 0 if zero_based == "auto" else zero_based
+    columns = max(ids) + int(from_zero) if n_features is None else n_features
+    sparse = dense == "auto" and len(ids) < DENSE_FROM * rows * columns
+    return None if sparse or not 0 < columns <= _MOST_COLUMNS else _Shape(columns, from_zero, with_qid)
+
+
+def _parsed(block: Block, lines: int, shape: _Shape, room: NDArray[Any]) -> _Part | None:
+    """A block parsed into its room, with bounds in the place of counts; None if that cannot be, or a line is bad."""
+    if len(room) < lines * shape.columns:
+        return None
+    size = block.last - block.first
+    sums = np.zeros((1, Sums.COUNT), dtype=np.int64)
+    sums[0, [Sums.LINES, Sums.ROWS]], sums[0, Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
+    sums[0, Sums.COMMENT_BYTES], sums[0, Sums.FIRST_HAS_QID] = size, shape.with_qid
+    plan = Plan.make("", sums, shape.columns, shape.zero_based, True, room.dtype, room)
+    filled = plan.fill(Text("", [block], [None], ""), 0)
+    if filled.bad is not None:
+        return None
+    target = plan.shortened(filled.rows).target
+    return _Part(lines, filled, target._replace(comment_text=_written(target)))
+
+
+def _written(target: Target) -> NDArray[np.uint8]:
+    """The comments of a block, without the room that they did not need."""
+    return target.comment_text[: target.comment_ends[-1] if len(target.comment_ends) else 0].copy()
+
+
+def _table(
+    name: str,
+    parts: list[_Part],
+    shape: _Shape,
+    room: NDArray[Any],
+    n_features: int | None,
+    dense: bool | Literal["auto"],
+    sha256: str,
+) -> LetorTable | None:
+    rows, entries = (sum(getattr(part.filled, of) for part in parts) for of in ("rows", "entries"))
+    named = max(part.filled.columns for part in parts)
+    few = dense == "auto" and entries < DENSE_FROM * rows * shape.columns
+    if rows == 0 or few or (n_features is None and named != shape.columns):
+        return None
+    joined = {of: np.concatenate([getattr(part.target, of) for part in parts]) for of in ("y", "qid", "comment_text")}
+    before = np.cumsum([0, *(len(part.target.comment_text) for part in parts[:-1])])
+    ends = [part.target.comment_ends + start for part, start in zip(parts, before, strict=True)]
+    return LetorTable(
+        X=room[: rows * shape.columns].reshape(rows, shape.columns),
+        y=joined["y"],
+        qid=joined["qid"] if shape.with_qid else None,
+        comments=Comments(joined["comment_text"], np.concatenate(ends)),
+        path=name,
+        sha256=sha256,
+        zero_based=shape.zero_based,
+        n_named=named,
+    )

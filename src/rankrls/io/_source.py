@@ -20,7 +20,7 @@ from rankrls.io._table import LetorError
 
 T = TypeVar("T")
 
-__all__ = ["Block", "Limited", "Text", "blocks", "foreign", "open_bytes", "read_text"]
+__all__ = ["Block", "Limited", "Text", "block_size", "blocks", "foreign", "open_bytes", "read_text"]
 
 _PIECE = 1 << 20
 _LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
@@ -200,10 +200,14 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
         if what is not None:
             remedy = "plain text and gzip are read."
             raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
-        size = None if hasattr(path, "read") else os.stat(path).st_size // (4 * threads)
-        step = _LARGEST_BLOCK if size is None else min(max(size, _LEAST_BLOCK), _LARGEST_BLOCK)
+        step = _LARGEST_BLOCK if hasattr(path, "read") else block_size(os.stat(path).st_size, threads)
         found = [*stream_threads(lambda block: (block, ask(block)), blocks(source, step), threads=threads)]
         return Text(name, [block for block, _ in found], [answer for _, answer in found], str(digest.hexdigest()))
+
+
+def block_size(size: int, threads: int) -> int:
+    """Bytes of a block of a file, of which the threads shall have some each."""
+    return min(max(size // (4 * threads), _LEAST_BLOCK), _LARGEST_BLOCK)
 
 
 def foreign(start: bytes) -> str | None:

@@ -261,11 +261,11 @@ def _parsed(
         For the first bad line; every line needs a query id.
     """
     plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64), room)
-    rows, bad = plan.fill(Text(path, [block], [None], ""), 0)
-    if bad is not None:
-        raise bad.error.located(file=path, line=line + bad.line)
+    filled = plan.fill(Text(path, [block], [None], ""), 0)
+    if filled.bad is not None:
+        raise filled.bad.error.located(file=path, line=line + filled.bad.line)
     if dense:
-        plan = plan.shortened(rows)
+        plan = plan.shortened(filled.rows)
     if not plan.with_qid:
         remedy = "every line needs qid:ID."
         raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")
