@@ -19,6 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["compiled"]
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
+
 
 def compiled(function: F) -> F:
     """Compile ``function`` with numba: no Python objects, no GIL, machine code cached on disk.
@@ -27,7 +29,7 @@ def compiled(function: F) -> F:
     ``fastmath`` (sums must not depend on how the compiler felt). Where no directory for the cache can be written,
     the loop is compiled anew in each process.
     """
-    loop: Any = numba.njit(nogil=True)(function)
+    loop: Any = numba.njit(**_OPTIONS)(function)
     if hasattr(loop, "enable_caching"):  # it is the function itself where numba is switched off
         with contextlib.suppress(RuntimeError):  # numba finds no writable place for its cache
             loop._cache = _Cache(function)

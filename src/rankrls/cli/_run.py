@@ -111,6 +111,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
     import numpy as np
 
     from rankrls._compiled.threads import limited_threads
+    from rankrls.cli._ahead import compiling_ahead
     from rankrls.cli._lean import imported
 
     def overflowed(kind: str, flags: int) -> None:
@@ -118,7 +119,7 @@ def _result(name: str, options: Options, report: Report) -> Result:
 
     numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
     try:
-        with limited_threads(options.threads), numbers:
+        with compiling_ahead(name), limited_threads(options.threads), numbers:
             result: Result = imported(f"rankrls.cli.commands.{name}").run(options, report)
             return result
     except np.linalg.LinAlgError as error:

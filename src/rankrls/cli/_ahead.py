@@ -1,0 +1,67 @@
+"""Compiling on a second processor: the first command of all needs loops that nobody has compiled.
+
+Most of such a command is compiling, which one thread does. So another process compiles what a choice and its judgement
+need, while the command imports libraries and compiles its reader. What it has not finished is compiled by the command.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["compiling_ahead"]
+
+_CHOOSING = ("cv", "fit")
+_LOOP = "pair_counts._count-*.nbi"
+
+
+@contextmanager
+def compiling_ahead(command: str) -> Iterator[None]:
+    """Inside, another process compiles, if the command will have to; it ends with the command."""
+    process = None
+    if command in _CHOOSING and _is_the_first() and len(getattr(os, "sched_getaffinity", lambda _: ())(0)) > 1:
+        with suppress(OSError):  # then the command does it all
+            process = subprocess.Popen(
+                [sys.executable, "-m", __name__],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+    try:
+        yield
+    finally:
+        if process is not None:
+            process.kill()
+            process.wait()
+
+
+def _is_the_first() -> bool:
+    """Whether the cache of compiled loops lacks one that every choice needs. If in doubt, it is not the first."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return False
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if folder:
+        return not any(Path(folder).glob(f"*/{_LOOP}"))
+    here = Path(__file__).parents[1] / "_compiled"
+    return os.access(here, os.W_OK) and not any(here.glob(f"__pycache__/{_LOOP}"))
+
+
+def compile_loops() -> None:
+    """Scale, choose and judge on a few rows."""
+    import numpy as np
+
+    from rankrls.cli._lean import imported
+
+    y, qid = np.arange(12.0) % 3, np.arange(12) // 4
+    X = np.column_stack([y, np.arange(12.0)])
+    X = imported("rankrls.preprocessing").QueryMinMaxScaler().fit_transform(X, qid=qid)
+    scores = imported("rankrls.models.rankrls").RankRLSCV().fit(X, y, qid=qid).held_out_scores_
+    imported("rankrls.metrics").evaluate(y, scores, qid=qid, measures=["ndcg@10"])
+
+
+if __name__ == "__main__":
+    compile_loops()
