@@ -1,4 +1,4 @@
-"""``fit``, ``predict`` and ``evaluate`` of data that are read a part at a time, against the same data in one file."""
+"""Commands on data that are read a part at a time, against the same data in one file."""
 
 from __future__ import annotations
 
@@ -122,6 +122,10 @@ def test_other_methods(folder, tmp_path, capsys):
     assert found["selection"]["how"] == "3 folds of 60 queries"
     model = rankrls.load(tmp_path / "m.rankrls")
     assert model.X_fit_.shape == (20, 5)
+    for more in ((), ("--vali", folder / "other.parquet")):
+        words = ("--method", "cg", "--selection", "hybrid", "--patience", "3", *more)
+        found = fit(capsys, folder / "shards", tmp_path / "cg.rankrls", *words, "--checkpoint", tmp_path / "sums")
+        assert ("validation" if more else "queries held out") in found["selection"]["how"]
 
 
 def test_provenance_says_how_it_was_learned(folder, tmp_path, capsys):
@@ -161,6 +165,78 @@ def test_scores_in_a_table(folder, tmp_path, capsys):
     status, _, err = run(capsys, "predict", tmp_path / "m.rankrls", folder / "shards", "-o", tmp_path / "s.csv")
     assert status == 2
     assert ".parquet" in err
+
+
+@pytest.mark.parametrize("words", [("--top", "2"), ("--format", "trec", "--run", "mine"), ()], ids=str)
+def test_rankings_of_a_folder_are_those_of_the_file(folder, words, tmp_path, capsys):
+    fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+    found = []
+    for data, more in (("shards", ("--memory", "1M")), ("all.parquet", ())):
+        status, out, err = run(capsys, "rank", tmp_path / "m.rankrls", folder / data, *words, *more)
+        assert status == 0, err
+        status, _, err = run(capsys, "rank", tmp_path / "m.rankrls", folder / data, *words, "-o", tmp_path / "text")
+        assert status == 0, err
+        assert (tmp_path / "text").read_text() == out
+        found.append([line.split() for line in out.splitlines()])
+    score = 4 if "trec" in words else 3
+    assert len(found[0]) == len(found[1]) > 100
+    for a, b in zip(*found, strict=True):
+        assert a[:score] == b[:score]
+        assert a[score + 1 :] == b[score + 1 :]
+    np.testing.assert_allclose(*([float(line[score]) for line in lines[1:]] for lines in found), rtol=1e-6)
+
+
+def test_a_ranking_in_a_table(folder, tmp_path, capsys):
+    fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+    whole = pq.read_table(folder / "all.parquet")
+    ids = [f"item {k}" for k in range(whole.num_rows)]
+    (tmp_path / "named").mkdir()
+    pq.write_table(whole.append_column("item", [ids]), tmp_path / "named" / "all.parquet", row_group_size=100)
+    words = ("rank", tmp_path / "m.rankrls", tmp_path / "named", "--top", "3", "--id", "item", "-o")
+    status, _, err = run(capsys, *words, tmp_path / "r.parquet")
+    assert status == 0, err
+    table = pq.read_table(tmp_path / "r.parquet").to_pydict()
+    assert list(table) == ["query", "rank", "item", "score", "row"]
+    assert max(table["rank"]) == 3
+    assert table["item"] == [ids[row] for row in table["row"]]
+    status, _, err = run(capsys, *words, tmp_path / "r.csv")
+    assert status == 2
+    assert ".parquet" in err
+    for word in (("--target", "1"), ("--global",), ("--ids", "comment")):
+        status, _, err = run(capsys, "rank", tmp_path / "m.rankrls", folder / "shards", *word)
+        assert status == 2
+        assert word[0] in err
+
+
+def test_models_are_compared_on_a_folder(folder, tmp_path, capsys):
+    for name, alpha in (("a", "1"), ("b", "1e6")):
+        fit(capsys, folder / "all.parquet", tmp_path / f"{name}.rankrls", "--alphas", alpha)
+    models = [tmp_path / "a.rankrls", tmp_path / "b.rankrls"]
+    found = []
+    for data in ("shards", "all.parquet"):
+        words = (
+            "compare",
+            folder / data,
+            *models,
+            "--metrics",
+            "map,ndcg@5",
+            "--json",
+            "--html",
+            tmp_path / "page.html",
+        )
+        status, out, err = run(capsys, *words, "--baseline", models[1])
+        assert status == 0, err
+        found.append(json.loads(out))
+        assert (tmp_path / "page.html").read_text().count("map") > 2
+    for name in ("map", "ndcg@5"):
+        assert found[0]["measures"][name]["values"] == found[1]["measures"][name]["values"]
+        a, b = (part["measures"][name]["pairs"][0] for part in found)
+        assert [a[key] for key in a if key != "changed_most"] == [b[key] for key in b if key != "changed_most"]
+        assert [c["difference"] for c in a["changed_most"]] == [c["difference"] for c in b["changed_most"]]
+    (tmp_path / "scores.txt").write_text("1\n")
+    status, _, err = run(capsys, "compare", folder / "shards", models[0], tmp_path / "scores.txt")
+    assert status == 2
+    assert "scores.txt" in err
 
 
 @pytest.mark.parametrize(

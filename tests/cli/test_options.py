@@ -30,14 +30,17 @@ HAS = {
     ),
     "cv": f"--leave-pair-out {LEARNING} {VOTES} {COLUMNS} --json --threads -v --verbose -q --quiet",
     "predict": f"-o --output --items --item-id --memory {COLUMNS} --threads -v --verbose -q --quiet",
-    "rank": f"-k --top --format --ids --run --target --global -o --output {COLUMNS} --threads -v --verbose -q --quiet",
+    "rank": (
+        f"-k --top --format --ids --run --target --global -o --output --memory {COLUMNS} --threads "
+        "-v --verbose -q --quiet"
+    ),
     "explain": f"--ids --query -k --top --names --target {COLUMNS} --json -v --verbose -q --quiet",
     "evaluate": (
         "--scores --memory --metrics --convention --tied-labels --per-query --pairs --ids --global --event "
         f"{COLUMNS} --json --threads -v --verbose -q --quiet"
     ),
     "compare": (
-        f"--metrics --convention --tied-labels --baseline --html --title --top {COLUMNS} --json --threads "
+        f"--metrics --convention --tied-labels --baseline --html --title --top --memory {COLUMNS} --json --threads "
         "-v --verbose -q --quiet"
     ),
     "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",

@@ -30,6 +30,7 @@ class Part:
     first_row: int
     piece: Piece | None = None
     query_names: tuple = ()
+    ids: Any = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rankrls import CGRankRLS, RankRLS
 from rankrls.streaming.equation_sums import fold_of
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
-from tests.streaming.test_fit_dataset import CUTS, GRAPHS
+from tests.streaming.test_fit_dataset import CUTS, GRAPHS, Counted, reads
 
 EXACT = {"selection": "tikhonov", "tol": 1e-11}
 
@@ -68,12 +68,58 @@ def test_an_automatic_grid_and_the_bits():
     np.testing.assert_allclose(a.alphas_, fitted.alphas_, rtol=1e-8)
 
 
+def assert_same_surface(model, fitted):
+    np.testing.assert_allclose(model.validation_surface_, fitted.validation_surface_, rtol=1e-8)
+    np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-6, atol=1e-8)
+    for name in ("alpha_", "n_iter_", "best_score_", "best_score_error_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(fitted, name), rtol=1e-8)
+    assert model.status_ == fitted.status_
+
+
+SEARCHES = {
+    "hybrid": {"alphas": (0.1, 10.0, 1000.0), "selection": "hybrid", "patience": 3},
+    "hybrid, one_se": {"alphas": (0.1, 10.0, 1000.0), "selection": "hybrid", "rule": "one_se"},
+    "early stopping": {"alphas": "auto", "selection": "early_stopping", "max_iter": 8},
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*still getting better", "ignore:.*broke down")
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("cuts", CUTS)
+def test_every_iterate_is_judged_as_in_memory(cuts, search):
+    """By validation data, and by a fifth of the queries."""
+    X, y, qid, w = example(6, queries=24, weights=True, n=9)
+    V, labels, other, _ = example(2, n=9)
+    data, validation = (ArrayDataset(*d, cuts=CUTS[cuts](len(d[1]))) for d in ((X, y, qid, w), (V, labels, other)))
+    given = {**SEARCHES[search], "scoring": "disagreement"}
+    fitted = CGRankRLS(**given).fit(X, y, qid=qid, sample_weight=w, X_val=V, y_val=labels, qid_val=other)
+    model = CGRankRLS(**given).fit_dataset(data, validation=validation)
+    assert_same_surface(model, fitted)
+    assert model.selection_ == fitted.selection_
+    held = np.array([fold_of(str(q), 5) == 0 for q in qid])
+    split = [(np.flatnonzero(~held), np.flatnonzero(held))]
+    fitted = CGRankRLS(**given, cv=split).fit(X, y, qid=qid, sample_weight=w)
+    assert_same_surface(CGRankRLS(**given).fit_dataset(data), fitted)
+
+
+def test_a_pass_an_iteration_judges_and_multiplies_for_both_runs():
+    X, y, qid, _ = example(6, queries=24, n=9)
+    data = Counted(X, y, qid, cuts=(30, 60))
+    reads.clear()
+    model = CGRankRLS((0.1, 10.0), selection="hybrid", patience=2).fit_dataset(data)
+    iterations = model.validation_surface_.shape[1]
+    pieces = 2  # what is cut needs a second pass for its right side
+    before_the_first_look = 2 * pieces + 2
+    assert len(reads) <= (before_the_first_look + iterations) * len(data.parts)
+    assert iterations >= 4
+
+
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ({}, Refusal(parameter="selection", remedy="tikhonov")),
         ({"selection": "tikhonov", "kernel": "precomputed"}, Refusal(parameter="kernel")),
         ({"selection": "tikhonov", "cv": 3}, Refusal(parameter="cv")),
+        ({"cv": 3}, Refusal(parameter="cv", remedy="None")),
     ],
 )
 def test_what_needs_all_rows(given, refusal):

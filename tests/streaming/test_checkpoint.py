@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +16,11 @@ import pytest
 from rankrls import RankRLS, RankRLSCV
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
+from tests.streaming.engines import MODELS, Counter, bits, counted, small
 
 X, y, qid, w = example(5, weights=True)
 DATA = ArrayDataset(X, y, qid, w, cuts=(4, 12, 30, 40, 50))
 N = len(DATA.parts)
-
-
-def bits(model):
-    return [model.coef_.tobytes(), model.cv_results_["mean_score"].tobytes(), model.best_score_error_]
 
 
 class KilledError(Exception):
@@ -109,35 +105,31 @@ def test_no_space_is_one_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_killed(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "passes"), [("primal", 0.5), ("primal", 1.5), ("folds", 1.5), ("cg", 0.5), ("cg", 4.5), ("sparse", 1.5)]
+)
+def test_a_driver_that_is_killed(name, passes, tmp_path):
+    """It ends by SIGKILL in one of its passes; the next one reads what is missing, and has the same bits."""
     script = textwrap.dedent(
         """
-        import sys, time
-        from rankrls import RankRLSCV
-        from tests.streaming.test_checkpoint import DATA, Slow
-        slow = Slow(DATA.X, DATA.y, DATA.qid, DATA.weight, DATA.cuts)
-        RankRLSCV(scoring="map").fit_dataset(slow, checkpoint=sys.argv[1])
+        import sys
+        from pathlib import Path
+        from tests.streaming.engines import MODELS, Counter, counted
+        counter = Counter(Path(sys.argv[1]), after=int(sys.argv[2]), seconds=0.0)
+        MODELS[sys.argv[3]]().fit_dataset(counted(counter), checkpoint=sys.argv[4])
         """
     )
-    process = subprocess.Popen([sys.executable, "-c", script, tmp_path], env={**os.environ, "RANKRLS_NUM_THREADS": "1"})
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("held-out*/*.npz"))) < 1:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    reads.clear()
-    limit[0] = 10**9
-    model = RankRLSCV(scoring="map").fit_dataset(DYING, checkpoint=tmp_path)
-    assert len(reads) < N
-    assert bits(model) == bits(RankRLSCV(scoring="map").fit_dataset(DATA))
-
-
-class Slow(ArrayDataset):
-    def read(self, address, names=False):
-        time.sleep(0.1)
-        return super().read(address, names)
+    counts, sums, n = tmp_path / "count", tmp_path / "sums", len(small().parts)
+    counts.mkdir()
+    words = [sys.executable, "-c", script, counts, str(int(passes * n)), name, sums]
+    done = subprocess.run(words, env={**os.environ, "RANKRLS_NUM_THREADS": "1"}, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    expected, undisturbed = MODELS[name](), Counter(tmp_path, seconds=0.0)
+    expected.fit_dataset(counted(undisturbed))
+    before, counter = int(passes * n), Counter(counts, seconds=0.0)
+    model = MODELS[name]().fit_dataset(counted(counter), checkpoint=sums)
+    assert counter.done - before <= undisturbed.done - before + 3, "parts that were handed out are read again"
+    assert bits(model) == bits(expected)
 
 
 def test_sums_are_stored_to_the_last_bit(tmp_path):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
-import time
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import rankrls
 from rankrls import InputError
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
+from tests.streaming.engines import MODELS, Counter, dask_blocks, local_cluster
+from tests.streaming.engines import bits as engine_bits
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
@@ -39,14 +42,7 @@ def frame(parts=5, order=None, long=False):
 
 @pytest.fixture(scope="module")
 def cluster():
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-        ) as workers,
-        Client(workers) as client,
-    ):
+    with local_cluster() as client:
         yield client
 
 
@@ -137,46 +133,6 @@ def test_a_cluster_gives_the_bits_of_this_process(cluster):
     assert bits(rankrls.RankRLSCV().fit_dataset(data, executor=cluster.get_executor())) == expected
 
 
-@pytest.mark.parametrize("leaves", [2, 9])
-def test_a_worker_that_is_killed_changes_no_bit(cluster, leaves):
-    """In the first pass, or in the second one."""
-    data = whole_partitions()[1]
-    slow = SlowDataset(X, y, qid, w, data.cuts)
-    expected = bits(rankrls.RankRLSCV().fit_dataset(data))
-    killed = []
-
-    def kill():
-        time.sleep(0.35 * leaves / 2)
-        pid = next(iter(cluster.run(os.getpid).values()))
-        killed.append(pid)
-        os.kill(pid, signal.SIGKILL)
-
-    thread = threading.Thread(target=kill)
-    start = time.monotonic()
-    thread.start()
-    found = bits(rankrls.RankRLSCV().fit_dataset(slow, executor=cluster.get_executor()))
-    thread.join()
-    assert killed
-    assert found == expected
-    assert time.monotonic() - start < 60
-    cluster.wait_for_workers(2, timeout=60)
-
-
-class SlowDataset(ArrayDataset):
-    def read(self, address, names=False):
-        time.sleep(0.3)
-        return super().read(address, names)
-
-
-def test_the_engine_of_an_address(cluster):
-    from rankrls.dask import executor_of
-
-    data = whole_partitions()[1]
-    expected = bits(rankrls.RankRLSCV().fit_dataset(data))
-    with executor_of(cluster.scheduler.address) as executor:
-        assert bits(rankrls.RankRLSCV().fit_dataset(data, executor=executor)) == expected
-
-
 def test_conjugate_gradients():
     from rankrls.dask import CGRankRLS
 
@@ -215,20 +171,79 @@ def test_the_command_line_runs_on_a_cluster(cluster, tmp_path, capsys):
     assert "--insecure" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "http://x", "ws://127.0.0.1:1"])
-def test_only_safe_addresses(address):
-    from rankrls.dask import executor_of
+def test_sparse_chunks():
+    from dask import array
 
-    with Refusal("secure", parameter="scheduler", remedy="tls"), executor_of(address):
-        pass
+    from rankrls.dask import CGRankRLS, RankRLSCV
+
+    S = np.where(np.random.default_rng(0).random(X.shape) < 0.5, X, 0.0)
+    chunks = [array.from_array(a, chunks=(60, *a.shape[1:])) for a in (S, y, qid)]
+    chunks[0] = chunks[0].map_blocks(sparse.csr_matrix, dtype=float, meta=np.zeros((0, 6)))
+    with dask.config.set(scheduler="threads"):
+        model = RankRLSCV(scoring="map").fit(chunks[0], chunks[1], qid=chunks[2])
+        iterated = CGRankRLS((0.5,), selection="tikhonov", tol=1e-11).fit(chunks[0], chunks[1], qid=chunks[2])
+        scores = model.predict(chunks[0]).compute()
+    fitted = rankrls.RankRLSCV(scoring="map").fit(sparse.csr_array(S), y, qid=qid)
+    np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-8)
+    np.testing.assert_allclose(scores, fitted.predict(S), rtol=1e-8)
+    np.testing.assert_allclose(iterated.coef_, rankrls.RankRLS(0.5).fit(S, y, qid=qid).coef_, rtol=1e-7)
 
 
-def test_workers_with_another_version(cluster, monkeypatch):
-    from rankrls.dask import executor_of
+@pytest.mark.parametrize(("name", "passes"), [("primal", 0.5), ("primal", 1.5), ("cg", 3.5)])
+def test_a_client_that_is_killed_goes_on(name, passes, tmp_path):
+    from rankrls import dask as of_dask
 
-    monkeypatch.setattr("rankrls.__version__", "9.9")
-    with Refusal("9.9", parameter="scheduler", remedy="same"), executor_of(cluster.scheduler.address):
-        pass
+    script = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        import dask
+        from rankrls import dask as of_dask
+        from tests.streaming.engines import MODELS, Counter, dask_blocks
+        local = MODELS[sys.argv[3]]()
+        X, y, qid, w = dask_blocks(Counter(Path(sys.argv[1]), after=int(sys.argv[2]), seconds=0.0))
+        with dask.config.set(scheduler="synchronous"):
+            model = getattr(of_dask, type(local).__name__)(**local.get_params())
+            model.fit(X, y, qid=qid, sample_weight=w, checkpoint=sys.argv[4])
+        """
+    )
+    counts, sums = tmp_path / "count", tmp_path / "sums"
+    counts.mkdir()
+    before = int(passes * 6)
+    words = [sys.executable, "-W", "ignore", "-c", script, counts, str(before), name, sums]
+    assert subprocess.run(words, timeout=180).returncode == -signal.SIGKILL
+    local, counter, undisturbed = MODELS[name](), Counter(counts, seconds=0.0), Counter(tmp_path, seconds=0.0)
+    cls = getattr(of_dask, type(local).__name__)
+    with dask.config.set(scheduler="synchronous"):
+        A, labels, ids, weights = dask_blocks(undisturbed)
+        expected = cls(**local.get_params()).fit(A, labels, qid=ids, sample_weight=weights)
+        A, labels, ids, weights = dask_blocks(counter)
+        given = {"qid": ids, "sample_weight": weights, "checkpoint": sums}
+        model = cls(**local.get_params()).fit(A, labels, **given)
+        assert counter.done - before == undisturbed.done - before + 1, "one block was being read"
+        cls(**local.get_params()).fit(A, labels, **given)
+        assert counter.done == undisturbed.done + 1
+        with Refusal("other data", parameter="checkpoint"):
+            cls(**local.get_params()).fit(A, labels + 1, **given)
+    assert engine_bits(model) == engine_bits(expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["RankRLS", "SparseRankRLSCV", "CGRankRLS", "RankSVM", "GreedyRankRLS", "RankBoost", "TransductiveRankRLS"]
+)
+def test_ordinary_fits_refuse_collections_by_name(name):
+    """Instead of bringing them to this process."""
+    from dask import array
+
+    cls = getattr(rankrls, name)
+    A, labels = array.from_array(X, chunks=(60, 6)), array.from_array(y, chunks=(60,))
+    for ddf in (A, frame()[0][NAMES]):
+        with Refusal("Dask collection", parameter="X", remedy="rankrls.dask"):
+            cls().fit(ddf, y, qid=qid)
+    with Refusal("Dask collection", parameter="y", remedy="rankrls.dask"):
+        cls().fit(X, labels, qid=qid)
+    with Refusal("Dask collection", parameter="qid", remedy="rankrls.dask"):
+        cls().fit(X, y, qid=array.from_array(qid, chunks=(60,)))
 
 
 def test_bad_collections():

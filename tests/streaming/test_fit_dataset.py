@@ -9,7 +9,8 @@ import pytest
 
 import rankrls
 from rankrls import RankRLS, RankRLSCV, RankSVM
-from rankrls.metrics import Measure
+from rankrls.metrics import Measure, pair_squared_error
+from rankrls.streaming.equation_sums import fold_of
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
@@ -158,8 +159,6 @@ def test_validation_data(cuts):
 def test_folds_are_refits_without_each_fold(cuts):
     X, y, qid, _ = example(6, queries=24)
     model = RankRLSCV((0.1, 1.0, 10.0), cv=3).fit_dataset(ArrayDataset(X, y, qid, cuts=CUTS[cuts](len(y))))
-    from rankrls.streaming.equation_sums import fold_of
-
     folds = np.array([fold_of(str(q), 3) for q in qid])
     assert set(folds) == {0, 1, 2}
     splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
@@ -167,6 +166,32 @@ def test_folds_are_refits_without_each_fold(cuts):
     np.testing.assert_allclose(model.cv_results_["mean_score"], fitted.cv_results_["mean_score"], rtol=1e-12)
     np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-9)
     assert model.selection_ == "3 folds of 24 queries"
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("graph", GRAPHS[::3], ids=lambda g: "-".join(map(str, g.values())))
+def test_the_squared_error_of_folds_takes_one_pass(graph, cuts):
+    """The mean is that of the rows' held-out scores; the error is that of the sums of the folds."""
+    for offset, weights in product((0.0, 0.0 if graph["regression_weight"] else 1e6), (False, True)):
+        X, y, qid, w = example(6, queries=24, weights=weights, offset=offset, labels=0)
+        model = RankRLSCV((0.1, 1.0, 10.0), cv=3, scoring="pair_squared_error", **graph)
+        reads.clear()
+        data = Counted(X, y, qid, w, cuts=CUTS[cuts](len(y)))
+        model.fit_dataset(data)
+        assert len(reads) == len(data.parts)
+        folds = np.array([fold_of(str(q), 3) for q in qid])
+        splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+        fitted = RankRLSCV(**{**model.get_params(), "cv": splits}).fit(X, y, qid=qid, sample_weight=w)
+        kept = np.isfinite(fitted.held_out_scores_)
+        rows = {"qid": qid[kept], "sample_weight": None if w is None else w[kept]}
+        values = pair_squared_error(y[kept], fitted.held_out_scores_[kept], **rows, per_query=True)
+        np.testing.assert_allclose(model.cv_results_["mean_score"], fitted.cv_results_["mean_score"], rtol=1e-8)
+        assert model.alpha_ == fitted.alpha_
+        known = ~np.isnan(values)
+        fold_of_query = folds[kept][np.sort(np.unique(qid[kept], return_index=True)[1])]  # in the order of the rows
+        sums, counts = (np.bincount(fold_of_query[known], v, 3) for v in (values[known], np.ones(known.sum())))
+        spread = np.linalg.norm(sums - counts * model.best_score_) * np.sqrt(3 / 2) / known.sum()
+        np.testing.assert_allclose(model.best_score_error_, spread, rtol=1e-6)
 
 
 def test_folds_do_not_depend_on_the_order_of_the_queries():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -116,13 +115,6 @@ def test_threads_change_no_bit(streamed, threads, monkeypatch):
     monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
     assert bits(RankRLSCV(scoring="ndcg@5").fit_dataset(data)) == expected
     with ThreadPoolExecutor(threads) as pool:
-        assert bits(RankRLSCV(scoring="ndcg@5").fit_dataset(data, executor=pool)) == expected
-
-
-@pytest.mark.slow
-def test_processes_change_no_bit(streamed):
-    data, expected = streamed
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert bits(RankRLSCV(scoring="ndcg@5").fit_dataset(data, executor=pool)) == expected
 
 

@@ -58,7 +58,7 @@ class DataOptions:
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
     sort: bool = switch("convert")
     float32: bool = switch("convert")
-    memory: str | None = option("SIZE", "fit predict evaluate")
+    memory: str | None = option("SIZE", "fit predict rank evaluate compare")
     checkpoint: Path | None = option("FOLDER", "fit", kind=Path)
     scheduler: str | None = option("ADDRESS", "fit")
     insecure: bool = switch("fit")

@@ -17,9 +17,9 @@ from rankrls._shown import Shown, p_text, table_text
 from rankrls.comparison.per_query import Comparison, compare_per_query
 from rankrls.comparison.significance import Interval, bootstrap_interval
 from rankrls.io import atomic_write
-from rankrls.metrics import evaluate, resolve_measure
+from rankrls.metrics import RankingMeasure, evaluate, resolve_measure
 
-__all__ = ["ChangedQuery", "MeasureReport", "RankingReport", "compare_rankings"]
+__all__ = ["ChangedQuery", "MeasureReport", "RankingReport", "check_queries", "compare_rankings", "report_of"]
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
 
@@ -301,28 +301,67 @@ def compare_rankings(
     if not isinstance(scores, Mapping):
         problem = "{scores} must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {0}."
         raise InputError(problem, type(scores).__name__, parameter="scores")
-    if isinstance(measures, str) or not isinstance(measures, Sequence):
-        measures = [measures]
-    if not measures:
-        raise InputError("{measures} is empty: there is nothing to compare by.", parameter="measures")
+    named = named_measures(measures, convention)
     columns = {str(name): np.asarray(values) for name, values in scores.items()}
     layout = query_layout(qid, len(np.asarray(y_true)))
-    if layout.n_queries < 2:
-        raise InputError(
-            "Rankings are compared over queries, and there is only one here.",
-            remedy="Pass {qid}, one id per row.",
-            parameter="qid",
-        )
-    found = []
-    for given in measures:
-        measure = resolve_measure(given, convention)
-        name = given if isinstance(given, str) else str(measure)
-        values = {}
+    check_queries(layout.n_queries)
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for name, measure in named.items():
+        values = found[name] = {}
         for who, column in columns.items():
             try:
                 (values[who],) = evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()
             except InputError as error:
                 raise error.renamed({"y_score": "scores"}).prefixed("ranking {0!r}: ", who) from None
+    return report_of(
+        named,
+        found,
+        tuple(layout.ids.tolist()),
+        layout.counts,
+        convention=convention,
+        baseline=baseline,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def named_measures(measures: Any, convention: str | None) -> dict[str, RankingMeasure]:
+    """Measures by the names that they were given."""
+    if isinstance(measures, str) or not isinstance(measures, Sequence):
+        measures = [measures]
+    if not measures:
+        raise InputError("{measures} is empty: there is nothing to compare by.", parameter="measures")
+    resolved = [(given, resolve_measure(given, convention)) for given in measures]
+    return {given if isinstance(given, str) else str(measure): measure for given, measure in resolved}
+
+
+def check_queries(n_queries: int) -> None:
+    """Refuse a single query."""
+    if n_queries < 2:
+        raise InputError(
+            "Rankings are compared over queries, and there is only one here.",
+            remedy="Pass {qid}, one id per row.",
+            parameter="qid",
+        )
+
+
+def report_of(
+    measures: Mapping[str, RankingMeasure],
+    found: Mapping[str, Mapping[str, NDArray[np.float64]]],
+    qid: tuple[Any, ...],
+    items: NDArray[Any],
+    *,
+    convention: str | None,
+    baseline: str | None,
+    confidence: float,
+    n_resamples: int,
+    random_state: Any,
+) -> RankingReport:
+    """The report on values that are known: of each measure those of each ranking, query by query."""
+    reports = []
+    for name, measure in measures.items():
+        values = dict(found[name])
         rng = np.random.default_rng(random_state)
         sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
         options = {**sampling, "baseline": baseline, "greater_is_better": measure.greater_is_better}
@@ -332,9 +371,9 @@ def compare_rankings(
             by_rank = compare_per_query(values, test="wilcoxon", **options)
         except InputError as error:
             raise error.prefixed("{0}: ", name) from None
-        found.append(MeasureReport(name, measure.greater_is_better, values, intervals, by_chance, by_rank))
-    ids, used = tuple(layout.ids.tolist()), convention or "letor"
-    return RankingReport(tuple(columns), tuple(found), ids, layout.counts, used, confidence)
+        reports.append(MeasureReport(name, measure.greater_is_better, values, intervals, by_chance, by_rank))
+    names = tuple(reports[0].per_query)
+    return RankingReport(names, tuple(reports), qid, items, convention or "letor", confidence)
 
 
 def _interval_text(interval: Interval) -> str:

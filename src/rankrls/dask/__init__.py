@@ -31,15 +31,20 @@ class _OnDask:
 
     straddling: str
 
-    def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Learn from a Dask data frame or array.
 
         Parameters
         ----------
         X : dask data frame, or dask array in chunks of rows
-            Features. A data frame may hold the labels and query ids too.
+            Features; the chunks of an array may be sparse (scipy, CSR). A data frame may hold the labels and query ids
+            too.
         y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
             Labels, query ids and weights.
+        checkpoint : path, optional
+            A folder of this process for finished sums: of each pass up to sixteen come back to it as they are ready,
+            and a fit that is given the folder again goes on from there. The collection must have the same name in Dask
+            as then, which what is read from files has as long as these do not change.
 
         Returns
         -------
@@ -48,11 +53,12 @@ class _OnDask:
         Raises
         ------
         InputError
-            For what is no Dask collection; for partitions that differ; for rows that are not grouped by query, with
-            ``straddling="join"``; and as ``fit_dataset`` of the estimator of the same name.
+            For what is no Dask collection; for workers without rankrls, or with another version; for partitions that
+            differ; for rows that are not grouped by query, with ``straddling="join"``; and as ``fit_dataset`` of the
+            estimator of the same name.
         """
         data = collected(X, y, qid, sample_weight, self.straddling)
-        return self.fit_dataset(data)  # type: ignore[attr-defined]
+        return self.fit_dataset(data, checkpoint=checkpoint)  # type: ignore[attr-defined]
 
     def predict(self, X: Any) -> Any:
         """Scores, lazily of a Dask collection: a series or an array in the partitions of X."""

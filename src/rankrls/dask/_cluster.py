@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 from rankrls._errors import InputError
+from rankrls.streaming.engine import check_workers
 
 __all__ = ["executor_of"]
 
@@ -41,7 +41,7 @@ def executor_of(address: str, *, insecure: bool = False) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise InputError("No scheduler answers at {0}: {1}.", address, error, parameter="scheduler") from error
     with client:
-        _check_versions(client)
+        check_workers(client, "scheduler")
         executor = client.get_executor()
         executor._max_workers = sum(client.nthreads().values())
         yield executor
@@ -59,19 +59,3 @@ def _check_address(address: str, *, insecure: bool) -> None:
         remedy="Take tls://, or tcp:// on this machine, or {insecure}.",
         parameter="scheduler",
     )
-
-
-def _check_versions(client: Any) -> None:
-    __version__ = import_module("rankrls").__version__
-    workers = client.get_versions(packages=["rankrls"])["workers"]
-    if not workers:
-        raise InputError("The cluster has no workers.", remedy="Start some.", parameter="scheduler")
-    for name, found in workers.items():
-        version = found["packages"].get("rankrls")
-        if version != __version__:
-            raise InputError(
-                "Worker {0} has {1}; this process has rankrls {2}.",
-                *(name, f"rankrls {version}" if version else "no rankrls", __version__),
-                remedy="Install the same version everywhere.",
-                parameter="scheduler",
-            )

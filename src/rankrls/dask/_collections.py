@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import dask
 import numpy as np
 from dask import array, delayed
+from distributed import default_client
 
 from rankrls._errors import InputError
 from rankrls.dask._parts import Address, addresses, edges_of, in_order, leaf, numbered, rows_of_partition, seen
-from rankrls.streaming.tree import merge, tree_depth
+from rankrls.streaming.engine import check_workers
+from rankrls.streaming.tree import TreeSum, merge, tree_depth
 
 __all__ = ["DaskData", "check_chunks", "collected"]
+
+_KEPT_LEVELS = 4
+"""Levels of the tree below its root that a checkpoint keeps."""
 
 
 @dataclass(frozen=True)
 class DaskData:
-    """A Dask collection as a data set, which runs jobs on the cluster."""
+    """A Dask collection as a data set, which runs jobs on the cluster; ``about`` tells it from others."""
 
     blocks: list[Any]
     parts: tuple[Address, ...]
@@ -27,9 +33,34 @@ class DaskData:
     n_rows: int
     n_queries: int
     feature_names: tuple[str, ...] | None
+    about: dict[str, Any]
 
-    def run(self, job: Any) -> Any:
-        """The answer of a job: leaves and merges are tasks, and so is the job that they share."""
+    def describe(self) -> dict[str, Any]:
+        """What the collection is: its name, which Dask makes of what it is computed from, and a hash of its labels."""
+        return self.about
+
+    def run(self, job: Any, saved: Any = None) -> Any:
+        """The answer of a job: leaves and merges are tasks, and so is the job that they share.
+
+        With ``saved`` (:class:`rankrls.streaming.checkpoint.Nodes`) the tree is computed in up to sixteen parts, one
+        after the other, and each is kept.
+        """
+        shared, nodes = self._leaves(job)
+        if saved is None:
+            (answer,) = dask.compute(_root(shared, nodes))
+            return answer
+        tree = TreeSum(job, len(nodes))
+        left = set(saved.restore(tree, range(len(nodes))))
+        level = max(0, tree.depth - _KEPT_LEVELS)
+        for number in range(-(-len(nodes) >> level)):
+            below = range(number << level, min((number + 1) << level, len(nodes)))
+            if left.issuperset(below):
+                (answer,) = dask.compute(_root(shared, nodes[below.start : below.stop]))
+                saved.keep(tree, tree.add(number, answer, level))
+        return tree.total()
+
+    def _leaves(self, job: Any) -> tuple[Any, list[Any]]:
+        """The task that is the job, and those of the leaves."""
         shared = delayed(job, traverse=False)
         edges = [
             delayed(edges_of)(block, cut) if cut else None for block, cut in zip(self.blocks, self.cut, strict=True)
@@ -41,11 +72,15 @@ class DaskData:
                 nodes.append(delayed(leaf)(shared, address, [self.blocks[k]], self.cut[k]))
             else:
                 nodes.append(delayed(leaf)(shared, address, [edges[k] for k in address.partitions], None))
-        for _ in range(tree_depth(len(nodes))):
-            pairs = zip(nodes[::2], [*nodes[1::2], *[None] * (len(nodes) % 2)], strict=True)
-            nodes = [a if b is None else delayed(merge)(shared, a, b) for a, b in pairs]
-        (answer,) = dask.compute(nodes[0])
-        return answer
+        return shared, nodes
+
+
+def _root(shared: Any, nodes: list[Any]) -> Any:
+    """The task that merges some neighbouring nodes."""
+    for _ in range(tree_depth(len(nodes))):
+        pairs = zip(nodes[::2], [*nodes[1::2], *[None] * (len(nodes) % 2)], strict=True)
+        nodes = [a if b is None else delayed(merge)(shared, a, b) for a, b in pairs]
+    return nodes[0]
 
 
 def collected(X: Any, y: Any, qid: Any, weight: Any, straddling: str) -> DaskData:
@@ -57,6 +92,8 @@ def collected(X: Any, y: Any, qid: Any, weight: Any, straddling: str) -> DaskDat
             remedy="rankrls itself has estimators for what is in memory.",
             parameter="X",
         )
+    _check_cluster()
+    name = str(getattr(X, "_name", ""))
     X, known, names = _features(X, {"y": y, "qid": qid, "sample_weight": weight})
     if straddling == "shuffle":
         X, known = _shuffled(X, known)
@@ -79,7 +116,21 @@ def collected(X: Any, y: Any, qid: Any, weight: Any, straddling: str) -> DaskDat
     parts, cut = addresses(found)
     queries = len(np.unique(np.concatenate([part.codes for part in found])))
     n = len(names) if names is not None else int(X.shape[1])
-    return DaskData(blocks, parts, cut, n, sum(part.rows for part in found), queries, names)
+    labels = blake2b(digest_size=16)
+    for part in found:
+        for values in (part.codes, *part.labels, *part.counts, *part.weights):
+            labels.update(np.ascontiguousarray(values).tobytes())
+    about = {"collection": name, "labels": labels.hexdigest()}
+    return DaskData(blocks, parts, cut, n, sum(part.rows for part in found), queries, names, about)
+
+
+def _check_cluster() -> None:
+    """The workers of the client that Dask would take, if there is one."""
+    try:
+        client = default_client()
+    except ValueError:
+        return
+    check_workers(client, "X")
 
 
 def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...] | None]:

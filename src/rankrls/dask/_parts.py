@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls.io.datasets import Part, Piece
@@ -132,18 +133,25 @@ def _query_parts(code: int, ks: list[int], found: Any, most: int, number: int, r
 
 def rows_of_partition(partition: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
     """A partition as arrays."""
-    features = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    features = _held(X)
     if features.dtype not in (np.float32, np.float64):
         features = features.astype(np.float64)
     labels = np.asarray(y, dtype=np.float64)
     codes, names = _hashes(qid)
-    if not len(features) == len(labels) == len(codes):
+    if not features.shape[0] == len(labels) == len(codes):
         raise InputError(
             "Partition {0} has {1} rows of features, {2} labels and {3} query ids.",
-            *(partition, len(features), len(labels), len(codes)),
+            *(partition, features.shape[0], len(labels), len(codes)),
             parameter="y",
         )
     return Rows(features, labels, None if weight is None else np.asarray(weight, dtype=np.float64), codes, names)
+
+
+def _held(X: Any) -> Any:
+    """Features of a partition as rows that lie together."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    return np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
 
 
 def _taken(rows: Rows, which: Any) -> Rows:
@@ -179,7 +187,9 @@ def leaf(job: Any, address: Address, given: list[Any], without: frozenset[int] |
     else:
         pieces = [edges[address.query] for edges in given]
         weight = None if pieces[0].weight is None else np.concatenate([p.weight for p in pieces])
-        X, y, codes = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("X", "y", "codes"))
+        y, codes = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("y", "codes"))
+        blocks = [p.X for p in pieces]
+        X = sparse.csr_array(sparse.vstack(blocks)) if sparse.issparse(blocks[0]) else np.concatenate(blocks)
         rows = Rows(X, y, weight, codes, pieces[0].names)
     _, first, query = np.unique(rows.codes, return_index=True, return_inverse=True)
     appearance = np.argsort(np.argsort(first))  # queries are numbered as they come
@@ -202,8 +212,7 @@ def leaf(job: Any, address: Address, given: list[Any], without: frozenset[int] |
 
 
 def scores(X: Any, model: Any) -> Any:
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    scores = model.scorer_(np.asarray(values, dtype=np.float64))[:, 0]
+    scores = model.scorer_(_held(X).astype(np.float64))[:, 0]
     if not hasattr(X, "index"):
         return scores
     import pandas as pd

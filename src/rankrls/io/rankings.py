@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from rankrls._errors import InputError
 from rankrls.io.tables.writing import cell
 from rankrls.ranking import Ranking, rank_scores
 
-__all__ = ["ranking_lines", "trec_run"]
+__all__ = ["HEAD", "ranking_lines", "ranking_rows", "trec_rows", "trec_run"]
+
+HEAD = "query\trank\titem\tscore\trow\n"
+"""The names of the columns of :func:`ranking_rows`."""
 
 _BREAKS_A_LINE = re.compile(r'["\t\r\n]')
 
@@ -28,15 +32,20 @@ def ranking_lines(ranking: Ranking, names: Sequence[str], items_per_row: int = 1
     items_per_row : int, default=1
         Items that a row of the file is about.
     """
+    return HEAD + ranking_rows(ranking, [names[k] for k in ranking.rows.tolist()], items_per_row)
+
+
+def ranking_rows(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
+    """The lines of :func:`ranking_lines` without the line of names; ``names`` of the ranked items, in their order."""
     queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
     queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
     found = (ranking.positions, ranking.rows, ranking.scores)
-    columns = zip(queries, *(column.tolist() for column in found), strict=True)
+    columns = zip(queries, names, *(column.tolist() for column in found), strict=True)
     lines = (
-        f"{q}\t{place}\t{' '.join(names[k].split())}\t{score!r}\t{k // items_per_row}\n"
-        for q, place, k, score in columns
+        f"{q}\t{place}\t{' '.join(str(name).split())}\t{score!r}\t{k // items_per_row}\n"
+        for q, name, place, k, score in columns
     )
-    return "query\trank\titem\tscore\trow\n" + "".join(lines)
+    return "".join(lines)
 
 
 def trec_run(
@@ -64,13 +73,19 @@ def trec_run(
     most = np.finfo(np.float32).max
     with np.errstate(over="ignore"):  # trec_eval holds scores in single precision
         single = np.clip(scores.astype(np.float32), -most, most).astype(np.float64)
-    ranking = rank_scores(single, qid=qid, k=k, docno=names)
+    found = rank_scores(single, qid=qid, k=k, docno=names)
+    ranking = replace(found, scores=scores[found.rows])
+    return trec_rows(ranking, [names[row] for row in found.rows.tolist()], run)
+
+
+def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
+    """The lines of a run, of items that are in its order already; ``names`` of the ranked items, in their order."""
     queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
-    rows = ranking.rows.tolist()
-    for row, query in zip(rows, queries, strict=True):
-        for what, named, called in (("documents", "called", names[row]), ("queries", "of query", query)):
-            if len(called.split()) != 1:
+    called = [str(name) for name in names]
+    for row, document, query in zip(ranking.rows.tolist(), called, queries, strict=True):
+        for what, named, word in (("documents", "called", document), ("queries", "of query", query)):
+            if len(word.split()) != 1:
                 problem = f"A trec run names {what} by one word each; row {{0}} is {named} {{1!r}}."
-                raise InputError(problem, row, called, row=row)
-    columns = zip(queries, ranking.positions.tolist(), rows, scores[ranking.rows].tolist(), strict=True)
-    return "".join(f"{q} Q0 {names[row]} {place} {score!r} {run}\n" for q, place, row, score in columns)
+                raise InputError(problem, row, word, row=row)
+    columns = zip(queries, called, ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
+    return "".join(f"{q} Q0 {name} {place} {score!r} {run}\n" for q, name, place, score in columns)

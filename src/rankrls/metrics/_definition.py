@@ -160,6 +160,7 @@ class Definition(ABC):
     not_judged: str = "every query is skipped"
 
     over_pairs: ClassVar[bool]
+    quadratic: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -40,6 +40,11 @@ class RankingMeasure(ABC):
         return False
 
     @property
+    def quadratic(self) -> bool:
+        """Whether it is the mean squared error of score differences over all pairs of a query."""
+        return False
+
+    @property
     def uses_docno(self) -> bool:
         """Whether document ids decide between equal scores."""
         return False
@@ -184,6 +189,10 @@ class Measure(RankingMeasure):
     @property
     def uses_sample_weight(self) -> bool:
         return self._definition.over_pairs
+
+    @property
+    def quadratic(self) -> bool:
+        return self._definition.quadratic
 
     @property
     def uses_docno(self) -> bool:

@@ -82,6 +82,8 @@ def _tau(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
 class SquaredDifferences(OverPairs):
     """The mean over a query's pairs of the squared error of their score differences."""
 
+    quadratic: ClassVar[bool] = True
+
     def judge_pairs(self, task: Task) -> tuple[Array, Array]:
         w = np.ones(len(task.y)) if task.sample_weight is None else task.sample_weight
         order, starts = task.layout.order, task.layout.starts

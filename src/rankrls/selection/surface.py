@@ -66,6 +66,12 @@ class Watched:
     error: NDArray[np.float64] = field(init=False)
     values: NDArray[np.float64] | None = None
 
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Mean absolute value of what was averaged, of each alpha."""
+        assert self.values is not None
+        return scale_of(self.values)
+
     def look(self, moved: NDArray[np.bool_]) -> None:
         """Judge anew the alphas that have moved."""
         which = np.flatnonzero(moved | (self.values is None))  # the first look is at all, moved or not
@@ -248,14 +254,15 @@ class Surface:
         if not self.parts:
             self._choose(0)
             return
-        values = np.vstack([part.values for part in self.parts if part.values is not None])
         if len(self.parts) == 1:
-            mean, error = self.parts[0].mean, self.parts[0].error
+            mean, error, size = self.parts[0].mean, self.parts[0].error, self.parts[0].size
         else:
+            values = np.vstack([part.values for part in self.parts if part.values is not None])
             mean, error = mean_and_error(values)
+            size = scale_of(values)
         self.columns.append(np.array(mean))
         self.errors.append(np.array(error))
-        self.scales.append(scale_of(values))
+        self.scales.append(np.array(size))
         check_judged(mean)
         goodness, scale = self.sign * mean, self.scales[-1]
         better = is_better(goodness, self._own_best, scale)

@@ -11,6 +11,7 @@ from rankrls._comparisons import Setting
 from rankrls._public import publish
 from rankrls.streaming.engine import run
 from rankrls.streaming.equation_sums import EquationsJob, EquationSums
+from rankrls.streaming.ranked import rank
 from rankrls.streaming.scoring import evaluate, predict
 from rankrls.streaming.tree import Job, TreeSum, merged, run_leaf
 
@@ -23,6 +24,7 @@ __all__ = [
     "evaluate",
     "merged",
     "predict",
+    "rank",
     "run",
     "run_leaf",
 ]

@@ -30,6 +30,7 @@ from rankrls.streaming.equation_sums import EquationSums
 from rankrls.streaming.exact_sums import JudgedSums
 from rankrls.streaming.holdout_sums import HeldOut, ScoredPieces
 from rankrls.streaming.krylov_sums import Means, RightSides
+from rankrls.streaming.scaler_sums import Spread
 from rankrls.streaming.tree import Job, TreeSum
 
 __all__ = ["Checkpoint", "Nodes"]
@@ -49,6 +50,7 @@ _VALUES: dict[str, Callable[..., Any]] = {
         Scatter,
         ScoredPieces,
         Setting,
+        Spread,
     )
 }
 

@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 from rankrls._compiled.threads import n_threads
+from rankrls._errors import InputError
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["answers", "run", "workers_of"]
+__all__ = ["answers", "check_workers", "run", "workers_of"]
 
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
@@ -50,13 +52,14 @@ def run(
         left = saved.restore(tree, left)
         if told is not None:
             told(sum(rows_in(data, address) for address in addresses) - sum(rows_in(data, addresses[k]) for k in left))
+    version = _version()
     most = workers_of(executor) if workers is None else workers
     queue, waiting = iter(left), dict[Future[Any], int]()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
         try:
             while True:
                 for number in queue:
-                    waiting[pool.submit(run_leaf, job, data, addresses[number])] = number
+                    waiting[pool.submit(_leaf, version, job, data, addresses[number])] = number
                     if len(waiting) >= _IN_ADVANCE * most:
                         break
                 if not waiting:
@@ -78,12 +81,13 @@ def answers(
     job: Any, data: Any, *, executor: Executor | None = None, workers: int | None = None
 ) -> Iterator[tuple[Any, Any]]:
     """Each part's address and the answer of a job without a merge, in the order of the parts."""
+    version = _version()
     most = workers_of(executor) if workers is None else workers
     waiting: deque[tuple[Any, Future[Any]]] = deque()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
         try:
             for address in data.parts:
-                waiting.append((address, pool.submit(run_leaf, job, data, address)))
+                waiting.append((address, pool.submit(_leaf, version, job, data, address)))
                 if len(waiting) >= _IN_ADVANCE * most:
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -93,6 +97,43 @@ def answers(
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def _version() -> str:
+    return str(import_module("rankrls").__version__)
+
+
+def _leaf(version: str, job: Job[Any], data: Any, address: Any) -> Any:
+    """:func:`run_leaf` where the same version of rankrls is at work."""
+    if version != _version():
+        raise _other_version("A worker", _version(), version, "executor")
+    return run_leaf(job, data, address)
+
+
+def check_workers(client: Any, parameter: str = "executor") -> None:
+    """Refuse a Dask cluster whose workers lack rankrls, which they would wait for in vain, or have another version.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parameter : str
+        What named the cluster.
+    """
+    workers = client.get_versions(packages=["rankrls"])["workers"]
+    if not workers:
+        raise InputError("The cluster has no workers.", remedy="Start some.", parameter=parameter)
+    for name, found in workers.items():
+        if (version := found["packages"].get("rankrls")) != _version():
+            raise _other_version(f"Worker {name}", version, _version(), parameter)
+
+
+def _other_version(who: str, found: str | None, own: str, parameter: str) -> InputError:
+    return InputError(
+        "{0} has {1}; this process has rankrls {2}.",
+        *(who, f"rankrls {found}" if found else "no rankrls", own),
+        remedy="Install the same version everywhere.",
+        parameter=parameter,
+    )
 
 
 def workers_of(executor: Executor | None) -> int:

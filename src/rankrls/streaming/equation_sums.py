@@ -42,6 +42,8 @@ class EquationSums:
         Rows and queries of positive weight, and queries with two different labels.
     largest : int
         Rows of the largest part.
+    paired : tuple of int
+        Queries of two rows or more that are in one part each, in each fold.
     whole : tuple of tuples of NormalEquations
         Of the queries that are in one part each: one for each fold, and of that for each setting.
     cut : tuple of tuples of CutQuery
@@ -52,6 +54,7 @@ class EquationSums:
     queries: int
     varied: int
     largest: int
+    paired: tuple[int, ...]
     whole: tuple[tuple[NormalEquations, ...], ...]
     cut: tuple[tuple[CutQuery, ...], ...] = ()
 
@@ -65,6 +68,7 @@ class EquationSums:
             self.queries + other.queries,
             self.varied + other.varied,
             max(self.largest, other.largest),
+            tuple(a + b for a, b in zip(self.paired, other.paired, strict=True)),
             tuple(
                 tuple(a + b for a, b in zip(mine, theirs, strict=True))
                 for mine, theirs in zip(self.whole, other.whole, strict=True)
@@ -72,15 +76,19 @@ class EquationSums:
             (*cut, *rest),
         )
 
-    def total(self, setting: int, *, without: int | None = None) -> NormalEquations:
-        """All queries under a setting, or all but those of one fold."""
-        kept = [k for k in range(len(self.whole)) if k != without]
+    def total(self, setting: int, *, without: int | None = None, only: int | None = None) -> NormalEquations:
+        """All queries under a setting, all but those of one fold, or those of one."""
+        kept = [k for k in range(len(self.whole)) if k != without] if only is None else [only]
         parts = [self.whole[k][setting] for k in kept]
         parts += [query[setting].equations() for query in self.cut if self.fold(query) in kept]
         total = none_of(len(self.whole[0][setting].gram))
         for part in parts:
             total = total + part
         return total
+
+    def with_pairs(self, fold: int) -> int:
+        """Queries of two rows or more in one fold."""
+        return self.paired[fold] + sum(self.fold(query) == fold and query[0].rows > 1 for query in self.cut)
 
     def fold(self, query: tuple[CutQuery, ...]) -> int:
         """The fold of a query that is cut."""
@@ -113,21 +121,22 @@ class EquationsJob:
         """What the in-memory fit makes of the part's rows."""
         data = labelled(part)
         n = int(part.X.shape[1]) if self.columns is None else int(self.columns.columns(part.X[:0]).shape[1])
-        none = tuple(none_of(n) for _ in self.settings)
+        none, alone = tuple(none_of(n) for _ in self.settings), (0,) * self.folds
         if part.piece is not None:
             X, name = densified(self._features(part.X)), query_names(part)[0] if self.folds > 1 else ""
             cut = tuple(piece_of_query(part, X, setting, name) for setting in self.settings)
             first = part.piece.index == 0
             known = int(first and np.asarray(part.piece.weights).any()), int(first and cut[0].varies)
-            return EquationSums(data.n_rows, *known, len(part.y), (none,) * self.folds, (cut,))
+            return EquationSums(data.n_rows, *known, len(part.y), alone, (none,) * self.folds, (cut,))
         if not data.n_rows:
-            return EquationSums(0, 0, 0, len(part.y), (none,) * self.folds)
+            return EquationSums(0, 0, 0, len(part.y), alone, (none,) * self.folds)
         varied = int(label_varies(data.Y, data.layout).sum())
-        whole = []
+        whole, paired = [], []
         for rows in fold_rows(part, data, self.folds):
             some = data if rows is None else data.take(rows)
             whole.append(tuple(self._equations(some, setting) for setting in self.settings) if some.n_rows else none)
-        return EquationSums(data.n_rows, data.n_queries, varied, len(part.y), tuple(whole))
+            paired.append(int((some.layout.counts > 1).sum()) if some.n_rows else 0)
+        return EquationSums(data.n_rows, data.n_queries, varied, len(part.y), tuple(paired), tuple(whole))
 
     def merge(self, a: EquationSums, b: EquationSums) -> EquationSums:
         """The sums of two neighbouring nodes of the tree."""
@@ -150,6 +159,8 @@ def fold_rows(part: Part, data: LabelledItems, folds: int) -> list[NDArray[np.in
     """The rows of a part's whole queries in each fold, among those of positive weight; None for all of them."""
     if folds == 1:
         return [None]
+    if not data.n_rows:
+        return [np.zeros(0, dtype=np.intp)] * folds
     numbers = np.array([fold_of(name, folds) for name in query_names(part)])
     _, place = np.unique(np.asarray(part.query), return_inverse=True)
     rows = numbers[place]

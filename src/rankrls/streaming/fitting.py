@@ -13,6 +13,7 @@ from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
 from rankrls.equations.graded import solve_without
 from rankrls.equations.holdout import holdout_alphas, weights_without
+from rankrls.equations.normal_equations import NormalEquations
 from rankrls.metrics import RankingMeasure
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
@@ -29,11 +30,15 @@ __all__ = [
     "Summed",
     "curves_by_folds",
     "curves_by_queries",
+    "curves_by_sums",
     "curves_on",
     "leaf_bytes",
     "read_equations",
+    "with_judging",
 ]
 
+_JUDGING = Setting("include", "queries", 0.0)
+"""The graph whose Laplacian is the mean squared error of score differences, summed over queries."""
 _EQUATIONS, _HOLDOUT, _FOLDS, _VALIDATION = "equations", "held-out", "folds", "validation"
 
 
@@ -169,6 +174,40 @@ def curves_by_folds(
         )
     judged = stream.run(ScoreJob(measure, scorers), _FOLDS).judged
     return [sums.curve() for sums in judged]
+
+
+def with_judging(settings: Sequence[Setting]) -> list[Setting]:
+    """Some settings, and that of the squared error behind them if it is not among them."""
+    return [*settings, *([_JUDGING] if _JUDGING not in settings else [])]
+
+
+def curves_by_sums(summed: Summed, grids: Sequence[NDArray[np.float64]], folds: int) -> list[Curve]:
+    """The squared error of models that have not seen a query's fold, from the sums of the first pass alone.
+
+    With the coefficients w of all folds but one, the sum of its queries' errors is ``y'Ly - 2 w'X'Ly + w'X'LX w``, L
+    having the pairs of each query with the weight of their mean. The standard error is that of a ratio of sums over
+    folds: the errors of single queries are not known.
+    """
+    place = summed.settings.index(_JUDGING)
+    judged = [summed.sums.total(place, only=fold) for fold in range(folds)]
+    counts = np.array([summed.sums.with_pairs(fold) for fold in range(folds)], dtype=np.float64)[:, None]
+    out = []
+    with one_thread():
+        for k, grid in enumerate(grids):
+            errors = np.stack([_errors(judged[fold], summed.problem(k, without=fold), grid) for fold in range(folds)])
+            total = float(counts.sum())
+            mean = errors.sum(axis=0) / total if total else np.full(len(grid), np.nan)
+            spread = np.linalg.norm(errors - counts * mean, axis=0) * np.sqrt(folds / (folds - 1.0))
+            out.append(Curve(mean, spread / total if total else mean, scale=np.abs(mean)))
+    return out
+
+
+def _errors(equations: NormalEquations, problem: EquationsProblem, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of the errors of some queries under the solutions of each alpha, (alphas,)."""
+    own = equations.whitened(problem.whitening)
+    W = problem.spectrum.apply_inverse(alphas, problem.equations.rhs)[:, :, 0].T
+    fitted = np.einsum("ia,ia->a", W, own.gram @ W - 2.0 * own.rhs)
+    return np.maximum(fitted + float(own.energy[0]), 0.0)
 
 
 def curves_on(

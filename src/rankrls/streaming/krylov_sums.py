@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +13,20 @@ from scipy import sparse
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls.features.feature_rows import feature_rows
 from rankrls.graph.scored import label_varies
+from rankrls.metrics import RankingMeasure
+from rankrls.problems.scorer import Scorer
 from rankrls.streaming.cut_queries import Levels
 from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
+from rankrls.streaming.holdout_sums import ScoreJob
 from rankrls.streaming.parts import labelled
+from rankrls.streaming.tree import Together
 
 if TYPE_CHECKING:
+    from rankrls.equations.krylov import KrylovRun
     from rankrls.io.datasets import Part
     from rankrls.streaming.stream import Stream
 
-__all__ = ["Means", "ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "right_sides"]
+__all__ = ["Means", "ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "WatchedData", "right_sides"]
 
 _Array = NDArray[np.float64]
 
@@ -184,11 +190,67 @@ class StreamedSystem:
 
     def __init__(self, stream: Stream, job: ProductJob, size: int) -> None:
         self.stream, self.job, self.size = stream, job, size
+        self._ready: tuple[_Array, _Array] | None = None
+
+    def product(self, p: _Array) -> ProductJob:
+        """The job whose answer is ``A p``."""
+        return replace(self.job, p=p)
+
+    def expect(self, p: _Array, product: _Array) -> None:
+        """Keep a product that another pass has brought along, until it is asked for."""
+        self._ready = p.copy(), product
 
     def apply(self, p: _Array) -> tuple[_Array, None]:
         """``A p``."""
-        job = ProductJob(self.job.setting, self.job.folds, p, self.job.cut)
-        return self.stream.run(job, "product"), None
+        ready, self._ready = self._ready, None
+        if ready is not None and np.array_equal(ready[0], p):
+            return ready[1], None
+        return self.stream.run(self.product(p), "product"), None
+
+
+class WatchedData:
+    """What a run's iterates are worth on held-out queries, as :class:`rankrls.selection.surface.Surface` looks at them.
+
+    Parameters
+    ----------
+    run : KrylovRun
+        Whose iterates are judged.
+    measure : RankingMeasure
+    stream : Stream
+        The data to judge by.
+    folds : int
+        1 to judge all queries; otherwise those of the first of so many folds are judged, and the same pass brings the
+        products that the next iteration of ``ahead`` needs.
+    ahead : sequence of KrylovRun
+        Runs on the same stream.
+    """
+
+    values = None
+
+    def __init__(
+        self, run: KrylovRun, measure: RankingMeasure, stream: Stream, *, folds: int = 1, ahead: Sequence[Any] = ()
+    ) -> None:
+        self.runs, self.measure, self.stream, self.folds, self.ahead = [run], measure, stream, folds, ahead
+        self.mean, self.error, self.size = np.full((3, len(run.alphas)), np.nan)
+        self._looked = False
+
+    def look(self, moved: NDArray[np.bool_]) -> None:
+        """Judge anew the alphas that have moved."""
+        which = np.flatnonzero(moved | (not self._looked))
+        running = [run for run in self.ahead if not run.done]
+        jobs: list[Any] = [run.system.product(run.p) for run in running]
+        if len(which):
+            scorer = Scorer(np.ascontiguousarray(self.runs[0].solutions()[:, which]))
+            jobs.append(ScoreJob(self.measure, ((scorer, *[None] * (self.folds - 1)),)))
+        if not jobs:
+            return
+        answers = self.stream.run(Together(tuple(jobs)), "iteration")
+        for run, product in zip(running, answers, strict=False):
+            run.system.expect(run.p, product)
+        if len(which):
+            curve = answers[-1].judged[0].curve()
+            self.mean[which], self.error[which], self.size[which] = curve.mean, curve.error, curve.size
+            self._looked = True
 
 
 def right_sides(stream: Stream, setting: Setting, folds: int = 1) -> tuple[StreamedSystem, RightSides, _Array]:

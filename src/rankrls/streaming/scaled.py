@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
+from rankrls.streaming.fitting import leaf_bytes
+from rankrls.streaming.scaler_sums import ScalerJob, Spread
+from rankrls.streaming.stream import Stream
 
 __all__ = ["Scaled", "fit_scaler"]
 
@@ -54,23 +57,36 @@ class Scaled:
         return {**found, "scaler": type(self.scaler).__name__, "scaled_by": kept}
 
 
-def fit_scaler(scaler: Any, data: Any) -> Scaled:
+def fit_scaler(scaler: Any, data: Any, *, executor: Any = None, memory: Any = None, checkpoint: Any = None) -> Scaled:
     """A scaler fitted to a data set, and the data set scaled: one pass for a scaler of rows, a part for one of queries.
 
     Parameters
     ----------
-    scaler : transformer
-        With ``partial_fit``, as StandardScaler and MinMaxScaler of scikit-learn have it; or a scaler of queries.
+    scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, or a scaler of queries
     data : Dataset
+    executor, memory, checkpoint : as in :meth:`rankrls.RankRLS.fit_dataset`
     """
     if type(scaler).__module__.startswith("rankrls."):
         part = next(part for part in map(data.read, data.parts) if len(part.y))
         return Scaled(data, scaler.fit(part.X, qid=part.query))
-    for address in data.parts:
-        part = data.read(address)
-        if len(part.y):
-            scaler.partial_fit(part.X)
+    size = leaf_bytes(data.n_features, 0)
+    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=size, checkpoint=checkpoint)
+    _take(scaler, stream.run(ScalerJob(scaler), "scaler"))
     return Scaled(data, scaler)
+
+
+def _take(scaler: Any, found: Spread) -> None:
+    """Fit a scaler by what is known of all rows, as if it had seen them."""
+    known = [found.low, found.high] if found.low is not None else [found.most if found.mean is None else found.mean]
+    scaler.fit(np.vstack(known))
+    scaler.n_samples_seen_ = found.rows
+    if found.mean is None:
+        return
+    scaler.mean_, scaler.var_ = found.mean, found.var
+    if found.var is not None:
+        eps = float(np.finfo(np.float64).eps)
+        constant = found.var <= found.rows * eps * found.var + (found.rows * found.mean * eps) ** 2
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(found.var))
 
 
 def _by_query(scaler: Any) -> bool:

@@ -16,9 +16,10 @@ from rankrls.selection.judging import Curve
 from rankrls.streaming.engine import answers
 from rankrls.streaming.fitting import leaf_bytes
 from rankrls.streaming.holdout_sums import EvaluateJob, PredictJob
+from rankrls.streaming.per_query import CompareJob, QueryValues
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["evaluate", "predict"]
+__all__ = ["check_features", "evaluate", "judged", "predict", "unnamed", "values_of_queries"]
 
 
 def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) -> Iterator[NDArray[np.float64]]:
@@ -58,8 +59,8 @@ def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) 
     True
     """
     stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
-    _check_features(model, data)
-    found = answers(PredictJob(_unnamed(model)), data, executor=executor, workers=stream.workers)
+    check_features(model, data)
+    found = answers(PredictJob(unnamed(model)), data, executor=executor, workers=stream.workers)
     return (scores for _, scores in found)
 
 
@@ -109,22 +110,36 @@ def judged(
     """The mean and the standard error of each measure, and how many queries it judges."""
     for measure in measures:
         check_streams(measure)
-    _check_features(model, data)
+    check_features(model, data)
     stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
-    sums = stream.run(EvaluateJob(tuple(measures), _unnamed(model)), "evaluate").judged
+    sums = stream.run(EvaluateJob(tuple(measures), unnamed(model)), "evaluate").judged
     return [part.curve() for part in sums], [part.counts[0] for part in sums]
 
 
-def _unnamed(model: Any) -> Any:
+def values_of_queries(
+    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
+) -> QueryValues:
+    """Each query's value of each measure under each model, in the order of the data: one pass over it."""
+    for measure in measures:
+        check_streams(measure)
+    for model in models:
+        check_features(model, data)
+    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
+    job = CompareJob(tuple(measures), tuple(map(unnamed, models)))
+    found: QueryValues = stream.run(job, "compare").judged[0]
+    return found.in_order()
+
+
+def unnamed(model: Any) -> Any:
     """The same model without names of features, which arrays do not have."""
     out = copy(model)
     if isinstance(model, Pipeline):
-        out.steps = [(name, _unnamed(step)) for name, step in model.steps]
+        out.steps = [(name, unnamed(step)) for name, step in model.steps]
     getattr(out, "__dict__", {}).pop("feature_names_in_", None)
     return out
 
 
-def _check_features(model: Any, data: Any) -> None:
+def check_features(model: Any, data: Any) -> None:
     """The model's features by name, if both sides have names."""
     known, given = getattr(model, "feature_names_in_", None), data.feature_names
     if known is None or given is None or list(known) == list(given):

@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.selection.costs import free_memory
 from rankrls.streaming.checkpoint import Checkpoint
-from rankrls.streaming.engine import run, workers_of
+from rankrls.streaming.engine import check_workers, run, workers_of
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job
 
@@ -103,6 +103,8 @@ class Stream:
     ) -> None:
         if not len(data.parts) or not data.n_rows:
             raise InputError("The data set has no rows: there is nothing to learn from.", parameter="data")
+        if (client := getattr(executor, "_client", None)) is not None and hasattr(client, "get_versions"):
+            check_workers(client)  # Dask's executor
         self.data, self.executor = data, executor
         self.checkpoint = None if checkpoint is None else Checkpoint.of(checkpoint, data)
         self.leaf = leaf_bytes(max(rows_in(data, address) for address in data.parts))
@@ -129,14 +131,14 @@ class Stream:
 
     def run(self, job: Job[Any], name: str) -> Any:
         """The answer of a job; ``name`` says which pass it is."""
+        saved = None if self.checkpoint is None else self.checkpoint.nodes(name, job)
         if hasattr(self.data, "run"):
-            out = self.data.run(job)
+            out = self.data.run(job, saved)
             self._tell(self.data.n_rows)
             return out
         check = getattr(self.data, "check_unchanged", None)
         if check is not None:
             check()
-        saved = None if self.checkpoint is None else self.checkpoint.nodes(name, job)
         told = self._tell if self._report is not None else None
         out = run(job, self.data, executor=self.executor, workers=self.workers, saved=saved, told=told)
         if check is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from rankrls._compiled.threads import one_thread
 
-__all__ = ["Job", "TreeSum", "merge", "merged", "run_leaf", "tree_depth"]
+__all__ = ["Job", "Together", "TreeSum", "merge", "merged", "run_leaf", "tree_depth"]
 
 V = TypeVar("V")
 
@@ -54,6 +55,31 @@ def run_leaf(job: Job[V], data: Any, address: Any) -> V:
     """
     with one_thread():
         return job.leaf(data.read(address, names=True) if getattr(job, "names", False) else data.read(address))
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several jobs in one pass: a part is read once, and each answers for it.
+
+    Attributes
+    ----------
+    jobs : tuple of Job
+    """
+
+    jobs: tuple[Any, ...]
+
+    @property
+    def names(self) -> bool:
+        """Whether any of them needs the names of queries."""
+        return any(getattr(job, "names", False) for job in self.jobs)
+
+    def leaf(self, part: Any) -> tuple[Any, ...]:
+        """The answers of one part."""
+        return tuple(job.leaf(part) for job in self.jobs)
+
+    def merge(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Each job's answer of both."""
+        return tuple(job.merge(x, y) for job, x, y in zip(self.jobs, a, b, strict=True))
 
 
 def merge(job: Job[V], a: V, b: V) -> V:

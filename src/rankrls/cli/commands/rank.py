@@ -9,6 +9,8 @@ from rankrls.cli._files import written
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
+from rankrls.cli.datasets.opened import is_dataset
+from rankrls.cli.datasets.rankings import rank as rank_parts
 from rankrls.io._atomic import check_target
 from rankrls.io._rows import objects
 from rankrls.io.items import item_names
@@ -24,6 +26,8 @@ def run(options: Options, report: Report) -> Result:
     if options.run.split() != [options.run]:
         raise InputError("{run} must be one word; got {0!r}.", options.run, parameter="run")
     check_target(options.output, options.model, options.data)
+    if is_dataset(options.data):
+        return rank_parts(options, report)
     stored = load_model(options.model, report)
     queries = "ignored" if options.everything else "optional"
     table = stored.read(options.data, options.reading(queries=queries, labels="ignored"), report)

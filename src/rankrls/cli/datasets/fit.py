@@ -40,6 +40,10 @@ _TAKES = frozenset(
         "tied_labels",
         "rule",
         "cv",
+        "selection",
+        "max_iter",
+        "tol",
+        "patience",
         "label",
         "qid",
         "id",
@@ -77,22 +81,23 @@ def fit(options: Options, report: Report) -> Result:
     if cut := {address.piece.query for address in data.parts if address.piece is not None}:
         several = "queries are" if len(cut) > 1 else "query is"
         report.note(f"{len(cut)} {several} longer than a part: exact all the same; all scores of one are held at once.")
-    if scaler is not None:
-        with report.working("scaling", f"scaling {options.train}"):
-            data = fit_scaler(scaler, data)
     estimator = plan.estimator
     if isinstance(estimator.get_params().get("positive"), tuple):
         raise InputError("{positive} of some features needs all rows in memory.", parameter="positive")
     given: dict[str, Any] = {"memory": options.memory, "checkpoint": options.checkpoint}
-    if "validation" in opened:
-        given["validation"] = _like(opened["validation"], data, scaler)
-    with report.working("fitting", "choosing and fitting") as say:
-        estimator.verbose = _training.progress(say, plan.chosen_by)
-        try:
-            with _engine(options) as executor:
+    with _engine(options) as executor:
+        if scaler is not None:
+            own = None if options.checkpoint is None else options.checkpoint / "scaler"
+            with report.working("scaling", f"scaling {options.train}"):
+                data = fit_scaler(scaler, data, executor=executor, memory=options.memory, checkpoint=own)
+        if "validation" in opened:
+            given["validation"] = _like(opened["validation"], data, scaler)
+        with report.working("fitting", "choosing and fitting") as say:
+            estimator.verbose = _training.progress(say, plan.chosen_by)
+            try:
                 estimator.fit_dataset(data, executor=executor, **given)
-        finally:
-            estimator.verbose = 0
+            finally:
+                estimator.verbose = 0
     _training.note_edges(plan.method, estimator, report)
     model = estimator
     if scaler is not None:

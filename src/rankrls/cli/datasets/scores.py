@@ -21,7 +21,10 @@ from rankrls.metrics import resolve_measure
 from rankrls.streaming import predict as predict_parts
 from rankrls.streaming.scoring import judged
 
-__all__ = ["evaluate", "judgements", "predict"]
+__all__ = ["USUAL", "evaluate", "judgements", "predict"]
+
+USUAL = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
+"""What is judged if nothing is said."""
 
 
 def predict(options: Options, report: Report) -> Result:
@@ -52,9 +55,8 @@ def evaluate(options: Options, report: Report) -> Result:
     """Judge a model's ranking of a data set."""
     stored = load_model(options.files[0], report)
     data = open_for(stored, options.files[1], options, report)
-    usual = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
     with report.working("judging", "judging"):
-        found = judgements(stored.model, data, options, usual)
+        found = judgements(stored.model, data, options, USUAL)
     table = Opened(str(options.files[1]), data)
     measures = {name: {**j.as_dict(), "interval": j.interval(), "confidence": 0.95} for name, j in found.items()}
     ends = {name: "-" if (i := j.interval()) is None else f"{i[0]:.4f} to {i[1]:.4f}" for name, j in found.items()}

@@ -31,9 +31,11 @@ from rankrls.streaming.fitting import (
     Summed,
     curves_by_folds,
     curves_by_queries,
+    curves_by_sums,
     curves_on,
     leaf_bytes,
     read_equations,
+    with_judging,
 )
 from rankrls.streaming.stream import Stream, check_streams
 
@@ -229,7 +231,9 @@ class StreamedSelection(Streamed, SelectingRanker):
         -----
         Two passes over the data, whatever the number of alphas, ``ties`` and ``balance``: the normal equations, then
         the exact held-out scores of each query, judged at once. ``cv`` as an int holds out that many folds of whole
-        queries, told by a hash of their names: the same whatever the files. Validation data are read once.
+        queries, told by a hash of their names: the same whatever the files. Validation data are read once. With folds
+        and ``scoring="pair_squared_error"`` one pass is enough, since the sums of each fold tell its error; the
+        standard error is then that of the folds, not of the queries.
 
         ``held_out_scores_`` and ``query_scores_`` are None: they stay where they arise.
         """
@@ -252,13 +256,14 @@ class StreamedSelection(Streamed, SelectingRanker):
         settings = [Setting(t, b, beta) for t, b in product(ties, balances)]
         report = reporter(self.verbose, type(self).__name__)
         values = len(settings) * (AUTO_VALUES if grid is None else len(grid))
-        columns = self._streamed_columns(data)
-        size = leaf_bytes(data.n_features, len(settings), values=values, folds=folds or 1, columns=columns)
+        columns, by_sums = self._streamed_columns(data), folds is not None and measure.quadratic
+        added = with_judging(settings) if by_sums else settings
+        size = leaf_bytes(data.n_features, len(added), values=values, folds=folds or 1, columns=columns)
         given: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": size, "report": report}
-        stream = Stream(data, **given, passes=self._passes(validation is None), checkpoint=checkpoint)
+        stream = Stream(data, **given, passes=self._passes(validation is None and not by_sums), checkpoint=checkpoint)
         results, description = Results(measure.greater_is_better, self.rule), ""
         for kernel, choices, basis in self._streamed_kernels(stream):
-            summed = read_equations(stream, settings, folds=folds or 1, columns=basis)
+            summed = read_equations(stream, added, folds=folds or 1, columns=basis)
             with one_thread():
                 problems = [summed.problem(k) for k in range(len(settings))]
                 grids = [problem.axis() if grid is None else grid for problem in problems]
@@ -268,7 +273,11 @@ class StreamedSelection(Streamed, SelectingRanker):
                 curves = curves_on(Stream(validation, **given, checkpoint=own), problems, grids, measure)
             elif folds is not None:
                 description = f"{folds} folds of {in_words(summed.n_queries)}"
-                curves = curves_by_folds(stream, summed, grids, measure, folds)
+                curves = (
+                    curves_by_sums(summed, grids, folds)
+                    if by_sums
+                    else curves_by_folds(stream, summed, grids, measure, folds)
+                )
             else:
                 description = f"leave-query-out over {in_words(summed.n_queries)}"
                 curves = curves_by_queries(stream, summed, problems, grids, measure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,16 +15,17 @@ from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.equations.krylov import KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.equations.spectrum import auto_alphas
-from rankrls.metrics import resolve_measure
+from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models.families.base import KernelRanker, NotConverged
+from rankrls.models.families.selecting import AUTO_VALUES
 from rankrls.models.families.streamed import LINEAR, take_columns
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.judging import Curve
 from rankrls.selection.progress import reporter
 from rankrls.selection.search import Results
-from rankrls.selection.surface import Progress
+from rankrls.selection.surface import Progress, Reading, Surface
 from rankrls.streaming.holdout_sums import ScoreJob
-from rankrls.streaming.krylov_sums import right_sides
+from rankrls.streaming.krylov_sums import RightSides, StreamedSystem, WatchedData, right_sides
 from rankrls.streaming.parts import check_varied
 from rankrls.streaming.stream import Stream, check_streams
 
@@ -31,6 +33,58 @@ __all__ = ["StreamedCG"]
 
 _HELD_OUT = 5
 """One fold of so many is held out if nothing else is said."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A data set and what is asked of it.
+
+    Attributes
+    ----------
+    stream : Stream
+    validation : Stream or None
+    setting : Setting
+    measure : RankingMeasure
+    cg : MultiShiftCG
+    system, found, right
+        Of all queries, as :func:`right_sides` gives them.
+    alphas : ndarray
+    report : callable or None
+    """
+
+    stream: Stream
+    validation: Stream | None
+    setting: Setting
+    measure: RankingMeasure
+    cg: MultiShiftCG
+    system: StreamedSystem
+    found: RightSides
+    right: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    report: Any
+
+    def start(self) -> KrylovRun:
+        """A run on all queries."""
+        return self.cg.init(self.system, self.right, self.alphas)
+
+    def start_without(self) -> tuple[KrylovRun, str]:
+        """A run without the queries of the first fold, and what is held out, in words."""
+        system, kept, right = right_sides(self.stream, self.setting, _HELD_OUT)
+        words = f"{self.found.queries - kept.queries} of {self.found.queries} queries held out"
+        return self.cg.init(system, right, self.alphas), words
+
+    @property
+    def validated(self) -> str:
+        """What validation data there are, in words."""
+        assert self.validation is not None
+        return f"validation data with {in_words(self.validation.data.n_queries)}"
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """What a model was chosen by, in words."""
+
+    description: str
 
 
 class StreamedCG(KernelRanker):
@@ -44,9 +98,10 @@ class StreamedCG(KernelRanker):
         Parameters
         ----------
         data, executor, memory, checkpoint : as in :meth:`rankrls.RankRLS.fit_dataset`
+            In the checkpoint each pass keeps a vector of the features: a fit that was killed reads nothing again that
+            had been finished.
         validation : Dataset, optional
-            Another data set to choose by. Without it a fifth of the queries, told by a hash of their names, is held out
-            of a first run, and a second run is on all of them.
+            Another data set to choose by. Without it a fifth of the queries is held out, told by a hash of their names.
 
         Returns
         -------
@@ -55,64 +110,109 @@ class StreamedCG(KernelRanker):
         Raises
         ------
         InputError
-            For a ``selection`` other than "tikhonov": the others look at all held-out scores after each iteration.
+            For ``cv`` and a kernel that need all rows at once.
 
         Notes
         -----
         All alphas share the passes. An automatic grid takes ten passes more. Memory for a few vectors of the features
         for each alpha; nothing is squared.
+
+        With ``selection="tikhonov"`` the held-out fifth is judged when a first run has ended, and a second run is on
+        all queries. With "hybrid" and "early_stopping" every iterate is judged, and one pass an iteration does
+        everything: it judges the present iterates by the held-out fifth, and multiplies for the next step of the run
+        without that fifth and of the run on all queries. Validation data take a pass of their own each iteration. What
+        goes to a worker for each part are then the weights of every alpha that still moves.
         """
         alphas = self._checked_alphas()
-        needed = {"selection": "tikhonov", "kernel": "linear", "cv": None}
+        needed = {"kernel": "linear", "cv": None}
         wrong = next((name for name, value in needed.items() if getattr(self, name) != value), None)
         if wrong is not None:
             raise InputError(
-                f"{{0}}.fit_dataset reads where the runs of a linear function end; {{{wrong}}} {{1!r}} needs all rows.",
+                f"{{0}}.fit_dataset learns a linear function by one fold or validation data; {{{wrong}}} {{1!r}} needs "
+                "all rows.",
                 *(type(self).__name__, getattr(self, wrong)),
-                remedy="Take {selection='tikhonov'}, {kernel='linear'} and {cv=None}.",
+                remedy="Take {kernel='linear'} and {cv=None}.",
                 parameter=wrong,
             )
         measure = resolve_measure(self.scoring)
         check_streams(measure)
         setting = Setting(self.ties, self.balance, float(self.regression_weight))
-        of_rows = lambda rows: rows * (16.0 * data.n_features + 200.0) if data.n_features < 4096 else 1e3 * rows
-        given: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": of_rows}
-        stream = Stream(data, **given, checkpoint=checkpoint)
-        report = reporter(self.verbose, type(self).__name__)
-        several = alphas is None or len(alphas) > 1
-        cg = MultiShiftCG(float(self.tol), int(self.max_iter))
+        values = AUTO_VALUES if alphas is None else len(alphas)
+        row = (16.0 * data.n_features if data.n_features < 4096 else 800.0) + 200.0 + 32.0 * values
+        how: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": lambda rows: rows * row}
+        stream = Stream(data, **how, checkpoint=checkpoint)
+        judged = None if validation is None else Stream(validation, **how)
+        cg, report = MultiShiftCG(float(self.tol), int(self.max_iter)), reporter(self.verbose, type(self).__name__)
         system, found, right = right_sides(stream, setting)
         check_varied(found, [setting])
+        several = self.selection != "tikhonov" or alphas is None or len(alphas) > 1
         with one_thread():
             if alphas is None:
                 alphas = np.ascontiguousarray(auto_alphas(np.array([largest_eigenvalue(system, right)]))[::-1])
-            curve, description = None, "nothing held out"
-            if several and validation is None:
-                part, held, right_of_part = right_sides(stream, setting, _HELD_OUT)
-                run = _solved(cg, part, right_of_part, alphas, report)
-                description = f"{found.queries - held.queries} of {found.queries} queries held out"
-                curve = _curve(stream, measure, Scorer(run.solutions()), held_out=True)
-            run = _solved(cg, system, right, alphas, report)
-            if several and validation is not None:
-                description = f"validation data with {in_words(validation.n_queries)}"
-                curve = _curve(Stream(validation, **given), measure, Scorer(run.solutions()), held_out=False)
-        take_columns(self, data)
-        self._begin(found)  # type: ignore[arg-type]
+            given = _Given(stream, judged, setting, measure, cg, system, found, right, alphas, report)
+            take_columns(self, data)
+            self._begin(found)  # type: ignore[arg-type]
+            if self.selection == "tikhonov":
+                self._read_ends(given, several)
+            else:
+                self._read_iterates(given)
+        return self
+
+    def _read_iterates(self, given: _Given) -> None:
+        """Choose among all iterates."""
+        final = given.start()
+        if given.validation is None:
+            run, description = given.start_without()
+            watched = WatchedData(run, given.measure, given.stream, folds=_HELD_OUT, ahead=(run, final))
+        else:
+            description = given.validated
+            watched = WatchedData(final, given.measure, given.validation)
+        surface = Surface(
+            cg=given.cg,
+            alphas=given.alphas,
+            final=[final],
+            parts=[watched],  # type: ignore[list-item]
+            reading=Reading(True, int(self.patience)),
+            greater_is_better=given.measure.greater_is_better,
+            report=given.report,
+        )
+        publish = lambda stopped: self._publish(
+            surface, given.found, _HeldOut(description), LINEAR, interrupted=stopped
+        )
+        try:
+            surface.run()
+            surface.choose_by(self.rule, lambda: [given.start()])
+        except KeyboardInterrupt:
+            if surface.best[0] >= 0:
+                publish(True)
+            raise
+        publish(False)
+        self._warn(surface, given.cg)
+
+    def _read_ends(self, given: _Given, several: bool) -> None:
+        """Choose among the solutions of the alphas, where their runs have ended."""
+        curve, description, alphas = None, "nothing held out", given.alphas
+        if several and given.validation is None:
+            part, description = given.start_without()
+            _to_the_end(given, part)
+            curve = _curve(given.stream, given.measure, Scorer(part.solutions()), held_out=True)
+        run = _to_the_end(given, given.start())
+        if several and given.validation is not None:
+            description = given.validated
+            curve = _curve(given.validation, given.measure, Scorer(run.solutions()), held_out=False)
         k = 0
         if curve is not None:
             order = np.argsort(-alphas, kind="stable")
-            results = Results(measure.greater_is_better, self.rule)
+            results = Results(given.measure.greater_is_better, self.rule)
             ordered = Curve(curve.mean[order], curve.error[order], scale=curve.size[order])
             results.add({}, alphas[order], ordered)
             k = int(order[results.best_index])
         self._publish_streamed(run, alphas, k, curve, description)
         self._take(Scorer(run.solution(k)[:, None]), LINEAR)
-        with one_thread():
-            status = cg.verify(run, k)
+        status = given.cg.verify(run, k)
         if status is not Status.CONVERGED:
             problem = "{CGRankRLS}: alpha={0:g} ended with {1!r} after {2} iterations; raise {max_iter} or {tol}."
-            warnings.warn(NotConverged(problem, alphas[k], str(status), self.n_iter_), stacklevel=2)
-        return self
+            warnings.warn(NotConverged(problem, alphas[k], str(status), self.n_iter_), stacklevel=3)
 
     def _publish_streamed(
         self, run: KrylovRun, alphas: NDArray[np.float64], k: int, curve: Curve | None, description: str
@@ -145,11 +245,11 @@ def _curve(stream: Stream, measure: Any, scorer: Scorer, *, held_out: bool) -> C
     return out
 
 
-def _solved(cg: MultiShiftCG, system: Any, right: NDArray[np.float64], alphas: Any, report: Any) -> KrylovRun:
-    run = cg.init(system, right, alphas)
+def _to_the_end(given: _Given, run: KrylovRun) -> KrylovRun:
+    cg, least = given.cg, float(given.alphas.min())
     while not run.done:
         cg.step(run)
-        if report is not None:
+        if given.report is not None:
             running, residual = int(run.running.sum()), float(run.residuals.max())
-            report(Progress(run.iteration, cg.max_iter, running, float(alphas.min()), run.iteration, np.nan, residual))
+            given.report(Progress(run.iteration, cg.max_iter, running, least, run.iteration, np.nan, residual))
     return run

@@ -56,6 +56,7 @@ def labelled_items(
     estimator: Any, X: Any, y: Any, qid: Any, sample_weight: Any, *, kernel: Any, reset: bool = True
 ) -> LabelledItems:
     """Check what ``fit`` was given. Errors name the row, and the column or feature. Rows of weight zero go."""
+    _refuse_collections(X=X, y=y, qid=qid, sample_weight=sample_weight)
     if y is None:
         raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator), parameter="y")
     if holds_objects(X, kernel):
@@ -95,6 +96,7 @@ def preferred_items(
     estimator: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, *, kernel: Any, groups: Any = None
 ) -> PreferredItems:
     """Check items and preferences; preferences of weight zero are dropped."""
+    _refuse_collections(X=X, winners=winners, losers=losers, strength=strength, weight=weight, groups=groups)
     if holds_objects(X, kernel):
         X = list(X)
     else:
@@ -210,15 +212,20 @@ def holds_objects(X: Any, kernel: Any) -> bool:
     return not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub")
 
 
+def _refuse_collections(**given: Any) -> None:
+    """Refuse what lies on a cluster before anything looks at its values."""
+    for parameter, value in given.items():
+        if hasattr(value, "__dask_graph__"):
+            raise InputError(
+                f"{{{parameter}}} is a Dask collection, which would be pulled into the memory of this process.",
+                remedy="rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
+                parameter=parameter,
+            )
+
+
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """scikit-learn's check, whose message about text names no place."""
-    if hasattr(X, "__dask_graph__"):
-        raise InputError(
-            "{X} is a Dask collection, which {0} would pull into the memory of this process.",
-            _name(estimator),
-            remedy="rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
-            parameter="X",
-        )
+    _refuse_collections(X=X)
     try:
         return validate_data(estimator, X, *y, **options)
     except ValueError as error:
@@ -292,6 +299,7 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
 
 def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Labels with 0 in the place of NaN, and which rows have none; what cannot be read is left to others to refuse."""
+    _refuse_collections(y=y)
     given = np.asarray(y)
     if given.dtype.kind == "c":
         return y, None

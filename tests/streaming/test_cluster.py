@@ -1,0 +1,139 @@
+"""A cluster on this machine gives the bits of this process, also if its workers are killed in any pass."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import rankrls
+from tests.refusals import Refusal
+from tests.streaming.engines import MODELS, Counter, bits, counted, dask_blocks, local_cluster, small
+
+dask = pytest.importorskip("dask")
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PASSES = {
+    "pass 1": ("primal", 0.5),
+    "pass 2": ("primal", 1.5),
+    "the first product of CG": ("cg", 1.5),
+    "a later product of CG": ("cg", 4.5),
+    "the basis": ("sparse", 0.5),
+    "the held-out scores over a basis": ("sparse", 2.5),
+}
+"""Which fit is disturbed, after how many passes."""
+ENOUGH = 15.0
+"""Seconds that a lost worker may cost beside its tasks."""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with local_cluster() as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cluster_gives_the_bits_of_this_process(name, cluster):
+    found = MODELS[name]().fit_dataset(small(), executor=cluster.get_executor())
+    assert bits(found) == bits(MODELS[name]().fit_dataset(small()))
+
+
+@pytest.mark.parametrize("when", PASSES)
+def test_a_worker_that_is_killed_costs_its_tasks_and_changes_no_bit(when, cluster, tmp_path):
+    name, passes = PASSES[when]
+    folders = [tmp_path / word for word in ("undisturbed", "killed")]
+    counters = [Counter(folders[0]), Counter(folders[1], after=int(passes * len(small().parts)))]
+    found, took = [], []
+    for folder, counter in zip(folders, counters, strict=True):
+        folder.mkdir()
+        cluster.wait_for_workers(2, timeout=60)
+        start = time.monotonic()
+        found.append(bits(MODELS[name]().fit_dataset(counted(counter), executor=cluster.get_executor())))
+        took.append(time.monotonic() - start)
+    undisturbed, killed = counters
+    assert killed.killed
+    lost = killed.done - undisturbed.done
+    assert 1 <= lost <= 2 * len(small().parts)
+    assert took[1] < took[0] + lost * killed.seconds + ENOUGH
+    assert found[0] == found[1] == bits(MODELS[name]().fit_dataset(small()))
+
+
+@pytest.mark.parametrize("when", [when for when in PASSES if "basis" not in when])
+def test_collections_survive_it_too(when, cluster, tmp_path):
+    from rankrls.dask import CGRankRLS, RankRLSCV
+
+    name, passes = PASSES[when]
+    local = MODELS[name]()
+    cls = CGRankRLS if name == "cg" else RankRLSCV
+    folders, found = [tmp_path / word for word in ("undisturbed", "killed")], []
+    counters = [Counter(folders[0]), Counter(folders[1], after=int(passes * 6))]
+    took = []
+    for folder, counter in zip(folders, counters, strict=True):
+        folder.mkdir()
+        cluster.wait_for_workers(2, timeout=60)
+        X, y, qid, w = dask_blocks(counter)
+        start = time.monotonic()
+        found.append(bits(cls(**local.get_params()).fit(X, y, qid=qid, sample_weight=w)))
+        took.append(time.monotonic() - start)
+    assert counters[1].killed
+    assert counters[1].done > counters[0].done
+    assert took[1] < took[0] + (counters[1].done - counters[0].done) * counters[1].seconds + ENOUGH
+    assert found[0] == found[1]
+
+
+def test_the_engine_of_an_address(cluster):
+    from rankrls.dask import executor_of
+
+    with executor_of(cluster.scheduler.address) as executor:
+        found = MODELS["primal"]().fit_dataset(small(), executor=executor)
+    assert bits(found) == bits(MODELS["primal"]().fit_dataset(small()))
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "http://x", "ws://127.0.0.1:1"])
+def test_only_safe_addresses(address):
+    from rankrls.dask import executor_of
+
+    with Refusal("secure", parameter="scheduler", remedy="tls"), executor_of(address):
+        pass
+
+
+def test_workers_with_another_version(cluster, monkeypatch):
+    from rankrls.dask import executor_of
+
+    monkeypatch.setattr(rankrls, "__version__", "9.9")
+    with Refusal("9.9", parameter="scheduler", remedy="same"), executor_of(cluster.scheduler.address):
+        pass
+    with Refusal("9.9", parameter="executor"):
+        MODELS["primal"]().fit_dataset(small(), executor=cluster.get_executor())
+
+
+LACKS = """
+import sys
+
+class Lacks:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "rankrls":
+            raise ModuleNotFoundError("No module named 'rankrls'", name="rankrls")
+
+sys.meta_path.insert(0, Lacks())
+for name in [name for name in sys.modules if name.partition(".")[0] == "rankrls"]:
+    del sys.modules[name]
+"""
+
+
+def test_workers_without_rankrls(tmp_path):
+    """They are asked before anything is sent to them: what they cannot load they would never answer for."""
+    from rankrls.dask import RankRLS, executor_of
+
+    X, y, qid, _ = dask_blocks(Counter(tmp_path))
+    with local_cluster(n_workers=1, preload=LACKS) as client:
+        with Refusal("no rankrls", parameter="scheduler"), executor_of(client.scheduler.address):
+            pass
+        with Refusal("no rankrls", parameter="executor", remedy="same"):
+            MODELS["primal"]().fit_dataset(small(), executor=client.get_executor())
+        with Refusal("no rankrls", parameter="X"):
+            RankRLS().fit(X, y, qid=qid)
