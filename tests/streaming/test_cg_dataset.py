@@ -135,6 +135,18 @@ def test_nothing_to_compare(ties):
         CGRankRLS((1.0,), **EXACT, ties=ties).fit_dataset(ArrayDataset(X, 0 * y, qid, cuts=(5,)))
 
 
+def test_progress_of_rows_and_of_iterations():
+    X, y, qid, _ = example(4)
+    steps = []
+    CGRankRLS((0.5,), **EXACT, verbose=steps.append).fit_dataset(ArrayDataset(X, y, qid, cuts=(30,)))
+    rows = [step for step in steps if hasattr(step, "rate")]
+    iterations = [step for step in steps if hasattr(step, "iteration")]
+    assert rows[-1].done % len(y) == 0
+    assert rows[-1].done >= len(y) * len(iterations) > 0
+    assert rows[-1].words().endswith("rows a second")
+    assert all(np.isnan(step.left) for step in rows)
+
+
 def test_a_checkpoint_gives_the_same_bits(tmp_path):
     X, y, qid, w = example(4, weights=True)
     data = ArrayDataset(X, y, qid, w, cuts=(5, 30))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -94,14 +95,18 @@ def test_a_folder_that_cannot_be_used(tmp_path):
         RankRLS().fit_dataset(DATA, checkpoint=tmp_path / "sums")
 
 
-def test_no_space_is_one_error(tmp_path, monkeypatch):
-    def full(file, **arrays):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("rankrls.streaming.checkpoint.np.savez", full)
-    with Refusal("No space left", parameter="checkpoint", remedy="space"):
-        RankRLS().fit_dataset(DATA, checkpoint=tmp_path)
-    assert not list(tmp_path.glob("*/*"))
+def test_no_space_is_one_error_and_nothing_is_half_written(tmp_path):
+    """Files may not grow beyond a limit; with more space the same folder serves."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1500, before[1]))
+    try:
+        with Refusal("large", parameter="checkpoint", remedy="space"):
+            RankRLS().fit_dataset(DATA, checkpoint=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not [path for path in tmp_path.glob("*/*") if path.is_file()]
+    model = RankRLS().fit_dataset(DATA, checkpoint=tmp_path)
+    np.testing.assert_array_equal(model.coef_, RankRLS().fit_dataset(DATA).coef_)
 
 
 @pytest.mark.slow

@@ -214,7 +214,7 @@ def test_a_streamed_model_is_saved_and_loaded(tmp_path):
         RankRLS().fit_dataset(data).partial_fit(X, y, qid=-qid - 1)
 
 
-def test_progress_counts_every_row_twice():
+def test_progress_counts_every_row_twice(capsys):
     X, y, qid, _ = example(8)
     steps = []
     data = ArrayDataset(X, y, qid, cuts=(10, 40))
@@ -224,6 +224,9 @@ def test_progress_counts_every_row_twice():
     assert steps[-1].rate > 0
     assert steps[-1].left == 0
     assert "rows a second" in steps[-1].words()
+    RankRLSCV(verbose=1).fit_dataset(data)
+    assert "GiB of memory" in capsys.readouterr().err
+    assert 0 < steps[0].memory == steps[-1].memory
 
 
 # What cannot be done -------------------------------------------------------------------------------------------------

@@ -93,12 +93,16 @@ def reporter(verbose: Any, name: str) -> Callable[[Any], None] | None:
 
 
 def progress_lines(name: str) -> Callable[[Any], None]:
-    """Writes a line on standard error now and then, the first one at once if there is some time to wait."""
+    """Writes a line on standard error now and then, the first one at once if there is some time to wait.
+
+    So is one that says what memory will be taken.
+    """
     last = [time.monotonic()]
 
     def report(at: Any) -> None:
         now = time.monotonic()
-        if now - last[0] < _SECONDS_BETWEEN_LINES and not (at.left > _WORTH_SAYING and at.done == 0):
+        first = getattr(at, "done", 1) == 0 and (at.left > _WORTH_SAYING or hasattr(at, "memory"))
+        if now - last[0] < _SECONDS_BETWEEN_LINES and not first:
             return
         last[0] = now
         sys.stderr.write(f"{name}: {at.words()}{time_left(at.left)}\n")

@@ -46,22 +46,27 @@ class Passed(NamedTuple):
     Attributes
     ----------
     done, total : int
-        Rows, each counted as often as it is read.
+        Rows, each counted as often as it is read; a total of 0 if nobody knows it.
     rate : float
         Rows a second.
     left : float
-        Seconds that the rest will take at this rate; NaN before the first part is done.
+        Seconds that the rest will take at this rate; NaN before the first part is done, and without a total.
+    memory : float
+        Bytes that the parts which are worked on at once take at most, beside the process itself.
     """
 
     done: int
     total: int
     rate: float
     left: float
+    memory: float = float("nan")
 
     def words(self, measure: str = "best") -> str:
-        """The same in words."""
-        share = f"{self.done} of {self.total} rows read"
-        return f"{share}, {self.rate:.3g} rows a second" if self.rate else share
+        """The same in words; before the first part is done, with the memory that will be needed."""
+        share = f"{self.done} of {self.total} rows read" if self.total else f"{self.done} rows read"
+        if self.rate:
+            return f"{share}, {self.rate:.3g} rows a second"
+        return f"{share}, parts take up to {self.memory / 2**30:.2g} GiB of memory at once"
 
 
 class Stream:
@@ -75,6 +80,7 @@ class Stream:
     memory : str or float, optional
         Of the leaves that run at once on threads of this machine.
     passes : int
+        How often the data will be read; 0 if nobody knows.
     report : callable, optional
         Is given a :class:`Passed` after each part.
     leaf_bytes : callable
@@ -151,8 +157,8 @@ class Stream:
         self._done += rows
         took = time.perf_counter() - self._start
         rate = self._done / took if self._done else 0.0
-        left = (self._total - self._done) / rate if rate else float("nan")
-        self._report(Passed(self._done, self._total, rate, left))
+        left = (self._total - self._done) / rate if rate and self._total else float("nan")
+        self._report(Passed(self._done, self._total, rate, left, self.workers * self.leaf))
 
     @property
     def described(self) -> dict[str, Any]:

@@ -140,9 +140,9 @@ class StreamedCG(KernelRanker):
         values = AUTO_VALUES if alphas is None else len(alphas)
         row = (16.0 * data.n_features if data.n_features < 4096 else 800.0) + 200.0 + 32.0 * values
         how: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": lambda rows: rows * row}
-        stream = Stream(data, **how, checkpoint=checkpoint)
-        judged = None if validation is None else Stream(validation, **how)
         cg, report = MultiShiftCG(float(self.tol), int(self.max_iter)), reporter(self.verbose, type(self).__name__)
+        stream = Stream(data, **how, passes=0, report=report, checkpoint=checkpoint)
+        judged = None if validation is None else Stream(validation, **how)
         system, found, right = right_sides(stream, setting)
         check_varied(found, [setting])
         several = self.selection != "tikhonov" or alphas is None or len(alphas) > 1
