@@ -7,13 +7,24 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankrls import CGRankRLS, CoRankingPursuit, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLS
+from rankrls import (
+    CGRankRLS,
+    CoRankingPursuit,
+    CoRankRLS,
+    GreedyRankRLS,
+    RankBoost,
+    RankingPursuit,
+    RankRLS,
+    RankRLSCV,
+    SparseRankRLS,
+)
 from rankrls import export as formats
 from rankrls._errors import InputError
 from rankrls._kernel_table import KERNELS
@@ -246,6 +257,31 @@ def test_views_of_features_are_a_linear_model():
     model = CoRankingPursuit(3, views=({}, {}), dictionary="features", disjoint=True).fit(X, y, qid=qid)
     weights = json.loads(to_solr(model).content)["params"]["weights"]
     np.testing.assert_allclose([weights[name] for name in X.columns if name in weights], model.coef_[model.coef_ != 0])
+    (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": X.to_numpy(np.float32)})
+    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("views", [None, ["laplacian", {"kernel": "linear", "features": [4, 0]}]])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_onnx_of_co_rankrls_is_the_sum_of_its_views(views, is_sparse):
+    X, _, qid = data()
+    X = X.to_numpy(np.float32)
+    scaler = StandardScaler(with_mean=False).fit(X)
+    Z = scaler.transform(X.astype(np.float64))
+    model = CoRankRLS([0.1], mu=1.0, views=views, n_views=3, kernel="rbf", gamma=0.3)
+    y = np.where(qid < 4, Z[:, 0] - Z[:, 1], np.nan)
+    model.fit(sparse.csr_array(Z) if is_sparse else Z, y, qid=qid)
+    (scores,) = onnxruntime.InferenceSession(to_onnx(make_pipeline(scaler, model)).content).run(None, {"X": X})
+    wanted = model.predict(Z)
+    assert np.ptp(wanted) > 0.1
+    np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_an_engine_computes_only_the_features_that_were_taken():
+    X, y, qid = data()
+    model = GreedyRankRLS(2, alphas=[1.0]).fit(X, y, qid=qid)
+    weights = json.loads(to_solr(model).content)["params"]["weights"]
+    assert weights == {X.columns[j]: pytest.approx(model.coef_[j]) for j in model.selected_}
     (scores,) = onnxruntime.InferenceSession(to_onnx(model).content).run(None, {"X": X.to_numpy(np.float32)})
     np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
 

@@ -28,7 +28,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Every kernel that has a name, those of CoRankingPursuit's views, and RankBoost.
+        Every kernel that has a name, those of the views of CoRankingPursuit and CoRankRLS, and RankBoost.
         Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
         of all there may be a TableEncoder without columns of texts.
     name : str, default="rankrls"
@@ -136,8 +136,8 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
         return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
     if hasattr(final, "thresholds_"):
         return _stumps(graph, final, x), None
-    if hasattr(final, "views_"):
-        return _mean_of_views(graph, final, x), None
+    if hasattr(final, "_expansions"):
+        return _sum_of_views(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
         raise InputError("A {0} has no ONNX form here: it is no kernel model.", type(final).__name__, parameter="model")
@@ -155,15 +155,14 @@ def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDA
     return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
 
 
-def _mean_of_views(graph: _Graph, final: Any, x: str) -> str:
-    """The mean of the views' functions, each a sum over its kernel's values on its features."""
-    if not final.path_.n_stages:
-        return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
+def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
+    """The sum of the views' functions, each a sum over its kernel's values on its features."""
     parts = []
-    for weight, view in zip(final._weights(), final.views_, strict=True):
-        kernel, features, items, coefficients = view.expansion()
+    for kernel, features, items, coefficients in final._expansions():
         own = x if features is None else graph.add("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
-        parts.append(_expansion(graph, kernel, own, items, weight * coefficients))
+        parts.append(_expansion(graph, kernel, own, items, coefficients))
+    if not parts:
+        return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
     return graph.add("Sum", *parts)
 
 

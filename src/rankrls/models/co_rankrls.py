@@ -16,6 +16,7 @@ from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.graph import ScoredGraph
+from rankrls.kernels import Kernel
 from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -192,14 +193,19 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         X = check_matrix(self, X, reset=False)
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_)
-        parts = zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True)
         scores = [
-            expansion_scores(
-                select_features(X, features), kernel.columns(select_features(self.X_fit_, features)), a[:, None]
-            )
-            for kernel, features, a in parts
+            expansion_scores(select_features(X, features), kernel.columns(items), a[:, None])
+            for kernel, features, items, a in self._expansions()
         ]
         return np.asarray(np.sum(scores, axis=0)[:, 0])
+
+    def _expansions(self) -> Iterator[tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
+        """What each view adds to a score, a sum over its kernel: kernel, features (None for all), items, coefficients.
+
+        Of kernels other than linear.
+        """
+        for kernel, features, a in zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True):
+            yield kernel, features, select_features(self.X_fit_, features), a
 
     def _check(self) -> None:
         check_parameters(self, several=True)

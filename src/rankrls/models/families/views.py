@@ -89,6 +89,14 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         M = len(self._view_kernels_)
         return np.asarray(vars(self).get("view_weights_", np.full(M, 1.0 / M)))
 
+    def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
+        """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items (None for a
+        kernel matrix) and coefficients. Nothing without a stage.
+        """
+        for v, weight in enumerate(self._weights() if self.path_.n_stages else ()):
+            terms = self._terms(v)
+            yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
+
     def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
         """Scores of a view after some stages, (rows, stages)."""
         terms = self._terms(v)
@@ -277,8 +285,3 @@ class ViewFunction:
         """Score items after each stage."""
         X = check_matrix(self.model, X, reset=False)
         yield from self.model._stages(self.number, X, slice(None)).T
-
-    def expansion(self) -> tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]:
-        """The last stage's sum: kernel, features (None for all), items (None for a kernel matrix), coefficients."""
-        terms = self.model._terms(self.number)
-        return terms.kernel, terms.features, terms.items, terms.coefficients[-1]
