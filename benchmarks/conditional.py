@@ -1,9 +1,9 @@
 """Conditional ranking of 1000 items for 1000 queries: exact leave-query-out of 21 alphas, disagreement error included.
 
 The limit is what the formulas multiply: two eigendecompositions of that size and three products an alpha (the
-coefficients, the diagonal of what is held out, and the scores, which a squared error could do without). Beside
-it there are the two kernel matrices, the centring, a second decomposition that makes the centred kernel's vectors
-orthonormal to rounding, and judging 21 million held-out scores.
+coefficients, the diagonal of what is held out, and the scores, which a squared error can do without). Beside
+it there are the two kernel matrices, the centring, and judging 21 million held-out scores. Of the products the diagonal
+is not made, but interpolated.
 """
 
 from __future__ import annotations

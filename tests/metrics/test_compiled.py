@@ -23,6 +23,28 @@ def test_sorting_is_numpys_stable_sort(n, distinct):
     np.testing.assert_array_equal(keys, values[expected])
 
 
+@pytest.mark.parametrize("n", [64, 200, 1000])
+@pytest.mark.parametrize("kind", ["one far away", "infinite", "tiny range", "huge range", "two clusters"])
+def test_sorting_values_that_are_not_spread_evenly(n, kind):
+    values = np.random.default_rng(n).normal(size=n)
+    values[n // 3 :: 7] = values[0]
+    if kind == "one far away":
+        values[n // 2] = 1e300
+    elif kind == "infinite":
+        values[[3, n // 2]] = np.inf, -np.inf
+    elif kind == "tiny range":
+        values *= 5e-324 * n
+    elif kind == "huge range":
+        values *= 1e308 / np.abs(values).max()
+    else:
+        values[: n // 2] += 1e12
+    keys, rows = values.copy(), np.arange(n, dtype=np.uint64)
+    sort_descending(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
+    expected = np.argsort(-values, kind="stable")
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(keys, values[expected])
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 13, 100, 4097])
 @pytest.mark.parametrize("distinct", [1, 3, 10**6])
 @pytest.mark.parametrize("swaps", [0, 3, 10**4])

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, InputWarning, Items, RankRLS
 from rankrls.export import to_json
+from rankrls.metrics import pair_squared_error
+from rankrls.problems.conditional import CompleteUtilities, KernelSide, kernel_root
 from tests.oracles import gaussian
 
 KERNELS = {"linear": lambda A, B: A @ B.T, "rbf": lambda A, B: gaussian(A, B, 0.3)}
@@ -91,6 +93,46 @@ def test_held_out_scores_of_every_alpha_equal_refits(kernel, item_kernel, fit_in
             row = X[[u]][:, rest] if kernel == "precomputed" else X[[u]]
             found = ConditionalRankRLS(alpha, **options).fit(cut, Y[rest], items=items).predict(row)
             np.testing.assert_allclose(centred(held[[u]]), centred(found), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("item_kernel", "fit_intercept"), [(None, False), (None, True), ("linear", False), ("rbf", False)]
+)
+def test_squared_error_of_pairs_is_that_of_the_held_out_scores(item_kernel, fit_intercept):
+    X, Z, Y = made(11, q=12, d=7)
+    options = {"kernel": "rbf", "gamma": 0.3, "item_kernel": item_kernel or "linear", "item_gamma": 0.3}
+    model = ConditionalRankRLSCV(
+        [1e-3, 0.3, 50.0], scoring="pair_squared_error", fit_intercept=fit_intercept, **options
+    )
+    model.fit(X, Y, items=None if item_kernel is None else Items(Z))
+    qid = np.repeat(np.arange(12), 7)
+    expected = pair_squared_error(Y.ravel(), model.held_out_scores_.ravel(), qid=qid, per_query=True)
+    np.testing.assert_allclose(model.query_scores_, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0, 12.0])
+def test_interpolated_diagonal_is_that_of_the_inverse(spread):
+    rng = np.random.default_rng(int(spread))
+    sides = []
+    for size in (30, 20):
+        values = np.sort(10.0 ** (-spread * rng.random(size)))[::-1]
+        sides.append(KernelSide(values, np.linalg.qr(rng.normal(size=(size, size)))[0]))
+    problem = CompleteUtilities(*sides, rng.normal(size=(30, 20)))
+    for alpha in (1e-9, 1e-3, 1.0, 1e5):
+        expected = sides[0].vectors ** 2 @ (1.0 / (np.outer(sides[0].values, sides[1].values) + alpha))
+        np.testing.assert_allclose(problem._diagonal(alpha, slice(None)), expected, rtol=1e-11)
+
+
+def test_root_of_a_kernel_matrix():
+    R = np.random.default_rng(0).normal(size=(8, 3))
+    for K in (R @ R.T, R.T @ R, np.zeros((4, 4)), np.ones((3, 3))):
+        root = kernel_root(K, "item_kernel")
+        assert root.shape[1] == np.linalg.matrix_rank(K)
+        np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
+    for K in (np.array([[0.0, 1.0], [1.0, 0.0]]), R @ R.T - 0.1 * np.eye(8)):
+        with pytest.raises(InputError) as error:
+            kernel_root(K, "item_kernel")
+        assert error.value.parameter == "item_kernel"
 
 
 def test_it_is_rankrls_on_the_kronecker_product():

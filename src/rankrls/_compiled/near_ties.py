@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.pair_counts import tiles, writable
+from rankrls._compiled.pair_counts import column_strides, tiles, writable
 from rankrls._compiled.sorting import sort_again
 from rankrls._compiled.threads import map_threads
 
@@ -19,9 +19,10 @@ _ROUNDING = 1e-14
 
 
 @compiled
-def _merge(scores, order, starts, tile, near, rounding):  # type: ignore[no-untyped-def]
+def _merge(flat, row_step, column_step, order, starts, tile, near, rounding):  # type: ignore[no-untyped-def]
     """Merge the scores of one tile of queries and columns in place."""
     one = np.uint64(1)
+    step = np.uint64(row_step)
     longest = np.uint64(0)
     for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
         longest = max(longest, np.uint64(starts[q + one] - starts[q]))
@@ -33,10 +34,11 @@ def _merge(scores, order, starts, tile, near, rounding):  # type: ignore[no-unty
         first = np.uint64(starts[q])
         n = np.uint64(starts[q + one]) - first
         for i in range(n):
-            rows[i] = np.uint64(order[first + i])
+            rows[i] = np.uint64(order[first + i]) * step
         for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
+            offset = column * np.uint64(column_step)
             for i in range(n):
-                keys[i] = scores[rows[i], column]
+                keys[i] = flat[rows[i] + offset]
             sort_again(keys, rows, spare_keys, spare_rows, n)
             top, bottom = keys[0], keys[n - one]
             gap = near[column] * (top - bottom) + rounding * max(abs(top), abs(bottom))
@@ -45,7 +47,7 @@ def _merge(scores, order, starts, tile, near, rounding):  # type: ignore[no-unty
                 key = keys[i]
                 if before - key <= gap:
                     keys[i] = keys[i - one]
-                    scores[rows[i], column] = keys[i]
+                    flat[rows[i] + offset] = keys[i]
                 before = key
 
 
@@ -71,7 +73,7 @@ def merge_near_ties(
     near : float or array-like of shape (columns,)
         What share of the range of a query's scores counts as rounding.
     overwrite : bool
-        Whether the scores themselves may be changed, if they are C-ordered float64.
+        Whether the scores themselves may be changed, if they are float64 in C or Fortran order.
 
     Returns
     -------
@@ -83,8 +85,10 @@ def merge_near_ties(
     -----
     O(columns m log m), threaded over tiles of queries and columns.
     """
-    out = np.array(scores, dtype=np.float64, order="C", copy=None if overwrite else True)
+    by_column = scores.flags.f_contiguous and not scores.flags.c_contiguous
+    out = np.array(scores, dtype=np.float64, order="F" if by_column else "C", copy=None if overwrite else True)
+    flat, *steps = column_strides(out)
     order, starts = writable(order, np.intp), writable(starts, np.intp)
     shares = np.array(np.broadcast_to(near, out.shape[1]), dtype=np.float64)
-    map_threads(lambda tile: _merge(out, order, starts, tile, shares, _ROUNDING), tiles(starts, out.shape[1]))
+    map_threads(lambda tile: _merge(flat, *steps, order, starts, tile, shares, _ROUNDING), tiles(starts, out.shape[1]))
     return out

@@ -13,7 +13,7 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.sorting import sort_again, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
-__all__ = ["PairCounts", "column_strides", "count_pairs", "counts_without", "tiles", "writable"]
+__all__ = ["PairCounts", "column_strides", "count_pairs", "counts_without", "spreads", "tiles", "writable"]
 
 _FEW_LABELS = 24
 _ROUNDED = 1e-13
@@ -203,6 +203,47 @@ def count_pairs(
 
     map_threads(run, tiles(starts, columns))
     return PairCounts(ordered, tied, counts[..., 0], counts[..., 1], counts[..., 2], counts[..., 3])
+
+
+@compiled
+def _spreads(y, flat, row_step, column_step, order, starts, weights, tile, out):  # type: ignore[no-untyped-def]
+    step = np.uint64(row_step)
+    for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
+        first, last = np.uint64(starts[q]), np.uint64(starts[q + np.uint64(1)])
+        for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
+            offset = column * np.uint64(column_step)
+            total = mean = spread = 0.0
+            for k in range(first, last):
+                row = np.uint64(order[k])
+                total += weights[row]
+                mean += weights[row] * (y[row] - flat[row * step + offset])
+            mean = mean / total if total > 0.0 else 0.0
+            for k in range(first, last):
+                row = np.uint64(order[k])
+                error = y[row] - flat[row * step + offset] - mean
+                spread += weights[row] * (error * error)
+            out[q, column] = spread
+
+
+def spreads(
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    order: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """``sum w (e - mean)^2`` of the errors ``e = y - scores`` of each query about their weighted mean, (q, columns).
+
+    Parameters
+    ----------
+    y, scores, order, starts, weights : as in :func:`count_pairs`
+    """
+    out = np.empty((len(starts) - 1, scores.shape[1]))
+    flat, *steps = column_strides(scores)
+    y, order, starts = writable(y, np.float64), writable(order, np.intp), writable(starts, np.intp)
+    w = writable(weights, np.float64)
+    map_threads(lambda tile: _spreads(y, flat, *steps, order, starts, w, tile, out), tiles(starts, scores.shape[1]))
+    return out
 
 
 @compiled

@@ -9,17 +9,65 @@ from rankrls._compiled.jit import compiled
 __all__ = ["sort_again", "sort_descending"]
 
 _RUN = 12
+_MANY = 64
+"""So many keys are first put where their values say that they belong."""
 
 
 @compiled
-def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
-    """Sort ``keys[:n]`` in descending order and ``rows[:n]`` along; equal keys keep their order.
+def _insert(keys, rows, n):  # type: ignore[no-untyped-def]
+    """Insertion sort as long as it moves little; whether it came to the end."""
+    one = np.uint64(1)
+    n = np.uint64(n)
+    moves = np.uint64(0)
+    i = one
+    while i < n and moves <= n + n:
+        key = keys[i]
+        row = rows[i]
+        j = i
+        while j > np.uint64(0) and keys[j - one] < key:
+            keys[j] = keys[j - one]
+            rows[j] = rows[j - one]
+            j -= one
+        keys[j] = key
+        rows[j] = row
+        moves += i - j
+        i += one
+    return i >= n
 
-    A bottom-up merge sort over insertion-sorted runs. Queries are short, so what counts is that nothing is allocated
-    (the two spare arrays are the caller's) and that a merge step holds no branch to mispredict.
 
-    (Callers in other files keep a compiled copy of this loop in their own cache: touch them when this changes.)
-    """
+@compiled
+def _spread(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
+    """Put keys into n buckets of equal width, the highest first; inside a bucket they keep their order."""
+    n = np.uint64(n)
+    top, bottom = keys[0], keys[0]
+    for i in range(n):
+        top = keys[i] if keys[i] > top else top
+        bottom = keys[i] if keys[i] < bottom else bottom
+    if not top - bottom > 0.0 or top - bottom == np.inf:
+        return
+    scale = (n - np.uint64(1)) / (top - bottom)
+    ends = np.zeros(n, np.uint64)
+    for i in range(n):
+        place = (top - keys[i]) * scale
+        ends[np.uint64(place) if place < n else n - np.uint64(1)] += np.uint64(1)  # the last one also for NaN
+    before = np.uint64(0)
+    for k in range(n):
+        ends[k], before = before, before + ends[k]
+    for i in range(n):
+        place = (top - keys[i]) * scale
+        bucket = np.uint64(place) if place < n else n - np.uint64(1)
+        to = ends[bucket]
+        spare_keys[to] = keys[i]
+        spare_rows[to] = rows[i]
+        ends[bucket] = to + np.uint64(1)
+    for i in range(n):
+        keys[i] = spare_keys[i]
+        rows[i] = spare_rows[i]
+
+
+@compiled
+def _merge_runs(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
+    """A bottom-up merge sort over insertion-sorted runs, with no branch to mispredict in a merge step."""
     one = np.uint64(1)
     n = np.uint64(n)
     run = np.uint64(_RUN)
@@ -79,27 +127,26 @@ def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-u
 
 
 @compiled
+def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
+    """Sort ``keys[:n]`` in descending order and ``rows[:n]`` along; equal keys keep their order.
+
+    O(n) for many keys that are spread about evenly, and O(n log n) at worst. The two spare arrays are the caller's.
+
+    (Callers in other files keep a compiled copy of this loop in their own cache: touch them when this changes.)
+    """
+    if n >= _MANY:
+        _spread(keys, rows, spare_keys, spare_rows, n)
+        if _insert(keys, rows, n):
+            return
+    _merge_runs(keys, rows, spare_keys, spare_rows, n)
+
+
+@compiled
 def sort_again(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
     """As :func:`sort_descending` for keys that are nearly sorted: insertion, as long as it moves little.
 
     The scores of the next regularization value nearly have the order of the last one. Equal keys keep the order that
     they come in.
     """
-    one = np.uint64(1)
-    n = np.uint64(n)
-    moves = np.uint64(0)
-    i = one
-    while i < n and moves <= n + n:
-        key = keys[i]
-        row = rows[i]
-        j = i
-        while j > np.uint64(0) and keys[j - one] < key:
-            keys[j] = keys[j - one]
-            rows[j] = rows[j - one]
-            j -= one
-        keys[j] = key
-        rows[j] = row
-        moves += i - j
-        i += one
-    if i < n:
+    if not _insert(keys, rows, n):
         sort_descending(keys, rows, spare_keys, spare_rows, n)

@@ -85,13 +85,12 @@ class SquaredDifferences(OverPairs):
     quadratic: ClassVar[bool] = True
 
     def judge_pairs(self, task: Task) -> tuple[Array, Array]:
+        from rankrls._compiled.pair_counts import spreads
+
         w = np.ones(len(task.y)) if task.sample_weight is None else task.sample_weight
         order, starts = task.layout.order, task.layout.starts
-        error = task.y[:, None] - task.scores
         total, squares = (weighted_sums(a[:, None], order, starts, w)[:, 0] for a in (np.ones(len(w)), w))
-        query = task.layout.codes
-        mean = weighted_sums(error, order, starts, w) / np.maximum(total, np.finfo(np.float64).tiny)[:, None]
-        spread = weighted_sums((error - mean[query]) ** 2, order, starts, w)
+        spread = spreads(task.y, task.scores, order, starts, w)
         values = self.compute(total, squares, spread)
         values[task.layout.counts < 2] = np.nan
         return values, mean_of_judged(values)

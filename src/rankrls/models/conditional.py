@@ -168,7 +168,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
 
     Notes
     -----
-    O(q^3 + d^3) once and three products of q x q with q x d for each alpha. Alphas below 1e-10 of the largest
+    O(q^3 + d^3) once and two products of q x q with q x d for each alpha. Alphas below 1e-10 of the largest
     eigenvalue are held out at that value.
 
     Examples
@@ -215,8 +215,10 @@ class ConditionalRankRLSCV(ConditionalRanker):
             check_two_queries(data.Y)
             held = holdout_alphas(alphas, float(problem.spectrum.max(initial=0.0)))
             held_out_scores = lambda k: problem.without_each_query(float(held[k]))
-            each = [data.judge(measure, data.Y, held_out_scores(k)[:, :, None])[:, 0] for k in range(len(held))]
-            values, self.selection_ = np.column_stack(each), f"leave-query-out over {len(data.Y)} queries"
+            values, self.selection_ = (
+                data.judge_held_out(measure, problem, held),
+                f"leave-query-out over {len(data.Y)} queries",
+            )
         else:
             values, self.selection_ = self._by_folds(data, measure, alphas)
         results = Results(measure.greater_is_better, self.rule)
@@ -251,9 +253,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
                 part = data.part(train[0], train[1] if len(columns) else None)
                 check_something_known(part.Y)
                 test = rows if len(rows) else np.arange(q), columns if len(columns) else np.arange(d)
-                scores = np.stack(
-                    [data.scores(part, train, test, *s) for s in solutions(part.problem(), alphas)], axis=2
-                )
+                scores = np.stack([data.scores(part, train, test, *s) for s in solutions(part.problem(), alphas)])
                 values.append(data.judge(measure, data.Y[np.ix_(*test)], scores))
         words = {"queries": f"{k} folds of {q} queries", "items": f"{k} folds of {d} items"}
         both = f"{k} x {k} folds of {q} queries and {d} items"

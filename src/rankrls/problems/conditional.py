@@ -16,20 +16,29 @@ then ``C G C = C``, all eigenvalues are 1 and nothing has to be rotated.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls.equations.krylov import MultiShiftCG, Status
 from rankrls.equations.spectrum import check_semidefinite
+from rankrls.features.blocks import row_slices
 
 __all__ = ["CompleteUtilities", "KernelSide", "KnownUtilities"]
 
 Array = NDArray[np.float64]
+_HELD = 1 << 23
+"""Held-out scores that are made and judged together."""
+_NODES, _WIDTH = 32, 4.0
+"""Polynomials of so many terms interpolate ``1 / (lambda + t)`` to rounding where log t changes by so much."""
+_REMAINS = 1e-12
+"""What a factorization may leave of a matrix, as a share of its largest entry."""
 _METHOD = MultiShiftCG(tol=1e-10, max_iter=5000)
 
 
@@ -80,14 +89,28 @@ class KernelSide:
         return np.asarray(self.vectors @ (self.values[:, None] * (self.vectors.T @ B)))
 
     @property
+    def root(self) -> Array:
+        """R of which the kernel matrix is ``R R'``."""
+        return np.asarray(self.vectors * np.sqrt(self.values))
+
+    @property
     def matrix(self) -> Array:
         """The kernel matrix."""
         return np.asarray((self.vectors * self.values) @ self.vectors.T)
 
 
-def centred_items(side: KernelSide) -> KernelSide:
-    """``C G C`` of a kernel of items."""
-    root = side.vectors * np.sqrt(side.values)
+def kernel_root(K: Array, name: str) -> Array:
+    """R with ``K = R R'``, by Cholesky with pivots, O(m^3); an indefinite matrix is refused as in KernelSide."""
+    factor, order, rank, _ = linalg.lapack.dpstrf(K, lower=1)
+    root = np.empty((len(K), rank))
+    root[order - 1] = np.tril(factor)[:, :rank]
+    if rank < len(K) and np.abs(K - root @ root.T).max() > _REMAINS * np.abs(K).max():
+        check_semidefinite(linalg.eigvalsh(K, check_finite=False), "in its matrix", name)
+    return root
+
+
+def centred_items(root: Array) -> KernelSide:
+    """``C R R' C`` of a kernel of items."""
     return KernelSide.of_features(root - root.mean(axis=0))
 
 
@@ -135,35 +158,111 @@ class CompleteUtilities:
     def _sigma(self) -> Array:
         return np.ones(1) if self.items is None else self.items.values
 
-    def _inverse(self, alpha: float) -> Array:
-        """``1 / (lambda sigma' + alpha)``; of one column if all sigma are 1."""
-        return np.asarray(1.0 / (np.outer(self.queries.values, self._sigma) + alpha))
+    @cached_property
+    def _products(self) -> Array:
+        """``lambda sigma'``; of one column if all sigma are 1."""
+        return np.outer(self.queries.values, self._sigma)
 
-    def _duals(self, alpha: float) -> tuple[Array, Array, Array]:
-        """``c`` in the items' directions, the diagonal of what maps T to it, and the intercepts."""
-        V, inverse = self.queries.vectors, self._inverse(alpha)
+    def _coefficients(self, alpha: float, rows: slice) -> Array:
+        """Rows of c in the items' directions, without intercepts."""
         inside, outside = self._along
-        c = V @ (inverse * inside) + outside / alpha
-        squares = V * V
-        diagonal = squares @ inverse + (1.0 - squares.sum(axis=1, keepdims=True)) / alpha
-        if not self.fit_intercept:
-            return c, diagonal, np.zeros(c.shape[1])
+        scaled = self._products + alpha
+        scaled = np.divide(inside, scaled, out=scaled if scaled.shape == inside.shape else None)
+        c = np.asarray(self.queries.vectors[rows] @ scaled)
+        c += outside[rows] / alpha
+        return c
+
+    def _levels(self, alpha: float) -> tuple[Array, Array, Array]:
+        """``A^-1 1`` for the one A of all items, (q, 1), its sum, and the items' intercepts."""
+        V = self.queries.vectors
         sums = V.sum(axis=0)[:, None]
-        ones = V @ (inverse * sums) + (1.0 - V @ sums) / alpha  # A^-1 1
-        total = ones.sum(axis=0)
-        level = (ones.T @ self._T)[0] / total[0]
-        return c - ones * level, diagonal - ones**2 / total, level
+        ones = V @ (sums / (self._products + alpha)) + (1.0 - V @ sums) / alpha
+        total = ones.sum()
+        return ones, total, (ones.T @ self._T)[0] / total
+
+    def _diagonal_at(self, t: Array) -> Array:
+        """The diagonal of ``(K + t I)^-1`` for some t, (q, t)."""
+        squares = self.queries.vectors**2
+        rest = 1.0 - squares.sum(axis=1, keepdims=True)
+        rest[rest < len(rest) * np.finfo(np.float64).eps] = 0.0  # rounding, which a small t would enlarge
+        return np.asarray(squares @ (1.0 / (self.queries.values[:, None] + t)) + rest / t)
+
+    @cached_property
+    def _pieces(self) -> dict[int, Array]:
+        return {}
+
+    def _piece(self, k: int) -> Array:
+        """The same diagonal between ``log t = k w`` and ``(k + 1) w``: coefficients of Chebyshev polynomials."""
+        if k not in self._pieces:
+            nodes = chebyshev.chebpts1(_NODES)
+            values = self._diagonal_at(np.exp(_WIDTH * (k + 0.5 * (nodes + 1.0))))
+            transform = chebyshev.chebvander(nodes, _NODES - 1) * (2.0 / _NODES)
+            transform[:, 0] *= 0.5
+            self._pieces[k] = values @ transform
+        return self._pieces[k]
+
+    def _diagonal(self, alpha: float, rows: slice) -> Array:
+        """``[(sigma_k K + alpha I)^-1]_uu`` of some queries u, for every direction k of the items.
+
+        It is a function of ``alpha / sigma_k`` alone, without a pole near the positive numbers: polynomials in its
+        logarithm interpolate it to rounding, where a product as large as that for c would be needed.
+        """
+        if self.items is None:
+            return self._diagonal_at(np.array([alpha]))[rows]
+        sigma = self.items.values  # descending
+        place = np.log(alpha / sigma) / _WIDTH
+        numbers = np.floor(place).astype(np.intp)
+        parts = []
+        for k in np.unique(numbers):
+            x = 2.0 * (place[numbers == k] - k) - 1.0
+            parts.append(self._piece(int(k))[rows] @ chebyshev.chebvander(x, _NODES - 1).T)
+        return np.asarray(np.hstack(parts) / sigma)
 
     def solution(self, alpha: float) -> tuple[Array, Array]:
         """Coefficients ``a`` (q, d) with ``f = K a G``, and the items' intercepts, (d,). O(q d (q + d))."""
-        c, _, level = self._duals(alpha)
-        return (c, level) if self.items is None else (c @ self.items.vectors.T, np.zeros(self.Y.shape[1]))
+        c = self._coefficients(alpha, slice(None))
+        if self.items is not None:
+            return c @ self.items.vectors.T, np.zeros(self.Y.shape[1])
+        if not self.fit_intercept:
+            return c, np.zeros(c.shape[1])
+        ones, _, level = self._levels(alpha)
+        return c - ones * level, level
 
-    def without_each_query(self, alpha: float) -> Array:
-        """Centred scores of every query by the model of all others, (q, d)."""
-        c, diagonal, _ = self._duals(alpha)
-        held = self._T - c / diagonal
+    def _errors_without(self, alpha: float, rows: slice) -> Array:
+        """Errors of queries by the model of all others, centred and in the items' directions."""
+        errors, diagonal = self._coefficients(alpha, rows), self._diagonal(alpha, rows)
+        if self.fit_intercept:
+            ones, total, level = self._levels(alpha)
+            errors -= ones[rows] * level
+            diagonal -= ones[rows] ** 2 / total
+        errors /= diagonal
+        return errors
+
+    def without_each_query(self, alpha: float, rows: slice = slice(None)) -> Array:
+        """Centred scores of every query, or some of them, by the model of all others, (queries, d)."""
+        held = self._errors_without(alpha, rows)
+        np.subtract(self._T[rows], held, out=held)
         return held if self.items is None else held @ self.items.vectors.T
+
+    def squared_errors_without(self, alphas: Array) -> Array:
+        """Squared lengths of each query's centred error by the model of all others, (queries, alphas)."""
+        lost = np.zeros(len(self.Y))
+        if self.items is not None:  # what no kernel function of the items reaches
+            beyond = self.Y - self.Y.mean(axis=1, keepdims=True) - self._T @ self.items.vectors.T
+            lost = np.einsum("ij,ij->i", beyond, beyond)
+        errors = (self._errors_without(float(alpha), slice(None)) for alpha in alphas)
+        return np.column_stack([lost + np.einsum("ij,ij->i", e, e) for e in errors])
+
+    def without_queries(self, alphas: Array) -> Iterator[tuple[slice, Array]]:
+        """The same of every alpha, (alphas, queries, d), some queries at a time. The next ones overwrite them."""
+        q, d = self.Y.shape
+        step = min(q, max(1, _HELD // (d * len(alphas))))
+        held = np.empty((len(alphas), step, d))
+        for rows in row_slices(0, q, step):
+            part = held[:, : rows.stop - rows.start]
+            for k, alpha in enumerate(alphas):
+                part[k] = self.without_each_query(float(alpha), rows)
+            yield rows, part
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ class LabelJudge:
         if not merged:
             scores = merge_ties(scores, self.layout)
         used = self.weights if self.measure.uses_sample_weight else None
-        columns = [(self.Y[:, t], np.ascontiguousarray(scores[:, :, t])) for t in range(self.Y.shape[1])]
+        columns = [(self.Y[:, t], _in_order(scores[:, :, t])) for t in range(self.Y.shape[1])]
         judged = [self.measure.judge(y, given, self.layout, used) for y, given in columns]
         values, mean = judged[0]
         if len(judged) > 1:
@@ -191,6 +191,11 @@ def merge_ties(scores: NDArray[np.float64], layout: QueryLayout, near: Any = NEA
     """Scores (rows, values, targets) in which those of a query are equal if they differ by rounding only."""
     flat = merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, near)
     return flat.reshape(scores.shape)
+
+
+def _in_order(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same in Fortran order if it is so, else in C order."""
+    return scores if scores.flags.f_contiguous else np.ascontiguousarray(scores)
 
 
 def _mean_ignoring_nan(stack: NDArray[np.float64]) -> NDArray[np.float64]:

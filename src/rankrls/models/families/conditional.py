@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._compiled.near_ties import merge_near_ties
 from rankrls._errors import InputError, InputWarning
 from rankrls._items import Items
 from rankrls._queries import query_layout
@@ -34,7 +35,7 @@ from rankrls.models.inputs.validation import (
     check_matrix,
     check_weights,
 )
-from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, centred_items
+from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, centred_items, kernel_root
 from rankrls.ranking import rank_positions
 from rankrls.selection.judging import LabelJudge
 
@@ -295,26 +296,43 @@ class UtilityData:
 
     def problem(self) -> CompleteUtilities | KnownUtilities:
         """The problem of these data."""
-        queries = _side(self.kernel, self.X, "kernel")
-        items = None
-        if self.items is not None and self.item_kernel is not None:
-            items = _side(self.item_kernel, self.items.features, "item_kernel")
+        queries, items, kernel = _side(self.kernel, self.X, "kernel"), None, self.item_kernel
         if self.complete:
-            return CompleteUtilities(
-                queries, None if items is None else centred_items(items), self.Y, self.fit_intercept
-            )
+            if self.items is not None and kernel is not None:
+                Z = self.items.features
+                if not kernel.is_linear:
+                    Z = kernel_root(kernel(Z), "item_kernel")
+                items = centred_items(KernelSide.of_features(Z).root if sparse.issparse(Z) else Z)
+            return CompleteUtilities(queries, items, self.Y, self.fit_intercept)
+        if self.items is not None and kernel is not None:
+            items = _side(kernel, self.items.features, "item_kernel")
         return KnownUtilities(queries, items, self.Y, self.fit_intercept)
 
     def judge(self, measure: RankingMeasure, Y: Array, scores: Array) -> Array:
-        """The measure of each row of Y for scores (rows, columns, values), NaN if it cannot be judged."""
+        """The measure of each row of Y for scores (values, rows, columns), NaN if it cannot be judged.
+
+        The scores are overwritten.
+        """
         known = ~np.isnan(Y)
         row = np.nonzero(known)[0]
         layout = query_layout(row, len(row))
-        values = np.full((len(Y), scores.shape[2]), np.nan)
-        found = LabelJudge(measure, Y[known][:, None], layout).curve(scores[known][:, :, None]).values
+        values = np.full((len(Y), len(scores)), np.nan)
+        flat = scores.reshape(len(scores), -1)
+        flat = (flat if known.all() else flat[:, known.ravel()]).T
+        if not measure.quadratic:
+            flat = merge_near_ties(flat, layout.order, layout.starts, overwrite=True)
+        found = LabelJudge(measure, Y[known][:, None], layout).curve(flat[:, :, None], merged=True).values
         if found is not None and len(row):
             values[layout.ids] = found
         return values
+
+    def judge_held_out(self, measure: RankingMeasure, problem: CompleteUtilities, alphas: Array) -> Array:
+        """The measure of each query by the model of all others, for every alpha, (queries, alphas)."""
+        if not measure.quadratic:
+            parts = [self.judge(measure, self.Y[rows], scores) for rows, scores in problem.without_queries(alphas)]
+            return np.vstack(parts)
+        d = self.Y.shape[1]  # the mean of squared differences of errors over pairs
+        return problem.squared_errors_without(alphas) * (2.0 / (d - 1.0) if d > 1 else np.nan)
 
 
 def _side(kernel: Kernel, Z: Any, name: str) -> KernelSide:
