@@ -87,8 +87,12 @@ def merge_near_ties(
     """
     by_column = scores.flags.f_contiguous and not scores.flags.c_contiguous
     out = np.array(scores, dtype=np.float64, order="F" if by_column else "C", copy=None if overwrite else True)
-    flat, *steps = column_strides(out)
+    flat, row_step, column_step = column_strides(out)
     order, starts = writable(order, np.intp), writable(starts, np.intp)
     shares = np.array(np.broadcast_to(near, out.shape[1]), dtype=np.float64)
-    map_threads(lambda tile: _merge(flat, *steps, order, starts, tile, shares, _ROUNDING), tiles(starts, out.shape[1]))
+
+    def run(tile: NDArray[np.intp]) -> None:
+        _merge(flat, row_step, column_step, order, starts, tile, shares, _ROUNDING)
+
+    map_threads(run, tiles(starts, out.shape[1]))
     return out

@@ -239,10 +239,14 @@ def spreads(
     y, scores, order, starts, weights : as in :func:`count_pairs`
     """
     out = np.empty((len(starts) - 1, scores.shape[1]))
-    flat, *steps = column_strides(scores)
+    flat, row_step, column_step = column_strides(scores)
     y, order, starts = writable(y, np.float64), writable(order, np.intp), writable(starts, np.intp)
     w = writable(weights, np.float64)
-    map_threads(lambda tile: _spreads(y, flat, *steps, order, starts, w, tile, out), tiles(starts, scores.shape[1]))
+
+    def run(tile: NDArray[np.intp]) -> None:
+        _spreads(y, flat, row_step, column_step, order, starts, w, tile, out)
+
+    map_threads(run, tiles(starts, scores.shape[1]))
     return out
 
 
