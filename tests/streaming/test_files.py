@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankrls import RankRLSCV
+from rankrls import RankRLS, RankRLSCV
 from rankrls.io import TableError, open_dataset
+from rankrls.metrics import evaluate as measured
+from rankrls.streaming import evaluate
 from tests.refusals import Refusal
 from tests.streaming.arrays import example
 from tests.streaming.test_fit_dataset import assert_same_choice
@@ -75,3 +77,21 @@ def test_text_files(tmp_path):
     data = open_dataset(tmp_path / "rows.txt", rows_per_part=60)
     fitted = RankRLSCV().fit(np.round(X, 6), y, qid=qid)
     assert_same_choice(RankRLSCV().fit_dataset(data), fitted, np.round(X, 6), qid)
+
+
+def test_one_ranking_of_all_rows(tmp_path):
+    """Which is one query that is longer than a part: all but leave-query-out is as in memory."""
+    table = pa.table({"qid": np.zeros(len(y), dtype=int), "label": y, **{f"f{k}": X[:, k] for k in range(5)}})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=70)
+    data = open_dataset(tmp_path / "rows.parquet", rows_per_part=50)
+    assert (data.n_queries, len(data.parts) > 3) == (1, True)
+    model, whole = RankRLS(alpha=2.0).fit_dataset(data), RankRLS(alpha=2.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
+    found = evaluate(model, data, measures=["disagreement", "ndcg@10"])
+    expected = measured(y, whole.predict(X), measures=["disagreement", "ndcg@10"])
+    assert found == pytest.approx(expected, rel=1e-12)
+    with Refusal("Leave-query-out"):
+        RankRLSCV().fit_dataset(data)
+    chosen = RankRLSCV(scoring="disagreement").fit_dataset(data, validation=data)
+    expected = RankRLSCV(scoring="disagreement").fit(X, y, X_val=X, y_val=y)
+    assert chosen.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)

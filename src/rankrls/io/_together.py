@@ -17,6 +17,7 @@ from rankrls.io._atomic import sync_folder, take_over
 __all__ = ["replaced_folder", "written_together"]
 
 _FEW = 3
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @contextmanager
@@ -111,6 +112,8 @@ def _claimed(place: Path, folder: Path) -> Iterator[Path]:
         yield Path(temporary)
     except OSError as error:
         name = str(error.filename or "")
+        if not name and error.errno in _FULL:  # which only who writes is told
+            raise OSError(error.errno, f"{error.strerror}; nothing was written", str(folder)) from error
         if not name.startswith(temporary):
             raise
         raise _about(error, folder / Path(name).relative_to(new) if name.startswith(str(new)) else folder) from error

@@ -354,6 +354,29 @@ class TestPaths:
         for paths in (tmp_path, str(tmp_path / "*.parquet"), [tmp_path / f"p-{k}.parquet" for k in (2, 10, 100)]):
             check_parts(open_dataset(paths), rows, 100)
 
+    def test_partitions(self, tmp_path):
+        rows = rows_of([4, 4, 4, 4])
+        for k, name in enumerate(
+            ["a.parquet", "day=2/b.parquet", "day=10/part=1/c.parquet", "day=10/part=2/a.parquet"]
+        ):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            write(tmp_path / name, rows[4 * k : 4 * k + 4])
+        for other in ("old", "day=11/old", "_day=3"):
+            (tmp_path / other).mkdir(parents=True)
+            write(tmp_path / other / "x.parquet", rows[:4])
+        data = open_dataset(tmp_path)
+        check_parts(data, rows, 100)
+        assert data.feature_names == NAMES  # the key is none
+
+    def test_folders_that_are_no_partitions_are_named_by_a_pattern(self, tmp_path):
+        rows = rows_of([4, 4])
+        for k in range(2):
+            (tmp_path / f"{k}").mkdir()
+            write(tmp_path / f"{k}" / "x.parquet", rows[4 * k : 4 * k + 4])
+        with Refusal("no file", parameter="path", remedy="**"):
+            open_dataset(tmp_path)
+        check_parts(open_dataset(str(tmp_path / "**" / "*.parquet")), rows, 100)
+
     def test_nothing_there(self, tmp_path):
         with Refusal("no file", parameter="path"):
             open_dataset(tmp_path)
@@ -461,6 +484,18 @@ class TestRefused:
         (tmp_path / "a.parquet").write_bytes(b"PAR1 nothing of the kind")
         with Refusal("Parquet", file="a.parquet"):
             open_dataset(tmp_path / "a.parquet")
+
+    @pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
+    def test_a_truncated_file_among_others(self, tmp_path, keep):
+        paths = [write(tmp_path / f"{k}.parquet", [(f"{k}{j}", 1, j, j) for j in range(50)]) for k in range(3)]
+        whole = Path(paths[1]).read_bytes()
+        Path(paths[1]).write_bytes(whole[: int(keep * len(whole))])
+        with Refusal("Parquet", file="1.parquet"):
+            open_dataset(paths)
+        assert not (tmp_path / "out").exists()
+        with Refusal("Parquet", file="1.parquet"):
+            write_shards(paths, tmp_path / "out", rows_per_file=100)
+        assert sorted(os.listdir(tmp_path)) == ["0.parquet", "1.parquet", "2.parquet"]
 
     @pytest.mark.parametrize("rows_per_part", [0, -1, 1.5, "many"])
     def test_sizes_of_parts(self, tmp_path, rows_per_part):

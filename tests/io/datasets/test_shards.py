@@ -1,7 +1,9 @@
 """Shards against plain Python: every row, whole queries, the order of first appearance, all or nothing."""
 
+import errno
 import gzip
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -195,6 +197,29 @@ class TestInputs:
         pq.write_table(table, tmp_path / "a.parquet")
         write_shards(tmp_path / "a.parquet", tmp_path / "out", rows_per_file=9)
         assert pq.read_table(tmp_path / "out").equals(table.select(["label", "qid", "a"]))
+
+
+class TestNoSpace:
+    """Files may not grow beyond some size, as on a disk that is full."""
+
+    @pytest.mark.parametrize("sort", [False, True])
+    @pytest.mark.parametrize("size", [100, 20_000])
+    def test_nothing_is_written_and_the_old_shards_stay(self, tmp_path, sort, size):
+        rng = np.random.default_rng(0)
+        X, y, qid = rng.random((4000, 4)), rng.integers(0, 3, 4000), np.arange(4000) // 8
+        save_table(tmp_path / "a.parquet", X, y, qid)
+        write_shards(tmp_path / "a.parquet", tmp_path / "out", rows_per_file=4000)
+        before = read(tmp_path / "out")[0]
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            with pytest.raises(OSError, match="nothing was written") as raised:
+                write_shards(tmp_path / "a.parquet", tmp_path / "out", rows_per_file=1500, sort=sort)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, str(tmp_path / "out"))
+        assert sorted(os.listdir(tmp_path)) == ["a.parquet", "out"]
+        assert read(tmp_path / "out")[0] == before
 
 
 class TestRefused:

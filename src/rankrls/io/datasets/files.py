@@ -111,7 +111,8 @@ def expanded_paths(paths: Paths) -> list[str]:
     """The files that paths, patterns and folders stand for.
 
     Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder those
-    are taken whose ending says that they are data, hidden ones left out.
+    are taken whose ending says that they are data, hidden ones left out, and those of its partitions, which are folders
+    called ``key=value``.
 
     Raises
     ------
@@ -137,11 +138,12 @@ def expanded_paths(paths: Paths) -> list[str]:
 
 def _expanded(path: str) -> list[str]:
     if os.path.isdir(path):
-        inside = [os.path.join(path, name) for name in _by_name(os.listdir(path)) if not name.startswith((".", "_"))]
-        found = [file for file in inside if os.path.isfile(file) and _has_ending(file)]
+        found = [*_inside(path)]
         if not found:
             problem = "the folder holds no file whose name ends in .parquet, .csv, .tsv or .txt."
-            raise InputError(problem, remedy="Name the files, or a pattern of them.", file=path, parameter="path")
+            remedy = "Name the files, or a pattern of them such as '{0}'."
+            pattern = os.path.join(path, "**", "*.parquet")
+            raise InputError(problem, pattern, remedy=remedy, file=path, parameter="path")
         return found
     if not os.path.exists(path) and glob.has_magic(path):
         found = [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
@@ -149,6 +151,16 @@ def _expanded(path: str) -> list[str]:
             raise InputError("no file is called like {0!r}.", path, parameter="path", file=path)
         return found
     return [path]
+
+
+def _inside(folder: str) -> Iterator[str]:
+    """Files of data in a folder, and behind them those of its partitions, ``key=value``."""
+    names = [name for name in _by_name(os.listdir(folder)) if not name.startswith((".", "_"))]
+    paths = [os.path.join(folder, name) for name in names]
+    yield from (path for path in paths if os.path.isfile(path) and _has_ending(path))
+    for name, path in zip(names, paths, strict=True):
+        if "=" in name and os.path.isdir(path):
+            yield from _inside(path)
 
 
 def _has_ending(path: str) -> bool:

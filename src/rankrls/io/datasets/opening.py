@@ -43,8 +43,9 @@ def open_dataset(
     Parameters
     ----------
     path : path or sequence of paths
-        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder. Files of a pattern or a folder are read
-        in the order of their names, ``part-2`` before ``part-10``. All have one format, by their names, and one schema.
+        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder, with its partitions (folders called
+        ``key=value``). Files of a pattern or a folder are read in the order of their names, ``part-2`` before
+        ``part-10``. All have one format, by their names, and one schema.
     label, qid, id : str, optional
         Names of columns of tables. By default "label", "qid" and "docid", where there are such columns; that of the
         query ids has to be there.

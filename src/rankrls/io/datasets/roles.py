@@ -129,7 +129,9 @@ def chosen_columns(table: Opened, wanted: Wanted, known: Columns | None = None) 
     roles = assign(table.refuse, table.columns, wanted, lists)
     if roles.qid is None:
         problem = "there is no column {0!r}:"
-        remedy = "Name the column of query ids by {qid}."
+        remedy = (
+            "Name the column of query ids by {qid}. One ranking of all rows needs one too, with the same id in each."
+        )
         name = wanted.usual_names["qid"]
         raise table.refuse(problem, name, remedy=remedy, column=name, parameter="qid")
     called = lambda place: None if place is None else header[place]
