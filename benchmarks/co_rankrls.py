@@ -1,7 +1,7 @@
 """Co-regularised RankRLS of eight views, one weight of the agreement, 21 alphas by exact leave-query-out.
 
-The limit is one inverse of a matrix of all rows for each view, by Cholesky. Beside it there are one inverse more, the
-views' kernel matrices, their centring from both sides, once before and once after, and what the scored queries cost.
+The limit is one inverse of a matrix of all rows for each view, by Cholesky. Beside it there are one factorization
+more, the views' kernel matrices, their centring, and what the scored queries cost.
 Linear views need no such matrix: their time is shown beside the same limit.
 """
 

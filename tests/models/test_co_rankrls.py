@@ -107,8 +107,9 @@ def test_further_unscored_rows_are_rows_without_labels():
     np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), whole.predict(X), atol=1e-7)
 
 
+@pytest.mark.parametrize("judged", [12, 40])
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
-def test_linear_views_are_solved_without_the_kernel_matrices(weight):
+def test_linear_views_are_solved_without_the_kernel_matrices(weight, judged):
     rng = np.random.default_rng(6)
     features = [rng.normal(size=(60, n)) * 10.0 ** rng.integers(-2, 3, n) for n in (3, 5, 8)]
     features[1] = sparse.csr_array(features[1])
@@ -116,7 +117,7 @@ def test_linear_views_are_solved_without_the_kernel_matrices(weight):
         np.zeros((60, 1)), query_layout(np.repeat(np.arange(12), 5), 60), weights=rng.uniform(0.5, 2.0, 60)
     )
     linear = Kernel("linear")
-    h, rows = rng.normal(size=(60, 2)), rng.permutation(60)[:20]
+    h, rows = rng.normal(size=(60, 2)), rng.permutation(60)[:judged]
     short = Views.of([linear] * 3, features, graph, rows)
     whole = KernelViews([partial(linear, X) for X in features], graph, rows)
     assert isinstance(short, FeatureViews)

@@ -31,8 +31,12 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
+from rankrls._compiled.group_pass import weighted_sums
+from rankrls._compiled.jit import compiled
+from rankrls._compiled.threads import map_threads, n_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import check_semidefinite
+from rankrls.features.blocks import row_slices
 from rankrls.graph import Graph, ScoredGraph
 from rankrls.kernels import Kernel, mirror
 from rankrls.problems.dual import DualProblem, factored_kernel
@@ -41,6 +45,8 @@ from rankrls.problems.scorer import Scorer
 __all__ = ["Consensus", "ConsensusProblem", "FeatureViews", "KernelViews", "Views"]
 
 Array = NDArray[np.float64]
+_FAINT = 1e-3
+"""Of views whose mean eigenvalue is less than this share of 1 / mu the predictions are multiplied out."""
 
 
 class Consensus(ABC):
@@ -91,48 +97,110 @@ class KernelViews(Views):
 
     @cached_property
     def scale(self) -> float:
-        traces = [np.trace(_both_sides(self.graph.F, make())) for make in self.kernels]
+        traces = [_Centred.of(make(), self.graph).trace for make in self.kernels]
         return float(np.mean(traces) / self.graph.weights.sum())
 
     def agree(self, mu: float) -> Consensus:
-        """O(M Z^3), and 8 M Z^2 bytes."""
-        root = np.sqrt(self.graph.weights)
-        total = np.zeros((len(root), len(root)))
-        reach = np.zeros((len(self.judged), len(root)))
+        """O(M Z^3), and 8 M Z^2 bytes.
+
+        What f is of h on scored rows takes no product of their kernel with A: but for means over queries, which are
+        few rows, ``C K A C`` is the centred ``I - A / mu``. Where ``mu K`` is so small that this cancels, it does.
+        """
+        graph, count = self.graph, len(self.kernels)
+        root, m = np.sqrt(graph.weights), len(graph.weights)
+        queries, query = np.unique(graph.layout.codes[self.judged], return_inverse=True)
+        total, agreed = np.zeros((m, m)), np.zeros((len(self.judged), m))
+        across, reach = np.zeros((len(self.judged), m)), np.zeros((len(queries), m))
         views: list[Array] = []
         for v, make in enumerate(self.kernels):
             K = make()
-            A = _both_sides(self.graph.F, K)
-            A[np.diag_indices_from(A)] += 1.0 / mu
-            A = _inverse(A, f"in views[{v}]")
+            centred = _Centred.of(K, graph)
+            A = _inverse(centred.matrix(1.0 / mu), f"in views[{v}]")
             total += A
-            B = _both_sides(self.graph.F.T, A)
-            B /= len(self.kernels)
-            views.append(B)
-            reach += K[self.judged] @ B
-        place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
+            views.append(A)
+            if mu * centred.trace < _FAINT * graph.weights.sum():
+                across += _through(graph, A, K[self.judged])
+                continue
+            agreed -= A[self.judged]
+            agreed[np.arange(len(self.judged)), self.judged] += mu
+            reach += _through(graph, A, centred.means[queries])
+        agreed *= root / mu
+        agreed /= root[self.judged, None]
+        across += agreed
+        across += reach[query]
+        across /= count
+        place = np.full(m, m, dtype=np.intp)  # no row of across, so that another row is an error
         place[self.judged] = np.arange(len(self.judged))
-        kernel = _inverse(total)
-        kernel *= len(views) / root
+        kernel = _inverse_columns(total, self.judged)
+        kernel *= count / root[self.judged]
         kernel /= root[:, None]
-        return _OfKernels(kernel, reach, place, views)
+        return _OfKernels(kernel, across, place, views, graph)
 
 
 @dataclass(frozen=True, eq=False)
 class _OfKernels(Consensus):
-    kernel: Array
+    kernel: Array  # columns of the judged rows
     reach: Array  # f of the judged rows from h
     place: NDArray[np.intp]
-    views: list[Array]
+    views: list[Array]  # A
+    graph: ScoredGraph
 
     def columns(self, rows: NDArray[np.intp]) -> Array:
-        return self.kernel[:, rows]
+        return self.kernel[:, self.place[rows]]
 
     def predictions(self, rows: NDArray[np.intp], h: Array) -> Array:
         return np.asarray(self.reach[self.place[rows]] @ h)
 
     def view_coefficients(self, h: Array) -> list[Array]:
-        return [B @ h for B in self.views]
+        return [_through(self.graph, A, h.T).T / len(self.views) for A in self.views]
+
+
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """``F K F'`` of a kernel matrix K of all rows, from the means of its rows over each query."""
+
+    K: Array
+    graph: ScoredGraph
+    means: Array
+    rest: Array  # means of columns over each query, less the means of both
+
+    @classmethod
+    def of(cls, K: Array, graph: ScoredGraph) -> _Centred:
+        layout, weights = graph.layout, graph.weights
+        mean = lambda Z: weighted_sums(Z, layout.order, layout.starts, weights, threads=n_threads())
+        means = mean(K) / graph.query_weight[:, None]
+        columns = np.ascontiguousarray(means.T)
+        return cls(K, graph, means, columns - (mean(columns) / graph.query_weight[:, None])[layout.codes])
+
+    @property
+    def trace(self) -> float:
+        codes, rows = self.graph.layout.codes, np.arange(len(self.K))
+        inside = (self.K.diagonal() - self.means[codes, rows]) - self.rest[rows, codes]
+        return float(self.graph.weights @ inside)
+
+    def matrix(self, ridge: float) -> Array:
+        """``F K F' + ridge I``."""
+        out, root, codes = np.empty_like(self.K), np.sqrt(self.graph.weights), self.graph.layout.codes
+
+        def run(rows: slice) -> None:
+            _centre(self.K, codes, self.means, self.rest, root, rows.start, rows.stop, out)
+
+        map_threads(run, row_slices(0, len(out)))
+        out[np.diag_indices_from(out)] += ridge
+        return out
+
+
+@compiled
+def _centre(K, codes, means, rest, root, first, last, out):  # type: ignore[no-untyped-def]
+    for i in range(np.uint64(first), np.uint64(last)):
+        query, scale = np.uint64(codes[i]), root[i]
+        for j in range(np.uint64(K.shape[1])):
+            out[i, j] = scale * root[j] * ((K[i, j] - means[query, j]) - rest[i, np.uint64(codes[j])])
+
+
+def _through(graph: ScoredGraph, A: Array, rows: Array) -> Array:
+    """``rows F'A F`` of a symmetric A."""
+    return np.asarray((graph.F.T @ (A @ (graph.F @ rows.T))).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,22 +267,34 @@ class _OfFeatures(Consensus):
         return [self.mu / M * (F.T @ (Fh - U @ part)) for U, part in self._parts(h)]
 
 
-def _both_sides(F: Any, A: Array) -> Array:
-    """``F A F'`` of a symmetric matrix."""
-    return np.asarray(F @ np.ascontiguousarray((F @ A).T))
-
-
 def _inverse(A: Array, of: str = "") -> Array:
-    """Of a positive definite matrix, by Cholesky; an indefinite one is refused if it is that ``of`` something."""
-    # A row of A is a column to LAPACK: its upper triangle is the lower one here, and nothing is copied.
-    factor, failed = linalg.lapack.dpotrf(np.ascontiguousarray(A).T)
+    """Of a positive definite matrix, by Cholesky; an indefinite one is refused if it is that ``of`` something.
+
+    A is overwritten.
+    """
+    diagonal = A.diagonal().copy()
+    # A row of A is a column to LAPACK: its upper triangle is the lower one here.
+    factor, failed = linalg.lapack.dpotrf(A.T, overwrite_a=1)
     if failed:
+        mirror(A.T)  # the other triangle was left alone
+        A[np.diag_indices_from(A)] = diagonal
         if of:
             check_semidefinite(linalg.eigvalsh(A, check_finite=False), of)
         return np.asarray(linalg.pinvh(A))
     inverse: Array = linalg.lapack.dpotri(factor, overwrite_c=1)[0].T
     mirror(inverse)
     return inverse
+
+
+def _inverse_columns(A: Array, columns: NDArray[np.intp]) -> Array:
+    """Some columns of the inverse of a positive definite matrix, which is overwritten."""
+    if 3 * len(columns) < len(A):
+        rights = np.zeros((len(A), len(columns)), order="F")
+        rights[columns, np.arange(len(columns))] = 1.0
+        _, found, failed = linalg.lapack.dposv(A.T.copy(order="F"), rights, overwrite_a=1, overwrite_b=1)
+        if not failed:
+            return np.asarray(found)
+    return _inverse(A)[:, columns]
 
 
 class ConsensusProblem(DualProblem):
