@@ -145,6 +145,21 @@ def test_conjugate_gradients():
     assert type(model.to_local()) is rankrls.CGRankRLS
 
 
+def test_every_iterate_is_judged_as_of_files():
+    from dask import array
+
+    from rankrls.dask import CGRankRLS
+
+    given = {"alphas": (0.1, 10.0, 1000.0), "patience": 3}
+    chunks = [array.from_array(a, chunks=(60, *a.shape[1:])) for a in (X, y, qid, w)]
+    with dask.config.set(scheduler="threads"):
+        model = CGRankRLS(**given).fit(chunks[0], chunks[1], qid=chunks[2], sample_weight=chunks[3])
+    expected = rankrls.CGRankRLS(**given).fit_dataset(ArrayDataset(X, y, qid, w, cuts=(50, 100)))
+    np.testing.assert_allclose(model.validation_surface_, expected.validation_surface_, rtol=1e-9)
+    assert model.best_params_ == expected.best_params_
+    assert model.selection_ == expected.selection_
+
+
 def test_the_command_line_runs_on_a_cluster(cluster, tmp_path, capsys):
     import json
 

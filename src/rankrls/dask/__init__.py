@@ -130,7 +130,7 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
 
 @estimator
 class CGRankRLS(_OnDask, cg_rankrls.CGRankRLS):  # type: ignore[misc]
-    """:class:`rankrls.CGRankRLS` of Dask collections, with ``selection="tikhonov"``: one pass an iteration.
+    """:class:`rankrls.CGRankRLS` of Dask collections: one pass an iteration.
 
     The data are read in each iteration: persist them if the workers' memory holds them.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -119,11 +120,12 @@ def check_workers(client: Any, parameter: str = "executor") -> None:
     parameter : str
         What named the cluster.
     """
-    workers = client.get_versions(packages=["rankrls"])["workers"]
+    # What is sent is part of Python: a worker that cannot load a task would neither answer nor fail.
+    workers = client.run(pydoc.locate, "rankrls.__version__")
     if not workers:
         raise InputError("The cluster has no workers.", remedy="Start some.", parameter=parameter)
-    for name, found in workers.items():
-        if (version := found["packages"].get("rankrls")) != _version():
+    for name, version in workers.items():
+        if version != _version():
             raise _other_version(f"Worker {name}", version, _version(), parameter)
 
 

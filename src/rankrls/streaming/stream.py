@@ -109,7 +109,7 @@ class Stream:
     ) -> None:
         if not len(data.parts) or not data.n_rows:
             raise InputError("The data set has no rows: there is nothing to learn from.", parameter="data")
-        if (client := getattr(executor, "_client", None)) is not None and hasattr(client, "get_versions"):
+        if (client := getattr(executor, "_client", None)) is not None and hasattr(client, "nthreads"):
             check_workers(client)  # Dask's executor
         self.data, self.executor = data, executor
         self.checkpoint = None if checkpoint is None else Checkpoint.of(checkpoint, data)
