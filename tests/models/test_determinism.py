@@ -93,7 +93,7 @@ def fit(name, X, y, qid, rows, names, w):
 
 
 @pytest.mark.parametrize("name", SELECTING)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.data())
 def test_the_choice_does_not_depend_on_rows_names_or_threads(name, seed, weighted, data):
     rng = np.random.default_rng(seed)

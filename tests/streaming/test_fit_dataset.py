@@ -49,7 +49,8 @@ def assert_same_choice(streamed, fitted, X, qid, offset=0.0):
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: "-".join(map(str, g.values())))
 def test_the_choice_is_that_of_all_rows(graph, cuts):
-    for seed, (weights, labels) in enumerate(product((False, True), (4, 0))):
+    first = (GRAPHS.index(graph) + [*CUTS].index(cuts)) % 2  # each of them with every graph and with every cut
+    for seed, (weights, labels) in enumerate([((False, 4), (True, 0)), ((False, 0), (True, 4))][first]):
         X, y, qid, w = example(seed, weights=weights, labels=labels)
         model = RankRLSCV(**graph, scoring="map" if labels else "disagreement")
         fitted = model.fit(X, y, qid=qid, sample_weight=w)
