@@ -181,3 +181,25 @@ def test_hold_out_refuses_alpha_zero():
     for problem in (PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)):
         with Refusal("got 0", "> 0", parameter="alpha"):
             problem.holdout(blocks_of(graph), np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+def test_small_blocks_by_the_series_equal_refits(targets, monkeypatch):
+    """Where a block has little influence, terms of a series take the place of conjugate gradients."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 9, 400)
+    qid = np.repeat(np.arange(400), lengths)
+    X = rng.normal(size=(len(qid), 3)) * [1e8, 1.0, 1e-8]
+    Y = X @ (rng.normal(size=(3, targets)) / [[1e8], [1.0], [1e-8]]) + rng.normal(size=(len(qid), targets))
+    graph = build(Y[:, 0], qid, np.ones(len(qid)), {"balance": "examples", "ties": "include", "beta": 0.0})
+    calls = []
+    series = holdout._add_series
+    monkeypatch.setattr(holdout, "_add_series", lambda *given: calls.append(len(given[1])) or series(*given))
+    alphas = np.array([1e-10, 1.0, 1e3])
+    blocks = blocks_of(graph)
+    scores = PrimalProblem(X, graph, graph.F @ Y).holdout(blocks, alphas)
+    assert sum(calls) > 150
+    monkeypatch.setattr(holdout, "_SPECTRUM_COST", -1e9)
+    anew = PrimalProblem(X, graph, graph.F @ Y).holdout(blocks, alphas)
+    scale = np.abs(anew).max(axis=0)
+    assert (np.abs(scores - anew) / scale).max() < 1e-10

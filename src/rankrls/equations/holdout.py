@@ -10,8 +10,9 @@ own the rows ``B = F_U X_U`` with target ``t_U``. Without U the coefficients are
 Three ways to solve that, chosen by shape for each block:
 
 * *iterate*: with ``D = 1 / (lambda + alpha)`` the scores ``P = Z x`` solve ``(I - Z D Z') P = Z D (b - Z' t_U)``, a
-  system whose eigenvalues lie between ``1 - leverage`` and 1. Conjugate gradients on it, all alphas at once, two thin
-  products a round. Where many small queries share the data a handful of rounds reach rounding error.
+  system whose eigenvalues lie between ``1 - leverage`` and 1. All alphas and all blocks of one length at once, two
+  thin products a round. Where many small queries share the data, a few terms of the inverse's series reach rounding
+  error, the last ones in single precision; elsewhere a handful of rounds of conjugate gradients.
 * *downdate*: ``Lambda - Z'Z`` decomposed anew, O(n^3) for all alphas. For blocks with more rows than columns, and
   for the columns on which the iteration does not settle.
 * *singles*: blocks of one row are leave-one-out, ``e = (t - Z x) / (1 - Z D Z')``, vectorised over the rows (PRESS).
@@ -32,7 +33,7 @@ from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
-from rankrls.features.rows import FactorRows, row_numbers, row_products
+from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_numbers, row_products
 
 __all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
 
@@ -41,6 +42,10 @@ _CHUNK_ROWS = 2048
 _MAX_ROUNDS = 16
 _MOST_LEVERAGE = 0.9
 _TOLERANCE = 1e-12
+_FAST = 0.03
+"""Terms of the series shrink at least so much, where it is used."""
+_STACKED = 1 << 20
+"""Numbers of an array that holds something of every feature for every block of a chunk."""
 _SPECTRUM_COST = 60.0
 """A small eigendecomposition's time in units of n^3 multiply-adds of a matrix product."""
 
@@ -81,6 +86,8 @@ class _Holder:
     full: NDArray[np.float64]  # coefficients of all rows, likewise
     centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, n)
     cutoff: float
+    root: NDArray[np.float64]  # of each direction's largest D, (n,)
+    share: NDArray[np.float32]  # D as a share of it, like D
     smallest: int | None  # the column of the smallest alpha, where alphas are taken as they are
 
     @property
@@ -133,6 +140,7 @@ def holdout_scores(
     held = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
     V = np.ascontiguousarray(directions)
     D = np.repeat(decomposition.inverse(alphas if exact else held), right.shape[1], axis=1)
+    most = D.max(axis=1)
     holder = _Holder(
         rows,
         target,
@@ -144,6 +152,8 @@ def holdout_scores(
         D * np.tile(right, len(alphas)),
         rows.centres @ V,
         decomposition.cutoff,
+        np.sqrt(most),
+        np.divide(D, most[:, None], out=np.zeros_like(D), where=most[:, None] > 0.0).astype(np.float32),
         int(alphas.argmin()) * right.shape[1] if exact else None,
     )
     lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
@@ -155,7 +165,7 @@ def holdout_scores(
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
     small = (iterate <= downdate) & (lengths * n <= rows.most_held)
     threads = n_threads()
-    chunks = _chunks(blocks, lengths, np.flatnonzero(small))
+    chunks = _chunks(blocks, lengths, np.flatnonzero(small), max(1, _STACKED // D.size))
     with one_blas_thread():
         unsettled = [
             block for some in map_threads(lambda chunk: _hold_small(holder, chunk, out), chunks) for block in some
@@ -175,46 +185,60 @@ def _length(block: Any) -> int:
     return block.stop - block.start if isinstance(block, slice) else len(block)
 
 
-def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp]) -> list[list[Any]]:
-    """Runs of blocks with a chunk's rows in all; a single larger block is a chunk of its own."""
+def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp], most: int) -> list[list[Any]]:
+    """At most so many blocks of the same length, or a chunk's rows of them, so that their products are one call."""
     chunks: list[list[Any]] = []
-    held = _CHUNK_ROWS
-    for k in which:
-        if held + lengths[k] > _CHUNK_ROWS:
+    held, length = _CHUNK_ROWS, -1
+    for k in which[np.argsort(lengths[which], kind="stable")]:
+        full = held + lengths[k] > _CHUNK_ROWS or (length > 1 and len(chunks[-1]) == most)
+        if full or lengths[k] != length:
             chunks.append([])
-            held = 0
+            held, length = 0, int(lengths[k])
         chunks[-1].append(blocks[k])
-        held += int(lengths[k])
+        held += length
     return chunks
 
 
 def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> list[Any]:
-    """Hold out some small blocks; the list of those that had to be decomposed anew."""
+    """Hold out some small blocks of one length; the list of those that had to be decomposed anew."""
     numbers = np.concatenate([row_numbers(b) for b in blocks])
     D = row_products(h.rows.differences(numbers), h.vectors)
     Z = h.rows.factor_of(numbers, D, h.vectors)
-    if all(_length(b) == 1 for b in blocks):
+    if len(numbers) == len(blocks):
         # A held-out row moves the score of its own centre too, so the two are taken together.
         out[numbers], settled = _singles(h, D + h.centres[h.rows.centre_of(numbers)], Z, h.target[numbers])
         anew = [np.array([row]) for row in numbers[~settled]]
         for block in anew:
             _downdate(h, block, out, threads=1)
         return anew
-    starts = np.concatenate(([0], np.cumsum([_length(b) for b in blocks])))
-    P, settled = _iterate(h, Z, starts, h.target[numbers])
-    P -= h.spread(h.target[numbers])
+    stack = (len(blocks), -1)
+    target = h.spread(h.target[numbers])
+    P, settled = _iterate(h, Z.reshape(*stack, Z.shape[1]), (Z @ h.full).reshape(*stack, target.shape[1]), target)
+    P -= target.reshape(P.shape)
+    x = _transposed(Z.reshape(*stack, Z.shape[1])) @ P
+    x *= h.inverse
+    x += h.full
+    scores = _stacked_products(D.reshape(*stack, D.shape[1]), x)
+    scores += _centre_scores(h, h.rows.centre_of(numbers).reshape(stack), x)
     anew = []
     for k, block in enumerate(blocks):
-        if not settled[k]:
+        if settled[k]:
+            out[block] = scores[k]
+        else:
             _downdate(h, block, out, threads=1)
             anew.append(block)
-            continue
-        own = slice(starts[k], starts[k + 1])
-        x = Z[own].T @ P[own]
-        x *= h.inverse
-        x += h.full
-        out[block] = row_products(D[own], x) + _centre_scores(h, block, x)
     return anew
+
+
+def _transposed(stack: NDArray[np.floating]) -> Any:
+    return stack.transpose(0, 2, 1)
+
+
+def _stacked_products(X: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X[k] W[k]`` for every k, in which equal rows give equal products, as :func:`row_products`."""
+    if W.shape[2] >= SAFE_COLUMNS:
+        return np.asarray(X @ W)
+    return np.stack([row_products(rows, columns) for rows, columns in zip(X, W, strict=True)])
 
 
 def _singles(
@@ -228,54 +252,55 @@ def _singles(
     return row_products(X, h.full) - row_products(X * Z, h.inverse) * residual, settled
 
 
+def _smooth(Z: Any, P: Any, inverse: Any) -> Any:
+    """``Z D Z' P`` of every block, a D for each column of P."""
+    Q = _transposed(Z) @ P
+    Q *= inverse
+    return Z @ Q
+
+
+def _squares(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Inner products of the columns of each block, (blocks, columns)."""
+    return np.asarray(np.einsum("kij,kij->kj", A, B), dtype=np.float64)
+
+
 def _iterate(
-    h: _Holder, Z: NDArray[np.float64], starts: NDArray[np.intp], target: NDArray[np.float64]
+    h: _Holder, Z: NDArray[np.float64], P: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Scores ``P = Z x`` of each block by the model without it, (rows, alphas * targets), and which blocks settled.
+    """Scores ``P = Z x`` of blocks by the model without them, (blocks, length, alphas * targets); which are settled.
 
-    Conjugate gradients on ``(I - Z D Z') P = Z D (b - Z't)`` for all blocks of the chunk and all columns together: the
-    blocks' systems are independent, so the products loop over blocks and everything else runs over the chunk. Blocks
-    and columns leave when they have settled.
+    ``(I - Z D Z') P = Z D (b - Z't)`` for all blocks and columns together, from a start P: the full model's scores,
+    which are wrong by the block's own influence only. Where influence is small, a few terms of the inverse's series;
+    else conjugate gradients, which columns leave as all blocks have settled there.
     """
-    heads, lengths = starts[:-1], np.diff(starts)
-    own = [slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
-
-    memory = np.zeros(len(Z) * h.inverse.shape[1])  # fresh pages for every round would take longer than the products
-
-    def smooth(P: NDArray[np.float64], inverse: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
-        image = memory[: P.size].reshape(P.shape)
-        Q = np.empty_like(inverse)
-        for k in which:
-            np.matmul(Z[own[k]].T, P[own[k]], out=Q)
-            np.multiply(Q, inverse, out=Q)
-            np.matmul(Z[own[k]], Q, out=image[own[k]])
-        return image
-
-    def squares(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.add.reduceat(A * B, heads, axis=0)
-
-    # The full model's scores are a start that is wrong by the block's own influence only.
-    P = Z @ h.full
-    out = np.empty_like(P)
-    columns = np.arange(P.shape[1])
     inverse = h.inverse
-    residual = smooth(P - h.spread(target), inverse, np.arange(len(own))).copy()
-    direction = residual.copy()
-    energy = squares(residual, residual)
-    goal = _TOLERANCE**2 * (squares(P, P) + energy)
-    settled = np.ones(len(own), dtype=bool)
+    residual = _smooth(Z, P - target.reshape(P.shape), inverse)
+    energy = _squares(residual, residual)
+    goal = _TOLERANCE**2 * (_squares(P, P) + energy)
+    settled = np.ones(len(Z), dtype=bool)
     if h.smallest is not None:
         # The eigenvalues of Z D Z' are at most their sum, which is largest for the smallest alpha.
-        settled = np.add.reduceat((Z * Z) @ inverse[:, h.smallest], heads) <= _MOST_LEVERAGE
+        settled = _squares(Z, Z) @ inverse[:, h.smallest] <= _MOST_LEVERAGE
         goal[~settled] = np.inf
+    image = _smooth(Z, residual, inverse)
+    left = _squares(image, image)
+    shrunk = np.divide(left, energy, out=np.zeros_like(left), where=energy > goal).max()
+    if shrunk <= _FAST**2:
+        P = P + residual
+        P += image
+        settled &= _add_series(h, Z, image, left, goal / max(shrunk, _TOLERANCE), P)
+        return P, settled
+    out = np.empty_like(P)
+    columns = np.arange(P.shape[2])
+    direction = residual.copy()
     for round_ in range(_MAX_ROUNDS + 1):
         active = energy > goal
         alive = active.any(axis=0)
         if not alive.all():
-            out[:, columns[~alive]] = P[:, ~alive]
+            out[:, :, columns[~alive]] = P[:, :, ~alive]
             columns = columns[alive]
             P, residual, direction, inverse, energy, goal = (
-                np.ascontiguousarray(part[:, alive])  # which indexing leaves in the other order
+                np.ascontiguousarray(part[..., alive])  # which indexing leaves in the other order
                 for part in (P, residual, direction, inverse, energy, goal)
             )
             active = active[:, alive]
@@ -283,22 +308,50 @@ def _iterate(
             break
         if round_ == _MAX_ROUNDS:
             settled &= ~active.any(axis=1)
-            out[:, columns] = P
+            out[:, :, columns] = P
             break
-        image = smooth(direction, inverse, np.flatnonzero(active.any(axis=1)))
-        np.subtract(direction, image, out=image)
-        curvature = squares(direction, image)
-        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=active & (curvature > 0.0))
-        step = np.repeat(step, lengths, axis=0)
-        P += step * direction
+        image = direction - _smooth(Z, direction, inverse)
+        curvature = _squares(direction, image)
+        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=active & (curvature > 0.0))[:, None]
+        P = P + step * direction
         image *= step
         residual -= image
-        new = squares(residual, residual)
-        ratio = np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)
-        direction *= np.repeat(ratio, lengths, axis=0)
+        new = _squares(residual, residual)
+        direction *= np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)[:, None]
         direction += residual
         energy = new
     return out, settled
+
+
+def _add_series(
+    h: _Holder,
+    Z: NDArray[np.float64],
+    term: NDArray[np.float64],
+    energy: NDArray[np.float64],
+    goal: NDArray[np.float64],
+    P: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Add to ``P`` what follows a term of the series of ``(I - Z D Z')^-1``, whose terms shrink fast.
+
+    Returns which blocks have settled.
+
+    In single precision: the terms that it rounds are smaller than the scores by the square of the blocks' influence,
+    and reach them multiplied by it once more. Directions are scaled by their largest ``D``, so that nothing overflows.
+    """
+    scaled = np.multiply(Z, h.root, dtype=np.float32, casting="same_kind")
+    small = term.astype(np.float32)
+    columns, inverse = np.arange(P.shape[2]), h.share
+    for _ in range(_MAX_ROUNDS):
+        alive = (energy > goal).any(axis=0)
+        if not alive.any():
+            break
+        if not alive.all():
+            columns, goal = columns[alive], goal[:, alive]
+            small, inverse = (np.ascontiguousarray(part[..., alive]) for part in (small, inverse))
+        small = _smooth(scaled, small, inverse)
+        P[:, :, columns] += small
+        energy = _squares(small, small)
+    return np.asarray(~(energy > goal).any(axis=1))
 
 
 def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
@@ -352,10 +405,9 @@ def weights_without(
     return _weights_without(gram, rhs, s.values, directions, right, alphas, s.cutoff)
 
 
-def _centre_scores(h: _Holder, rows: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of the rows' centres, which the scores of the differences leave out."""
-    centres = h.rows.centre_of(rows)
-    if (centres == centres[0]).all():
-        return np.asarray(h.centres[centres[:1]] @ x)
-    which, number = np.unique(centres, return_inverse=True)
-    return np.asarray((h.centres[which] @ x)[number])
+def _centre_scores(h: _Holder, centres: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of the rows' centres, which those of the differences leave out, (blocks, length or 1, columns of x)."""
+    if (centres == centres[:, :1]).all():
+        return np.asarray(h.centres[centres[:, :1]] @ x)
+    found = [np.unique(numbers, return_inverse=True) for numbers in centres]
+    return np.stack([(h.centres[which] @ w)[number] for (which, number), w in zip(found, x, strict=True)])

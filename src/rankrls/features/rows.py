@@ -20,6 +20,7 @@ from rankrls.features.blocks import BLOCK_ROWS, Rows, row_numbers, row_slices, s
 __all__ = [
     "BLOCK_ROWS",
     "CANCELLED",
+    "SAFE_COLUMNS",
     "FactorRows",
     "cleared",
     "factor_rows",
@@ -32,7 +33,7 @@ __all__ = [
     "weighted_gram",
 ]
 
-_SAFE_COLUMNS = 8
+SAFE_COLUMNS = 8
 _MANY_COLUMNS = 1024
 _SPARSE_BELOW = 0.1
 """Below this density the products of sparse matrices beat dense ones of the same shape."""
@@ -168,7 +169,7 @@ def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.
     """
     X = X.astype(np.float64, copy=False)
     columns = W if W.ndim == 2 else W[:, None]
-    if columns.shape[1] >= _SAFE_COLUMNS:
+    if columns.shape[1] >= SAFE_COLUMNS:
         return np.asarray(X @ W)
     out = np.empty((X.shape[0], columns.shape[1]))
     for k in range(columns.shape[1]):
