@@ -33,7 +33,7 @@ from rankrls import (
 
 ESTIMATORS = [
     AutoRankRLS(scoring="disagreement"),
-    AutoRankRLS(scoring="tau", cv=2, rule="best", n_basis=20),
+    AutoRankRLS(scoring="tau", cv=2, rule="best"),
     RankRLS(),
     RankRLS(solver="dual", ties="exclude", balance="pairs"),
     RankRLS(kernel="rbf"),
