@@ -105,7 +105,7 @@ def test_files_that_cannot_be_read(files, model, refused):
         refused(command[0], *command[1:], folder, right)
     for command in (("predict", files / "no.rankrls", files / "test.txt"), ("info", files / "no.rankrls")):
         refused(*command, Refusal("no.rankrls: No such file", kind=OSError))
-    refused("info", files, Refusal("Is a directory", kind=OSError))
+    refused("info", files / "empty", Refusal("no file", "pattern"))
 
 
 def test_models_that_are_none(files, refused):

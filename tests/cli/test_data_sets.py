@@ -12,7 +12,7 @@ import pytest
 import rankrls
 from rankrls.cli import main
 from rankrls.io import save_letor
-from rankrls.io.datasets import opening
+from rankrls.io.datasets import letor, opening
 from rankrls.io.datasets.index import cut
 from rankrls.persistence import read_info
 
@@ -262,3 +262,51 @@ def test_a_checkpoint_needs_parts(folder, tmp_path, capsys):
     status, _, err = run(capsys, *words)
     assert status == 2
     assert "--checkpoint" in err
+
+
+class TestInfo:
+    def info(self, capsys, *words):
+        status, out, err = run(capsys, "info", *words)
+        assert status == 0, err
+        return out
+
+    def test_what_is_in_a_folder(self, folder, capsys):
+        table = pq.read_table(folder / "all.parquet")
+        labels, sizes = table["grade"].to_pylist(), np.bincount(table["query"].to_numpy())
+        files = [*(folder / "shards").iterdir()]
+        for data in (folder / "shards", folder / "shards" / "*.parquet"):
+            found = json.loads(self.info(capsys, data, *COLUMNS, "--json"))
+            assert (found["rows"], found["queries"], found["files"]) == (len(labels), 60, len(files))
+            assert found["labels"] == {f"{v:g}": labels.count(v) for v in sorted({*labels})}
+            shape = {"least": sizes.min(), "median": np.median(sizes), "most": sizes.max()}
+            assert found["rows_per_query"] == shape
+            assert found["feature_names"] == [f"f{k}" for k in range(5)]
+            assert found["row_groups"]["largest"] == 90
+            assert found["bytes"] == sum(path.stat().st_size for path in files)
+            assert found["dtype"] == "float32"
+        shown = self.info(capsys, folder / "shards", *COLUMNS)
+        assert "f0, f1, f2, f3, f4" in shown
+        assert f"{sizes.min()} to {sizes.max()}" in shown
+
+    def test_text_with_labels_of_many_values_and_none(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(letor, "_BLOCK", 300)
+        rng = np.random.default_rng(0)
+        save_letor(tmp_path / "a.txt", rng.random((90, 3)), rng.random(90), np.arange(90) // 20)
+        found = json.loads(self.info(capsys, tmp_path / "a.txt", "--json"))
+        assert found["labels"]["distinct"] == 90
+        assert found["rows_per_query"] == {"least": 10, "median": 20, "most": 20}
+        (tmp_path / "b.csv").write_text("qid,label,a\n1,2,1\n1,,2\n2,,3\n")
+        found = json.loads(self.info(capsys, tmp_path / "b.csv", "--json"))
+        assert found["labels"] == {"2": 1, "none": 2}
+        assert "row_groups" not in found
+
+    def test_columns_mean_nothing_for_a_model(self, folder, tmp_path, capsys):
+        fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+        status, _, err = run(capsys, "info", tmp_path / "m.rankrls", "--label", "grade")
+        assert (status, "--label" in err) == (2, True)
+
+
+def test_a_pattern_of_folders(folder, tmp_path, capsys):
+    """The sign may stand in any part of a path."""
+    pattern = folder / "sh*ds" / "part-0.parquet"
+    assert "parts" in fit(capsys, pattern, tmp_path / "m.rankrls")

@@ -46,7 +46,7 @@ HAS = {
     "export": "--format --name --names --store --phase --fold --offset --definitions --target -q --quiet",
     "convert": f"--names --rows-per-file --sort --float32 {COLUMNS} -v --verbose -q --quiet",
     "split": f"--parts --folds --seed {COLUMNS} --json -v --verbose -q --quiet",
-    "info": "--json",
+    "info": "--label --qid --id --features --ignore --input-format --json",
 }
 ARGUMENTS = {
     "fit": "TRAIN",
@@ -59,7 +59,7 @@ ARGUMENTS = {
     "export": "MODEL FILE",
     "convert": "DATA OUT",
     "split": "DATA FOLDER",
-    "info": "MODEL",
+    "info": "FILE",
 }
 
 

@@ -120,11 +120,12 @@ def split() -> None:
 
 
 def info() -> None:
-    """Show a model's metadata.
+    """Show where a model comes from, or what is in data.
 
-    Data, versions, parameters, how they were chosen, and measures. The model itself is not loaded.
+    Of a model: data, versions, parameters, how they were chosen, and measures; the model itself is not loaded. Of data:
+    rows, queries, labels and features; only query ids and labels are read.
 
-    Example: rankrls info m.rankrls --json
+    Example: rankrls info m.rankrls --json   (or of data: rankrls info 'shards/*.parquet' --label grade --qid query)
     """
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "check_measures",
     "file_rows",
     "file_tables",
+    "labels_shown",
     "measure_of",
     "measure_tables",
     "measures_for",
@@ -65,7 +66,7 @@ def file_tables(found: dict[str, Any]) -> list[Table]:
     parts = {
         role: part
         | {
-            "labels": _labels(part["labels"], part.get("items")),
+            "labels": labels_shown(part["labels"], part.get("items")),
             "queries": "one ranking" if part["queries"] is None else part["queries"],
             "features": f"{part['features']}{' sparse' if part['sparse'] else ''}",
         }
@@ -89,7 +90,8 @@ def file_rows(parts: dict[str, dict[str, Any]], *names: str) -> list[list[str]]:
     ]
 
 
-def _labels(found: dict[str, Any], items: int | None) -> str:
+def labels_shown(found: dict[str, Any], items: int | None) -> str:
+    """How often each label occurs, as people read it."""
     if "distinct" in found:
         of, without = ("", "rows without") if items is None else (f" of {items} items", "empty")
         none = f", {found['none']} {without}" if "none" in found else ""

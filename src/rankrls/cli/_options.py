@@ -25,6 +25,7 @@ __all__ = ["Options", "flag_of", "names_of_options"]
 _LEARN = "fit cv"
 _NAMES = ("row", "docid", "comment")
 _TABLES = "fit cv predict rank explain evaluate compare convert split"
+_READ = f"{_TABLES} info"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Options(DataOptions):
         Training data: LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.
     model
         A model that rankrls fit or rankrls.save wrote.
+    about
+        A model, or data: a file, a folder or a quoted pattern.
     data
         LETOR / SVMlight text or CSV, plain or gzip; Parquet; Arrow.
     models
@@ -278,7 +281,8 @@ class Options(DataOptions):
     """
 
     train: Path = argument("TRAIN", _LEARN)
-    model: Path = argument("MODEL", "predict rank explain export info")
+    model: Path = argument("MODEL", "predict rank explain export")
+    about: Path = argument("FILE", "info")
     data: Path = argument("DATA", "predict rank explain compare convert split")
     models: list[Path] = argument("MODEL...", "compare", list[Path])
     files: list[Path] = argument("[MODEL] DATA", "evaluate", list[Path])
@@ -338,11 +342,11 @@ class Options(DataOptions):
     seed: int = option("N", "split", 0, int, reads=number(0))
     everything: bool = switch("fit cv rank evaluate", "--global")
     output: str = option("FILE", "predict rank", "-", flags=("--output", "-o"))
-    label: str | None = option("COLUMN", _TABLES)
-    qid: str | None = option("COLUMN", _TABLES)
-    id: str | None = option("COLUMN", _TABLES)
-    features: tuple[str, ...] | None = option("NAME,...|N", _TABLES, reads=separated)
-    ignore: tuple[str, ...] | None = option("NAME,...", _TABLES, reads=separated)
+    label: str | None = option("COLUMN", _READ)
+    qid: str | None = option("COLUMN", _READ)
+    id: str | None = option("COLUMN", _READ)
+    features: tuple[str, ...] | None = option("NAME,...|N", _READ, reads=separated)
+    ignore: tuple[str, ...] | None = option("NAME,...", _READ, reads=separated)
     group: str | None = option("FILE|COLUMN", _TABLES)
     event: str | None = option("COLUMN", "fit cv evaluate")
     winner: str | None = option("COLUMN", _LEARN)
@@ -362,7 +366,7 @@ class Options(DataOptions):
     date_format: str | None = option("FORMAT", _LEARN)
     min_frequency: int | None = option("N", _LEARN, kind=int, reads=number(1))
     definitions: Path | None = option("FILE", "export", kind=Path)
-    input_format: str | None = option("WORD", _TABLES, reads=word("letor", "csv", "parquet", "arrow"))
+    input_format: str | None = option("WORD", _READ, reads=word("letor", "csv", "parquet", "arrow"))
     as_json: bool = switch("fit cv explain evaluate compare split info", "--json")
     threads: int | None = option("N", "fit cv predict rank evaluate compare", kind=int, reads=number(1))
     verbose: bool = switch(_TABLES, "--verbose", "-v")

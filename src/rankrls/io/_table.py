@@ -18,7 +18,7 @@ from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["Comments", "FileTable", "LetorError", "LetorTable", "docids_of"]
+__all__ = ["Comments", "FileTable", "LetorError", "LetorTable", "counted_labels", "docids_of"]
 
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
@@ -50,11 +50,7 @@ class FileTable:
         y = np.zeros(0) if self.y is None else self.y
         known = y[~np.isnan(y)]
         labels, counts = np.unique(known, return_counts=True)
-        found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
-        if len(labels) > _FEW_LABELS:
-            found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
-        if len(known) < y.size:
-            found["none"] = y.size - len(known)
+        found = counted_labels(labels, counts, y.size - len(known))
         n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
         return {
             "path": self.path,
@@ -194,6 +190,14 @@ class LetorTable(FileTable):
             For an id that is not UTF-8.
         """
         return docids_of(self.comments, self.path)
+
+
+def counted_labels(labels: NDArray[np.float64], counts: NDArray[Any], none: int) -> dict[str, Any]:
+    """How often each of a few different labels occurs, ascending, or the ends of many; and how many are missing."""
+    found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
+    if len(labels) > _FEW_LABELS:
+        found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
+    return found | ({"none": none} if none else {})
 
 
 def docids_of(comments: Sequence[str], path: str) -> NDArray[Any] | None:

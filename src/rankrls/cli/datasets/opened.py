@@ -28,7 +28,7 @@ _GROWTH = 2.5
 
 def is_dataset(path: Path) -> bool:
     """Whether a path is a folder or a pattern of files."""
-    return path.is_dir() or (not path.exists() and any(sign in path.name for sign in "*?["))
+    return path.is_dir() or (not path.exists() and any(sign in str(path) for sign in "*?["))
 
 
 def streams(options: Options) -> bool:

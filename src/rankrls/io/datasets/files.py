@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from rankrls._errors import InputError
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["File", "Paths", "expanded_paths", "one_format", "refuse_packed"]
+__all__ = ["File", "Paths", "expanded_paths", "has_data_ending", "one_format", "refuse_packed"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _END = 1 << 16
@@ -157,13 +157,14 @@ def _inside(folder: str) -> Iterator[str]:
     """Files of data in a folder, and behind them those of its partitions, ``key=value``."""
     names = [name for name in _by_name(os.listdir(folder)) if not name.startswith((".", "_"))]
     paths = [os.path.join(folder, name) for name in names]
-    yield from (path for path in paths if os.path.isfile(path) and _has_ending(path))
+    yield from (path for path in paths if os.path.isfile(path) and has_data_ending(path))
     for name, path in zip(names, paths, strict=True):
         if "=" in name and os.path.isdir(path):
             yield from _inside(path)
 
 
-def _has_ending(path: str) -> bool:
+def has_data_ending(path: str) -> bool:
+    """Whether a file's name says that it holds data."""
     return table_format(path) is not None or path.lower().removesuffix(".gz").endswith(_TEXTS)
 
 

@@ -15,7 +15,7 @@ from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.runs import IdBlock, Runs, Seen, are_whole, keys_of, names_of
 
-__all__ = ["Cut", "Outline", "Together", "Unit", "Watch", "cut"]
+__all__ = ["Cut", "Levels", "Outline", "Together", "Unit", "Watch", "cut"]
 
 _SLACK = 1.1
 """So much smaller than the limit are the parts of a row group that is larger than it: queries end where they end."""
@@ -79,14 +79,14 @@ class _Begun(NamedTuple):
         return Span(unit.file, first, last, skip, high - low, line)
 
 
-class _Levels:
+class Levels:
     """The different labels of rows, how many rows have each, and their weights; rows may come one block at a time."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]] = []
         self._size = self._merged = 0
 
-    def add(self, y: NDArray[np.float64] | None, weight: NDArray[np.float64] | None, rows: slice) -> _Levels:
+    def add(self, y: NDArray[np.float64] | None, weight: NDArray[np.float64] | None, rows: slice) -> Levels:
         """More rows; those without a label do not count."""
         if y is None:
             return self
@@ -127,7 +127,7 @@ class _Cutter:
         self._open = -1  # where the query begins whose end has not come; its unit and what its labels are
         self._open_unit = (0, 0)
         self._open_query = -1
-        self._levels = _Levels()
+        self._levels = Levels()
         self._before = (0, 0)  # start of the query before, and of its unit
 
     @property
@@ -158,11 +158,11 @@ class _Cutter:
                     np.array([self._open]), starts[:1], self._open_unit, self._open_query, lambda _: self._levels
                 )
             self._open_query += 1
-            whole = lambda k: _Levels().add(y, weight, slice(int(at[k]), int(at[k + 1])))
+            whole = lambda k: Levels().add(y, weight, slice(int(at[k]), int(at[k + 1])))
             self._complete(starts[:-1], starts[1:], (start_of_unit, unit.rows), self._open_query, whole)
             self._open_query += inner
             self._open, self._open_unit = int(starts[-1]), (start_of_unit, unit.rows)
-            self._levels = _Levels().add(y, weight, slice(int(at[-1]), None))
+            self._levels = Levels().add(y, weight, slice(int(at[-1]), None))
         self._row += len(begins)
 
     def finish(self) -> tuple[Address, ...]:
@@ -179,7 +179,7 @@ class _Cutter:
         ends: NDArray[np.int64],
         unit: tuple[int, int],
         query: int,
-        levels: Callable[[int], _Levels],
+        levels: Callable[[int], Levels],
     ) -> None:
         """Queries whose ends are known, all of which begin in one unit; the first has the number ``query``."""
         if not len(starts):
@@ -224,7 +224,7 @@ class _Cutter:
         self.parts.append(Address(len(self.parts), start, end - start, query, queries, spans, piece))
         self._part = end
 
-    def _pieces(self, start: int, end: int, query: int, levels: _Levels) -> None:
+    def _pieces(self, start: int, end: int, query: int, levels: Levels) -> None:
         borders = [*self._borders(start, end)]
         labels, counts, weights = levels.merged()
         for k, border in enumerate(borders):

@@ -11,10 +11,10 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError, InputWarning
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
-from rankrls.io.datasets.index import Cut, Together, cut
+from rankrls.io.datasets.index import Cut, Together, Watch, cut
 from rankrls.io.tables.columns import Wanted
 
-__all__ = ["begin", "open_dataset", "opened"]
+__all__ = ["begin", "look", "open_dataset", "opened"]
 
 _PART_BYTES = 1 << 26
 _MANY_ROWS = 1_000_000
@@ -111,15 +111,29 @@ def open_dataset(
     wanted = replace(Wanted.checked(label, qid, id, features, ignore, labels), weight=weight)
     if not callable(rows_per_part) and rows_per_part is not None:
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
+    data = look(path, wanted, format, rows_per_part)
+    _warn_of_large_groups(data)
+    return data
+
+
+def look(
+    path: Paths,
+    wanted: Wanted,
+    format: str,
+    rows_per_part: int | Callable[[int], int] | None,
+    around: Callable[[Watch], Watch] = lambda watch: watch,
+) -> Dataset:
+    """:func:`open_dataset`, its arguments checked; ``around`` puts a watch of its own around that of query ids."""
     files = tuple(File.of(file) for file in expanded_paths(path))
     opening = begin(files, wanted, format)
-    outlines = lambda: opening.outlines(files)
-    limit = _most_rows(rows_per_part, opening)
-    data = opened(files, opening, cut(outlines(), limit, Together(outlines, files, opening.qid_name)))
+
+    def cut_into(rows: int) -> Dataset:
+        outlines = lambda: opening.outlines(files)
+        return opened(files, opening, cut(outlines(), rows, around(Together(outlines, files, opening.qid_name))))
+
+    data = cut_into(_most_rows(rows_per_part, opening))
     if (less := _most_rows(rows_per_part, opening)) < max(address.rows for address in data.parts):
-        # the first lines of the text name fewer features than others
-        data = opened(files, opening, cut(outlines(), less, Together(outlines, files, opening.qid_name)))
-    _warn_of_large_groups(data)
+        data = cut_into(less)  # the first lines of the text name fewer features than others
     return data
 
 
