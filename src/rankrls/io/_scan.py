@@ -13,9 +13,6 @@ from rankrls.io._parse import ID_DIGITS, blank, comment, skip_token, starts_qid,
 
 __all__ = ["RowsSeen", "Sums", "scan_block"]
 
-_LEAST_ROW = 8
-"""Bytes of the shortest row with a label and a query id: ``0 qid:1`` and the line end."""
-
 
 class Sums:
     """Places in the counts that :func:`scan_block` returns."""
@@ -35,12 +32,8 @@ class RowsSeen(NamedTuple):
     last: NDArray[np.int64]
 
     @staticmethod
-    def room(size: int) -> RowsSeen:
-        """Room for the rows of so many bytes, each of which has a label and a query id; none for 0.
-
-        What is too much stays untouched, and takes no memory.
-        """
-        rows = size // _LEAST_ROW
+    def room(rows: int) -> RowsSeen:
+        """Room for so many rows."""
         return RowsSeen(np.empty(rows), *np.empty((5, rows), dtype=np.int64))
 
     def head(self, rows: int) -> RowsSeen:

@@ -105,7 +105,7 @@ class LetorFiles:
         What is too much stays untouched. Only what no text of so many bytes can exceed may be said here: the file may
         not be what it was.
         """
-        lines = int(np.count_nonzero(block.text[block.first : block.last] == ord("\n")))
+        lines = _line_count(block)
         if not self.dense or lines * self.n_features > _MOST_CELLS:
             return scan_block(block.text, block.first, block.last, RowsSeen.room(0))[0]
         size = block.last - block.first
@@ -224,7 +224,7 @@ def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
 
 
 def _glance(block: Block) -> _Glance:
-    room = RowsSeen.room(block.last - block.first)
+    room = RowsSeen.room(_line_count(block))
     sums, plain = scan_block(block.text, block.first, block.last, room)
     docids = 0
     if sums[Sums.COMMENT_BYTES]:
@@ -241,6 +241,10 @@ def _glance(block: Block) -> _Glance:
     if not all(is_utf8(raw) and b"\0" not in raw for raw in known):
         return _Glance(block, sums, docids, None)
     return _Glance(block, sums, docids, (seen, ([raw.decode() for raw in known], codes)))
+
+
+def _line_count(block: Block) -> int:
+    return int(np.count_nonzero(block.text[block.first : block.last] == ord("\n")))
 
 
 def _parsed(
