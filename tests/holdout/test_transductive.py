@@ -12,12 +12,16 @@ from rankrls._queries import query_layout
 from rankrls.features.columns import BasisColumns
 from rankrls.graph import ScoredGraph
 from rankrls.holdout import transductive
-from rankrls.holdout.transductive import ridge_inverse, transduce
+from rankrls.holdout.transductive import HiddenRows, ridge_inverse
 from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from tests.oracles import dual_coefficients, explicit_laplacian, gaussian
+
+
+def transduce(problem, hidden, folds, alpha, penalty):
+    return transductive.transduce(problem, HiddenRows(problem.graph, hidden, folds), alpha, penalty)
 
 
 def residuals(K, L, w, qid, folds, alpha, graph, y):

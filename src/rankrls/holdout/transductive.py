@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg.blas import dsyrk
 
+from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_blocks
 from rankrls.equations.dual_holdout import solve_positive
 from rankrls.equations.holdout import holdout_alphas
@@ -40,8 +41,10 @@ from rankrls.graph.block_scores import merge_rounding
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
-__all__ = ["Transduction", "ridge_inverse", "transduce"]
+__all__ = ["HiddenRows", "Transduction", "ridge_inverse", "transduce"]
 
+_FEW = 256
+"""Up to so many hidden rows of a fold have F as a matrix."""
 _HELD_BYTES = 1 << 30
 """Of what the primal needs of the unscored rows; beyond that it is computed anew in each of a few passes."""
 
@@ -64,19 +67,65 @@ class Transduction:
     coefficients: NDArray[np.float64]
 
 
-def transduce(
-    problem: PrimalProblem | DualProblem, hidden: NDArray[np.intp], folds: list[Any], alpha: float, penalty: float
-) -> Transduction:
+@dataclass(frozen=True, eq=False)
+class HiddenRows:
+    """Rows whose labels are sought, and what their folds are of the graph, for any alpha and penalty.
+
+    Attributes
+    ----------
+    graph : ScoredGraph
+    rows : ndarray of intp
+        Ascending; whole queries.
+    folds : list of slices or row numbers
+        Whole queries, every row in one of them.
+    """
+
+    graph: ScoredGraph
+    rows: NDArray[np.intp]
+    folds: list[Any]
+
+    @cached_property
+    def inside(self) -> ScoredGraph:
+        """The graph of the hidden rows."""
+        return self.graph.select(np.unique(self.graph.layout.codes[self.rows]))
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """The folds with what is hidden of them."""
+        place = np.full(self.graph.n_items, -1, dtype=np.intp)
+        place[self.rows] = np.arange(len(self.rows))
+        parts = []
+        for fold in (np.sort(row_numbers(fold)) for fold in self.folds):
+            mine = np.flatnonzero(place[fold] >= 0)
+            own = place[fold[mine]]
+            graph = self.inside.select(np.unique(self.inside.layout.codes[own])) if len(own) else None
+            parts.append(_Part(fold, mine, own, graph))
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A fold, its hidden rows by their places in it and among all hidden rows, and their graph."""
+
+    rows: NDArray[np.intp]
+    mine: NDArray[np.intp]
+    own: NDArray[np.intp]
+    graph: Any
+
+    @cached_property
+    def F(self) -> Any:
+        """The graph's F, of few rows as a matrix: it is multiplied often."""
+        return self.graph.F @ np.eye(len(self.own)) if len(self.own) <= _FEW else self.graph.F
+
+
+def transduce(problem: PrimalProblem | DualProblem, hidden: HiddenRows, alpha: float, penalty: float) -> Transduction:
     """Find the labels of the rows ``hidden``.
 
     Parameters
     ----------
     problem : PrimalProblem or DualProblem
         On a scored graph with tied pairs included, with a target of 0 in the hidden rows.
-    hidden : ndarray of intp
-        Ascending; whole queries.
-    folds : list of slices or row numbers
-        Whole queries, every row in one of them.
+    hidden : HiddenRows
     alpha, penalty : float
         Positive; ``penalty`` is gamma. An alpha below 1e-10 of the largest eigenvalue counts as that.
 
@@ -87,25 +136,19 @@ def transduce(
     those fit into a gigabyte.
     """
     alpha = float(holdout_alphas(np.array([alpha]), problem.spectrum_bound())[0])
-    parts = [np.sort(row_numbers(fold)) for fold in folds]
-    return _transduced(problem, hidden, parts, alpha, penalty)
+    return _transduced(problem, hidden, alpha, penalty)
 
 
 @singledispatch
-def _transduced(
-    problem: Any, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
-) -> Transduction:
+def _transduced(problem: Any, given: HiddenRows, alpha: float, penalty: float) -> Transduction:
     raise NotImplementedError(f"Labels cannot be found for a {type(problem).__name__}.")
 
 
 @_transduced.register
-def _dual(
-    problem: DualProblem, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
-) -> Transduction:
+def _dual(problem: DualProblem, given: HiddenRows, alpha: float, penalty: float) -> Transduction:
     """``I - H = alpha C^-1``: everything from the inverse of ``C = F K F' + alpha I``."""
-    graph, target = ScoredGraph.of(problem.graph), problem.target
+    graph, target, hidden, inside = given.graph, problem.target, given.rows, given.inside
     assert problem.unseen is not None
-    inside = graph.select(np.unique(graph.layout.codes[hidden]))
     inverse = problem.inverse(alpha)
     c = inverse @ target
     columns = inverse[:, hidden]
@@ -120,7 +163,7 @@ def _dual(
     def hold(fold: NDArray[np.intp]) -> None:
         R[fold] = solve_positive(inverse[np.ix_(fold, fold)], R[fold])
 
-    map_blocks(hold, folds)
+    map_blocks(hold, [part.rows for part in given.parts])
     R_V, known = R[:, : len(hidden)], R[:, len(hidden) :]
     A = np.asarray(dsyrk(1.0, R_V.T, lower=1))
     A[np.diag_indices_from(A)] += penalty
@@ -130,9 +173,7 @@ def _dual(
 
 
 @_transduced.register
-def _primal(
-    problem: PrimalProblem, hidden: NDArray[np.intp], folds: list[NDArray[np.intp]], alpha: float, penalty: float
-) -> Transduction:
+def _primal(problem: PrimalProblem, given: HiddenRows, alpha: float, penalty: float) -> Transduction:
     r"""In the features ``Z = F X V (lambda + alpha)^-1/2``, where ``H = Z Z'``; a fold at a time.
 
     ``I - H`` is the identity less a matrix of rank n, and Q is block diagonal, so that
@@ -144,13 +185,10 @@ def _primal(
 
     D block diagonal with a block for each fold: 2n more unknowns instead of a dense matrix of all rows.
     """
-    s, graph, target = problem.spectrum, ScoredGraph.of(problem.graph), problem.target
-    inside = graph.select(np.unique(graph.layout.codes[hidden]))
+    s, target, hidden, inside = problem.spectrum, problem.target, given.rows, given.inside
     scale = 1.0 / np.sqrt(np.maximum(s.values, 0.0) + alpha)
     known = scale[:, None] * (s.vectors.T @ problem.equations.rhs)  # Z'F y
     supervised = problem.holdout([hidden], np.array([alpha]))[hidden, 0]
-    place = np.full(len(target), -1, dtype=np.intp)
-    place[hidden] = np.arange(len(hidden))
     vectors = problem.directions * scale
 
     def hold(fold: NDArray[np.intp]) -> _ByRows | _ByColumns:
@@ -159,28 +197,22 @@ def _primal(
             Z[np.searchsorted(fold, row_numbers(piece))] = problem.rows.factor(piece) @ vectors
         return _ByRows(Z) if Z.shape[0] <= Z.shape[1] else _ByColumns(Z)
 
-    def share(fold: NDArray[np.intp], Q: _ByRows | _ByColumns) -> _Share:
-        mine = np.flatnonzero(place[fold] >= 0)
-        own = place[fold[mine]]
-        return Q.share(own, mine, inside.select(np.unique(inside.layout.codes[own])), penalty)
-
-    some = [fold for fold in folds if (place[fold] >= 0).any()]
+    some = [part for part in given.parts if len(part.own)]
     held: list[_Share] = []
     holds = 16 * len(hidden) * len(scale) <= _HELD_BYTES
     W, back = np.zeros((len(scale), len(scale))), np.zeros_like(known)
     right = penalty * supervised
-    for fold in folds:
-        Q = hold(fold)
-        error = Q.squared(target[fold] - Q.Z @ known)  # Q^2 (I - H) F y
+    for part in given.parts:
+        Q = hold(part.rows)
+        error = Q.squared(target[part.rows] - Q.Z @ known)  # Q^2 (I - H) F y
         W += Q.gram
         back += Q.Z.T @ error
-        own = place[fold]
-        if (own >= 0).any():
-            part = share(fold, Q)
-            right[part.own] -= part.graph.F.T @ error[own >= 0]
+        if len(part.own):
+            right[part.own] -= part.F.T @ error[part.mine]
             if holds:
-                held.append(part)
-    parts: Callable[[], Iterable[_Share]] = (lambda: held) if holds else (lambda: (share(f, hold(f)) for f in some))
+                held.append(Q.share(part, penalty))
+    parts: Callable[[], Iterable[_Share]]
+    parts = (lambda: held) if holds else (lambda: (hold(part.rows).share(part, penalty) for part in some))
     labels, ahead = _solve_updated(parts, W, right, back)
     w = problem.unwhitened(s.vectors @ (scale[:, None] * (known + ahead)))
     return Transduction(_with_ties(labels, inside), supervised, w)
@@ -237,7 +269,6 @@ class _Share:
     """What one fold adds: its rows of V, their graph, its block of D and its rows of U."""
 
     own: NDArray[np.intp]
-    graph: ScoredGraph
     D: _Dense | _Spread
     U: NDArray[np.float64]
 
@@ -249,7 +280,10 @@ class _ByRows:
         self.Z = Z
         slack = -(Z @ Z.T)
         slack[np.diag_indices_from(slack)] += 1.0
-        self.Q = solve_positive(slack, np.eye(len(Z)))
+        # LAPACK itself: what scipy checks takes longer than a query of a few rows.
+        _, self.Q, failed = linalg.lapack.dposv(slack, np.eye(len(Z)), lower=1)
+        if failed:
+            self.Q = solve_positive(slack, np.eye(len(Z)))
         self.QZ = self.Q @ Z
 
     def squared(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -261,11 +295,11 @@ class _ByRows:
         """``Z'Q^2 Z``."""
         return np.asarray(self.QZ.T @ self.QZ)
 
-    def share(self, own: NDArray[np.intp], mine: NDArray[np.intp], graph: ScoredGraph, penalty: float) -> _Share:
-        own_rows = self.Q[mine]
-        back = graph.F.T @ np.hstack((self.Z[mine], own_rows @ self.QZ, own_rows))
+    def share(self, part: _Part, penalty: float) -> _Share:
+        own_rows = self.Q[part.mine]
+        back = part.F.T @ np.hstack((self.Z[part.mine], own_rows @ self.QZ, own_rows))
         cut = 2 * self.Z.shape[1]
-        return _Share(own, graph, _Dense(back[:, cut:].T, penalty), np.ascontiguousarray(back[:, :cut]))
+        return _Share(part.own, _Dense(back[:, cut:].T, penalty), np.ascontiguousarray(back[:, :cut]))
 
 
 class _ByColumns:
@@ -290,10 +324,12 @@ class _ByColumns:
         """``Z'Q^2 Z``."""
         return self._function(self.inverse**2 - self.inverse)
 
-    def share(self, own: NDArray[np.intp], mine: NDArray[np.intp], graph: ScoredGraph, penalty: float) -> _Share:
-        P = graph.F.T @ self.Z[mine]
+    def share(self, part: _Part, penalty: float) -> _Share:
+        P = part.graph.F.T @ self.Z[part.mine]
         U = np.hstack((P, P @ self._function(self.inverse**2)))
-        return _Share(own, graph, _Spread(graph, P, self.vectors * np.sqrt(self.inverse + self.inverse**2), penalty), U)
+        return _Share(
+            part.own, _Spread(part.graph, P, self.vectors * np.sqrt(self.inverse + self.inverse**2), penalty), U
+        )
 
     def _function(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((self.vectors * values) @ self.vectors.T)
@@ -305,13 +341,15 @@ class _Dense:
     def __init__(self, B: NDArray[np.float64], penalty: float) -> None:
         self.A = B.T @ B
         self.A[np.diag_indices_from(self.A)] += penalty
-        self._factor = linalg.cho_factor(self.A, lower=True, check_finite=False)
+        self._factor, failed = linalg.lapack.dpotrf(self.A, lower=1)
+        if failed:
+            raise linalg.LinAlgError("the block of a fold is not positive definite")
 
     def __matmul__(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.A @ V)
 
     def solve(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(linalg.cho_solve(self._factor, V, check_finite=False))
+        return np.asarray(linalg.lapack.dpotrs(self._factor, V, lower=1)[0])
 
 
 class _Spread:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.features.columns import take_items
-from rankrls.holdout.transductive import transduce
+from rankrls.graph import ScoredGraph
+from rankrls.holdout.transductive import HiddenRows, transduce
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 
@@ -67,7 +68,8 @@ class TransductiveProblem(Problem):
             plain = self.whole.path(values)
             coefficients, labels = plain.coefficients, [self.labels] * len(values)
         else:
-            found = [transduce(self.whole, self.hidden, self.folds, float(a), self.penalty) for a in values]
+            hidden = HiddenRows(ScoredGraph.of(self.whole.graph), self.hidden, self.folds)
+            found = [transduce(self.whole, hidden, float(a), self.penalty) for a in values]
             coefficients = np.stack([one.coefficients for one in found])
             labels = [self.labels.copy() for _ in found]
             for filled, one in zip(labels, found, strict=True):
