@@ -32,7 +32,7 @@ def test_a_worker_of_another_version(monkeypatch):
     from rankrls.streaming.engine import _leaf
 
     with Refusal("0.0", parameter="executor", remedy="same"):
-        _leaf("0.0", None, small(), small().parts[0])
+        _leaf("0.0", (None, small()), small().parts[0])
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["answers", "check_workers", "run", "workers_of"]
+__all__ = ["answers", "check_workers", "client_of", "run", "workers_of"]
 
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
@@ -53,14 +53,14 @@ def run(
         left = saved.restore(tree, left)
         if told is not None:
             told(sum(rows_in(data, address) for address in addresses) - sum(rows_in(data, addresses[k]) for k in left))
-    version = _version()
+    version, work = _version(), _shared(executor, (job, data))
     most = workers_of(executor) if workers is None else workers
     queue, waiting = iter(left), dict[Future[Any], int]()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
         try:
             while True:
                 for number in queue:
-                    waiting[pool.submit(_leaf, version, job, data, addresses[number])] = number
+                    waiting[pool.submit(_leaf, version, work, addresses[number])] = number
                     if len(waiting) >= _IN_ADVANCE * most:
                         break
                 if not waiting:
@@ -82,13 +82,13 @@ def answers(
     job: Any, data: Any, *, executor: Executor | None = None, workers: int | None = None
 ) -> Iterator[tuple[Any, Any]]:
     """Each part's address and the answer of a job without a merge, in the order of the parts."""
-    version = _version()
+    version, work = _version(), _shared(executor, (job, data))
     most = workers_of(executor) if workers is None else workers
     waiting: deque[tuple[Any, Future[Any]]] = deque()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
         try:
             for address in data.parts:
-                waiting.append((address, pool.submit(_leaf, version, job, data, address)))
+                waiting.append((address, pool.submit(_leaf, version, work, address)))
                 if len(waiting) >= _IN_ADVANCE * most:
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -104,8 +104,25 @@ def _version() -> str:
     return str(import_module("rankrls").__version__)
 
 
-def _leaf(version: str, job: Job[Any], data: Any, address: Any) -> Any:
+def client_of(executor: Any) -> Any:
+    """The client behind Dask's executor; None for others."""
+    client = getattr(executor, "_client", None)
+    return client if hasattr(client, "nthreads") else None
+
+
+def _shared(executor: Any, work: Any) -> Any:
+    """What all leaves need: on a Dask cluster a task of its own, sent once and recovered if its worker dies."""
+    client = client_of(executor)
+    return work if client is None else client.submit(_itself, work, pure=False)
+
+
+def _itself(work: Any) -> Any:
+    return work
+
+
+def _leaf(version: str, work: tuple[Job[Any], Any], address: Any) -> Any:
     """:func:`run_leaf` where the same version of rankrls is at work."""
+    job, data = work
     if version != _version():
         raise _other_version("A worker", _version(), version, "executor")
     return run_leaf(job, data, address)

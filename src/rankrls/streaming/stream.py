@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.selection.costs import free_memory
 from rankrls.streaming.checkpoint import Checkpoint
-from rankrls.streaming.engine import check_workers, run, workers_of
+from rankrls.streaming.engine import check_workers, client_of, run, workers_of
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job
 
@@ -109,8 +109,8 @@ class Stream:
     ) -> None:
         if not len(data.parts) or not data.n_rows:
             raise InputError("The data set has no rows: there is nothing to learn from.", parameter="data")
-        if (client := getattr(executor, "_client", None)) is not None and hasattr(client, "nthreads"):
-            check_workers(client)  # Dask's executor
+        if (client := client_of(executor)) is not None:
+            check_workers(client)
         self.data, self.executor = data, executor
         self.checkpoint = None if checkpoint is None else Checkpoint.of(checkpoint, data)
         self.leaf = leaf_bytes(max(rows_in(data, address) for address in data.parts))
