@@ -255,6 +255,18 @@ def test_what_needs_all_rows_says_so_at_once(model, refusal):
         model.fit_dataset(Unread(X, y, qid))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AutoRankRLS", "CoRankRLS", "CoRankingPursuit", "GreedyRankRLS", "RankBoost"),
+        *("RankSVMCV", "RankingPursuit", "TransductiveRankRLS"),
+    ],
+)
+def test_every_other_estimator_names_what_to_take(name):
+    with Refusal("all rows", parameter="data", remedy="RankRLSCV"):
+        getattr(rankrls, name)().fit_dataset(Unread(X, y, qid))
+
+
 class Unread(ArrayDataset):
     def read(self, address, names=False):
         raise AssertionError("nothing is read")
