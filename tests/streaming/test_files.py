@@ -92,6 +92,9 @@ def test_one_ranking_of_all_rows(tmp_path):
     assert found == pytest.approx(expected, rel=1e-12)
     with Refusal("Leave-query-out"):
         RankRLSCV().fit_dataset(data)
+    for scoring in ("disagreement", "pair_squared_error"):
+        with Refusal("folds", parameter="cv", remedy="validation"):
+            RankRLSCV(scoring=scoring, cv=3).fit_dataset(data)
     chosen = RankRLSCV(scoring="disagreement").fit_dataset(data, validation=data)
     expected = RankRLSCV(scoring="disagreement").fit(X, y, X_val=X, y_val=y)
     assert chosen.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)

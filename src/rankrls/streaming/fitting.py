@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
+from rankrls._errors import InputError
 from rankrls.equations.graded import solve_without
 from rankrls.equations.holdout import holdout_alphas, weights_without
 from rankrls.equations.normal_equations import NormalEquations
@@ -39,6 +40,7 @@ __all__ = [
 
 _JUDGING = Setting("include", "queries", 0.0)
 """The graph whose Laplacian is the mean squared error of score differences, summed over queries."""
+_NOTHING = 1e-14
 _EQUATIONS, _HOLDOUT, _FOLDS, _VALIDATION = "equations", "held-out", "folds", "validation"
 
 
@@ -119,7 +121,22 @@ def read_equations(stream: Stream, settings: Sequence[Setting], *, folds: int = 
     sums = stream.run(job, _EQUATIONS)
     out = Summed(sums, job.settings, tree_depth(len(stream.data.parts)), columns)
     check_varied(sums, settings)
+    if folds > 1 and not any(setting.regression_weight for setting in settings):
+        _check_folds_leave_something(sums, folds)
     return out
+
+
+def _check_folds_leave_something(sums: EquationSums, folds: int) -> None:
+    """Refuse folds of which one holds every query with two different labels: nothing is left to learn from then."""
+    energies = [float(sums.total(0, only=fold).energy[0]) for fold in range(folds)]
+    if sum(energy > _NOTHING * sum(energies) for energy in energies) < 2:
+        raise InputError(
+            "All queries with two different labels are in one of the {0} folds ({1} queries in all), and without it "
+            "nothing is left to learn from.",
+            *(folds, sums.queries),
+            remedy="Take {cv=None}, or validation data ({validation}).",
+            parameter="cv",
+        )
 
 
 def curves_by_queries(
