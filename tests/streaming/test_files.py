@@ -13,6 +13,7 @@ from rankrls import RankRLS, RankRLSCV
 from rankrls.io import TableError, open_dataset
 from rankrls.metrics import evaluate as measured
 from rankrls.streaming import evaluate
+from rankrls.streaming.stream import Stream
 from tests.refusals import Refusal
 from tests.streaming.arrays import example
 from tests.streaming.test_fit_dataset import assert_same_choice
@@ -98,3 +99,14 @@ def test_one_ranking_of_all_rows(tmp_path):
     chosen = RankRLSCV(scoring="disagreement").fit_dataset(data, validation=data)
     expected = RankRLSCV(scoring="disagreement").fit(X, y, X_val=X, y_val=y)
     assert chosen.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
+
+
+def test_decoding_is_part_of_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKRLS_NUM_THREADS", "4")
+    pq.write_table(
+        pa.table({"qid": [1, 1, 2, 2], "label": [0.0, 1, 0, 1], "f": [1.0, 2, 3, 4]}), tmp_path / "a.parquet"
+    )
+    data = open_dataset(tmp_path / "a.parquet")
+    of = lambda memory: Stream(data, memory=memory, leaf_bytes=lambda rows: 1000.0)
+    assert of(1000).leaf == 1000.0 + 24.0 * 4  # no more than three times the data
+    assert [of(memory).workers for memory in (1000, 2100, 2200, 1e9)] == [1, 1, 2, 4]

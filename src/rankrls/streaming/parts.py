@@ -16,13 +16,20 @@ from rankrls.features.finite import check_finite_features
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["check_varied", "labelled", "rows_in"]
+__all__ = ["check_varied", "decoding_bytes", "labelled", "rows_in"]
 
 
 def rows_in(data: Any, address: Any) -> int:
     """Rows of a part that has not been read."""
     found = getattr(address, "rows", None)
     return -(-data.n_rows // max(1, len(data.parts))) if found is None else int(found)
+
+
+def decoding_bytes(data: Any) -> float:
+    """The memory that decoding takes beside the rows that come of it: a page of each column of Parquet, and a batch."""
+    if getattr(getattr(data, "source", None), "format", None) != "parquet":
+        return 0.0
+    return float(min(2.0**26 + 2.0**19 * data.n_features, 24.0 * data.n_features * data.n_rows))
 
 
 def labelled(part: Part, *, every: bool = False) -> LabelledItems:

@@ -13,7 +13,7 @@ from rankrls.metrics import Measure, RankingMeasure
 from rankrls.selection.costs import free_memory
 from rankrls.streaming.checkpoint import Checkpoint
 from rankrls.streaming.engine import check_workers, client_of, run, workers_of
-from rankrls.streaming.parts import rows_in
+from rankrls.streaming.parts import decoding_bytes, rows_in
 from rankrls.streaming.tree import Job
 
 __all__ = ["Passed", "Stream", "bytes_of", "check_streams"]
@@ -113,23 +113,24 @@ class Stream:
             check_workers(client)
         self.data, self.executor = data, executor
         self.checkpoint = None if checkpoint is None else Checkpoint.of(checkpoint, data)
-        self.leaf = leaf_bytes(max(rows_in(data, address) for address in data.parts))
-        self.workers = self._affordable(bytes_of(memory))
+        part = leaf_bytes(max(rows_in(data, address) for address in data.parts))
+        self.leaf = part + decoding_bytes(data)
+        self.workers = self._affordable(bytes_of(memory), part)
         self._report, self._done, self._total = report, 0, passes * data.n_rows
         self._start = time.perf_counter()
         self._tell(0)
 
-    def _affordable(self, memory: float | None) -> int:
+    def _affordable(self, memory: float | None, part: float) -> int:
         most = workers_of(self.executor)
         if self.executor is not None:
             return most
         if memory is None:
             free = free_memory()
             return most if free is None else max(1, min(most, int(0.8 * free / max(self.leaf, 1.0))))
-        if self.leaf > memory:
+        if part > memory:
             raise InputError(
                 "One part of the data takes about {0:.2g} GiB to work on, more than {memory} allows.",
-                self.leaf / 2**30,
+                part / 2**30,
                 remedy="Open the data set with fewer rows a part, or allow more {memory}.",
                 parameter="memory",
             )
