@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rankrls.cli import _ahead
+from rankrls.cli.startup import ahead
 
 LOOP = "pair_counts._count-1.py311.nbi"
 
@@ -27,7 +27,7 @@ def started(monkeypatch):
         def wait(self):
             commands.append("wait")
 
-    monkeypatch.setattr(_ahead.subprocess, "Popen", Process)
+    monkeypatch.setattr(ahead.subprocess, "Popen", Process)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     return commands
@@ -35,8 +35,8 @@ def started(monkeypatch):
 
 def test_the_first_choice_starts_a_process_and_ends_it(started, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    with contextlib.suppress(KeyboardInterrupt), _ahead.compiling_ahead("fit"):
-        assert started == [[sys.executable, "-m", "rankrls.cli._ahead"]]
+    with contextlib.suppress(KeyboardInterrupt), ahead.compiling_ahead("fit"):
+        assert started == [[sys.executable, "-m", "rankrls.cli.startup.ahead"]]
         raise KeyboardInterrupt
     assert started[1:] == ["kill", "wait"]
 
@@ -51,7 +51,7 @@ def test_no_other_command_does(started, monkeypatch, tmp_path, case):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     elif case == "not compiled at all":
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    with _ahead.compiling_ahead("predict" if case == "another command" else "cv"):
+    with ahead.compiling_ahead("predict" if case == "another command" else "cv"):
         assert started == []
 
 
@@ -63,7 +63,7 @@ def test_what_is_compiled_ahead_is_what_a_fit_needs(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     run = lambda *words: subprocess.run([sys.executable, "-m", *words], env=environment, check=True)
     loops = lambda: {path.name for path in cache.glob("*/*.nbc")}
-    run("rankrls.cli._ahead")
+    run("rankrls.cli.startup.ahead")
     ahead = loops()
     assert any(name.startswith("pair_counts._count-") for name in ahead)  # as _ahead looks for it
     run("rankrls", "fit", str(data), "--model", str(tmp_path / "m"), "--scale", "minmax", "--metric", "map", "--quiet")

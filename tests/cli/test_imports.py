@@ -45,7 +45,7 @@ print(v.check_array(pandas.DataFrame({"a": [1.0]})).shape == (1, 1), gc.isenable
 
 
 def test_a_program_that_has_scipy_stats_keeps_it(tmp_path):
-    code = "import scipy.stats as s, sys; import rankrls.cli._lean as lean; lean.imported('json'); "
+    code = "import scipy.stats as s, sys; import rankrls.cli.startup.lean as lean; lean.imported('json'); "
     done = subprocess.run(
         [sys.executable, "-c", code + "print(sys.modules['scipy.stats'] is s)"], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""The options that are about data of other forms: a column for each item, shards, what is read a part at a time."""
+"""The options that are about data of other forms: a column an item, votes, shards, what is read a part at a time."""
 
 # ruff: noqa: RUF009  (what makes a field here is dataclasses.field with metadata)
 
@@ -15,7 +15,7 @@ __all__ = ["DataOptions"]
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What was said of items that all queries rank, of shards, and of data that are read a part at a time.
+    """What was said of items that all queries rank, of votes, of shards, and of data that are read a part at a time.
 
     Attributes
     ----------
@@ -31,6 +31,23 @@ class DataOptions:
         what is held out to choose by, since predictions are for new ones: queries (default), items, or both.
     fit_intercept
         give each item a level of its own that is not penalised.
+    winner
+        TRAIN holds votes, with both sides in a row: the column of the winners' names or texts, or a pattern such as w_*
+        for columns of features.
+    loser
+        The same of the losers.
+    left
+        Of votes with a column that says which was preferred: one side, as for --winner.
+    right
+        The other side.
+    preferred
+        Of --left and --right the one that was preferred: left or right, the column's name or what stands in it, or tie.
+        --ties exclude leaves ties out.
+    strength_column
+        Of votes: the column that says by how much the winner should lead; 0 is a tie.
+    sides
+        What one column on either side holds: names, each with a rating of its own, or texts, whose words are features.
+        By default names if there are few of them for the votes.
     rows_per_file
         Write Parquet files of at most so many rows into the folder OUT, with whole queries in each, in little memory;
         DATA may then be a folder or a quoted pattern too.
@@ -55,6 +72,13 @@ class DataOptions:
     item_id: str | None = option("COLUMN", "fit cv predict")
     hold_out: str | None = option("WORD", "fit cv", reads=word("queries", "items", "both"))
     fit_intercept: bool = switch("fit cv")
+    winner: str | None = option("COLUMN", "fit cv")
+    loser: str | None = option("COLUMN", "fit cv")
+    left: str | None = option("COLUMN", "fit cv")
+    right: str | None = option("COLUMN", "fit cv")
+    preferred: str | None = option("COLUMN", "fit cv")
+    strength_column: str | None = option("COLUMN", "fit cv", flags=("--strength",))
+    sides: str | None = option("WORD", "fit cv", reads=word("names", "texts"))
     rows_per_file: int | None = option("N", "convert", kind=int, reads=number(1))
     sort: bool = switch("convert")
     float32: bool = switch("convert")

@@ -185,23 +185,6 @@ class Options(DataOptions):
     event
         Of right-censored times, which are then the labels: the column that is 1 where the event was observed and 0
         where not. Longer times are better; pairs that can be compared are learned from and judged (C-index).
-    winner
-        TRAIN holds votes, with both sides in a row: the column of the winners' names or texts, or a pattern such as w_*
-        for columns of features.
-    loser
-        The same of the losers.
-    left
-        Of votes with a column that says which was preferred: one side, as for --winner.
-    right
-        The other side.
-    preferred
-        Of --left and --right the one that was preferred: left or right, the column's name or what stands in it, or tie.
-        --ties exclude leaves ties out.
-    strength_column
-        Of votes: the column that says by how much the winner should lead; 0 is a tie.
-    sides
-        What one column on either side holds: names, each with a rating of its own, or texts, whose words are features.
-        By default names if there are few of them for the votes.
     columns
         Of tables with more than numbers. auto: what each column is used as is decided by its cells, and printed; named:
         what no option names has to be numbers.
@@ -349,13 +332,6 @@ class Options(DataOptions):
     ignore: tuple[str, ...] | None = option("NAME,...", _READ, reads=separated)
     group: str | None = option("FILE|COLUMN", _TABLES)
     event: str | None = option("COLUMN", "fit cv evaluate")
-    winner: str | None = option("COLUMN", _LEARN)
-    loser: str | None = option("COLUMN", _LEARN)
-    left: str | None = option("COLUMN", _LEARN)
-    right: str | None = option("COLUMN", _LEARN)
-    preferred: str | None = option("COLUMN", _LEARN)
-    strength_column: str | None = option("COLUMN", _LEARN, flags=("--strength",))
-    sides: str | None = option("WORD", _LEARN, reads=word("names", "texts"))
     columns: str | None = option("WORD", _LEARN, reads=word("auto", "named"))
     categorical: tuple[str, ...] | None = option("NAME,...", _LEARN, reads=separated)
     dates: tuple[str, ...] | None = option("NAME,...", _LEARN, reads=separated)

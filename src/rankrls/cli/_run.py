@@ -111,8 +111,8 @@ def _result(name: str, options: Options, report: Report) -> Result:
     import numpy as np
 
     from rankrls._compiled.threads import limited_threads
-    from rankrls.cli._ahead import compiling_ahead
-    from rankrls.cli._lean import imported
+    from rankrls.cli.startup.ahead import compiling_ahead
+    from rankrls.cli.startup.lean import imported
 
     def overflowed(kind: str, flags: int) -> None:
         warnings.warn(_TOO_LARGE, RuntimeWarning, stacklevel=2)

@@ -46,7 +46,7 @@ def _is_the_first() -> bool:
     folder = os.environ.get("NUMBA_CACHE_DIR")
     if folder:
         return not any(Path(folder).glob(f"*/{_LOOP}"))
-    here = Path(__file__).parents[1] / "_compiled"
+    here = Path(__file__).parents[2] / "_compiled"
     return os.access(here, os.W_OK) and not any(here.glob(f"__pycache__/{_LOOP}"))
 
 
@@ -54,7 +54,7 @@ def compile_loops() -> None:
     """Scale, choose and judge on a few rows."""
     import numpy as np
 
-    from rankrls.cli._lean import imported
+    from rankrls.cli.startup.lean import imported
 
     y, qid = np.arange(12.0) % 3, np.arange(12) // 4
     X = np.column_stack([y, np.arange(12.0)])

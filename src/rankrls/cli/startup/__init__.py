@@ -1,0 +1,1 @@
+"""How a command begins: fewer imports, and loops that are compiled meanwhile."""
