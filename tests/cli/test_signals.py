@@ -18,6 +18,7 @@ import signal, sys
 from rankrls.cli import _run, main
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started the tests with & had it ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup this one
 where, run = sys.argv.pop(1), _run.run
 
 def compute(*_):

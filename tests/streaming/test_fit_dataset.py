@@ -106,6 +106,7 @@ def test_several_graphs_are_tried_in_two_passes():
     X, y, qid, _ = example(2, queries=20)
     model = RankRLSCV(ties=("include", "exclude"), balance=("pairs", "queries"), rule="one_se")
     fitted = model.fit(X, y, qid=qid)
+    reads.clear()
     data = Counted(X, y, qid, cuts=(10, 40, 41))
     streamed = RankRLSCV(**model.get_params()).fit_dataset(data)
     assert_same_choice(streamed, fitted, X, qid)

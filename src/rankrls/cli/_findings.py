@@ -72,8 +72,9 @@ def file_tables(found: dict[str, Any]) -> list[Table]:
         }
         for role, part in found["data"].items()
     }
-    names = ("labels", "rows", "queries", "features")
-    tables = [Table("Data", ["", "file", *names], file_rows(parts, *names), left=3)]
+    counted = any(part["labels"] for part in parts.values())  # they are not, if rows are read a part at a time
+    names = (*(("labels",) if counted else ()), "rows", "queries", "features")
+    tables = [Table("Data", ["", "file", *names], file_rows(parts, *names), left=len(names) - 1)]
     if "pairs" in found:
         columns = ["", "file", "number", "ties", "items compared", "groups"]
         rows = file_rows(found["pairs"], "preferences", "ties", "items", "groups")
