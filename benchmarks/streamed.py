@@ -25,7 +25,7 @@ from rankrls.io import open_dataset
 __all__ = ["bare", "gram", "jobs", "opened", "two_passes", "warm_up"]
 
 SIZE, QUICK = (723_000, 136), (40_000, 24)
-GROWTH = (200_000, 40)
+GROWTH = (250_000, 136)
 
 
 def jobs(quick: bool = False) -> list[dict[str, Any]]:
