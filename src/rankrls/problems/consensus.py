@@ -303,8 +303,6 @@ class ConsensusProblem(DualProblem):
     Items are numbers of rows of Z, as a matrix of one column.
     """
 
-    spreads = None
-
     def __init__(self, consensus: Consensus, scored: NDArray[np.intp], graph: Graph, target: Array) -> None:
         across = consensus.columns(scored)
         read = partial(_read, across, consensus)

@@ -18,7 +18,7 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import Spectrum, is_clear, solve_one, spectrum
-from rankrls.features.rows import row_slices
+from rankrls.features.rows import FactorRows, row_slices
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import Expansion, PathSolutions, Problem, matrix_columns, spectral_resolution
@@ -92,6 +92,7 @@ class DualProblem(Problem):
         self.C: NDArray[np.float64] | None = C
         self.unseen = unseen
         self.size = C.shape[0]
+        self._rows: FactorRows | None = None  # of features, if the kernel is theirs
         self._known: dict[float, NDArray[np.float64]] = {}
         """Solutions that an inverse gave by the way, so that the alpha that is chosen costs no other decomposition."""
 
@@ -126,9 +127,16 @@ class DualProblem(Problem):
             images = [piece @ FX.T for piece in pieces]
         unseen = np.vstack([np.empty((0, len(C))), *images])
         out = cls(graph, target, C, unseen, Expansion(Kernel("linear"), X, graph))
-        if not sparse.issparse(X):
-            out.spreads = Spreads(rows.energies(), max(X.shape), in_features=False)
+        out._rows = rows
         return out
+
+    @property
+    def spreads(self) -> Spreads | None:  # type: ignore[override]
+        """None of sparse features, which are centred elsewhere. O(m n)."""
+        rows = self._rows
+        if rows is None or sparse.issparse(rows.X):
+            return None
+        return Spreads(rows.energies(), max(rows.X.shape), in_features=False)
 
     @cached_property
     def spectrum(self) -> Spectrum:
