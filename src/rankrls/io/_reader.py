@@ -32,7 +32,8 @@ MOST_COLUMNS = 1 << 27
 
 _SEEN = 1 << 16
 _SLICE = 1 << 16
-_MOST_COLUMNS = 1 << 16
+_ONE_PASS_COLUMNS = 1 << 16
+"""More columns are not read in one pass: room for rows that may not be there would be large."""
 _ENTRY = re.compile(rb"([0-9]{1,9}):")
 _QID = re.compile(rb"qid:-?[0-9]{1,18}")
 
@@ -256,7 +257,7 @@ def _shape_of(
     from_zero = min(ids) == 0 if zero_based == "auto" else zero_based
     columns = max(ids) + int(from_zero) if n_features is None else n_features
     sparse = dense == "auto" and len(ids) < DENSE_FROM * rows * columns
-    return None if sparse or not 0 < columns <= _MOST_COLUMNS else _Shape(columns, from_zero, with_qid)
+    return None if sparse or not 0 < columns <= _ONE_PASS_COLUMNS else _Shape(columns, from_zero, with_qid)
 
 
 def _parsed(block: Block, lines: int, shape: _Shape, room: NDArray[Any]) -> _Part | None:

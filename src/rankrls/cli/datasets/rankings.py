@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +16,15 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.cli.datasets.opened import open_for
 from rankrls.cli.datasets.scores import USUAL
+from rankrls.cli.datasets.writing import is_table, write_lines, write_table
 from rankrls.comparison import RankingReport, compare_dataset
-from rankrls.io import atomic_write
 from rankrls.io.rankings import HEAD, ranking_rows, trec_rows
-from rankrls.io.tables.formats import table_format
 from rankrls.streaming.ranked import NamedRanking, RankJob, ranked
 from rankrls.streaming.scoring import unnamed
 
 __all__ = ["about", "compare", "rank"]
+
+_COLUMNS = {"query": "string", "rank": "int64", "item": "string", "score": "float64", "row": "int64"}
 
 
 def rank(options: Options, report: Report) -> Result:
@@ -34,26 +34,15 @@ def rank(options: Options, report: Report) -> Result:
             problem = f"{{{name}}} needs all rows in memory, and DATA is read a part at a time."
             raise InputError(problem, parameter=name)
     trec = options.layout == "trec"
-    to_table = options.output != "-" and not trec and table_format(options.output) is not None
-    if to_table and table_format(options.output) != "parquet":
-        raise InputError(
-            "Rankings of data that are read a part at a time go into a .parquet file or into text.", parameter="output"
-        )
+    to_table = not trec and is_table(options.output, "Rankings")
     stored = load_model(options.model, report)
     data = open_for(stored, options.data, options, report, labels="ignored")
     job = RankJob(unnamed(stored.model), options.top_items, trec)
     parts = (_called(part, options) for part in ranked(stored.model, data, job, memory=options.memory))
     if to_table:
-        with report.working("writing", f"writing {options.output}"):
-            _write_parquet(options.output, parts)
-        return Result()
+        return write_table(options.output, report, _COLUMNS, map(_columns, parts))
     lines = (trec_rows(part, part.ids, options.run) if trec else ranking_rows(part, part.ids) for part in parts)
-    if options.output == "-":
-        sys.stdout.writelines(_headed(lines, trec))
-        return Result()
-    with report.working("writing", f"writing {options.output}"), atomic_write(options.output, "w") as file:
-        file.writelines(_headed(lines, trec))
-    return Result()
+    return write_lines(options.output, report, _headed(lines, trec))
 
 
 def _headed(lines: Iterable[str], trec: bool) -> Iterable[str]:
@@ -73,16 +62,8 @@ def _called(part: NamedRanking, options: Options) -> Any:
     return part
 
 
-def _write_parquet(path: str, parts: Iterable[Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = {"query": pa.string(), "rank": pa.int64(), "item": pa.string(), "score": pa.float64(), "row": pa.int64()}
-    schema = pa.schema(list(types.items()))
-    with atomic_write(path) as file, pq.ParquetWriter(file, schema) as writer:
-        for part in parts:
-            columns = (part.qid.tolist(), part.positions, part.ids.astype(str).tolist(), part.scores, part.rows)
-            writer.write_table(pa.table(dict(zip(types, columns, strict=True)), schema=schema))
+def _columns(part: Any) -> tuple[Any, ...]:
+    return part.qid.tolist(), part.positions, part.ids.astype(str).tolist(), part.scores, part.rows
 
 
 def compare(

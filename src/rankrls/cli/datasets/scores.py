@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rankrls._errors import InputError
 from rankrls.cli import _findings
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli.datasets.opened import Opened, open_for
+from rankrls.cli.datasets.writing import is_table, write_lines, write_table
 from rankrls.comparison.judgement import CountedJudgement
-from rankrls.io import atomic_write
-from rankrls.io.tables.formats import table_format
 from rankrls.metrics import resolve_measure
 from rankrls.streaming import predict as predict_parts
 from rankrls.streaming.scoring import judged
@@ -31,24 +28,11 @@ def predict(options: Options, report: Report) -> Result:
     """Score the rows of a data set, a part at a time."""
     stored = load_model(options.model, report)
     data = open_for(stored, options.data, options, report, labels="ignored")
-    to_table = options.output != "-" and table_format(options.output) is not None
-    if to_table and table_format(options.output) != "parquet":
-        raise InputError(
-            "Scores of data that are read a part at a time go into a .parquet file or into text.", parameter="output"
-        )
+    to_table = is_table(options.output, "Scores")
     parts = predict_parts(stored.model, data, memory=options.memory)
-    if options.output == "-":
-        for scores in parts:
-            sys.stdout.write(_lines(scores))
-        return Result()
-    with report.working("writing", f"writing {options.output}"):
-        if to_table:
-            _write_parquet(options.output, data, parts)
-        else:
-            with atomic_write(options.output, "w") as file:
-                for scores in parts:
-                    file.write(_lines(scores))
-    return Result()
+    if to_table:
+        return write_table(options.output, report, {"row": "int64", "score": "float64"}, _numbered(parts))
+    return write_lines(options.output, report, map(_lines, parts))
 
 
 def evaluate(options: Options, report: Report) -> Result:
@@ -83,14 +67,9 @@ def _lines(scores: Any) -> str:
     return "".join(f"{score!r}\n" for score in scores.tolist())
 
 
-def _write_parquet(path: str, data: Any, parts: Iterator[Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema([("row", pa.int64()), ("score", pa.float64())])
+def _numbered(parts: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    """Scores with the running numbers of their rows."""
     row = 0
-    with atomic_write(path) as file, pq.ParquetWriter(file, schema) as writer:
-        for scores in parts:
-            rows = np.arange(row, row + len(scores))
-            row += len(scores)
-            writer.write_table(pa.table({"row": rows, "score": scores}, schema=schema))
+    for scores in parts:
+        yield np.arange(row, row + len(scores)), scores
+        row += len(scores)
