@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -26,6 +25,7 @@ from rankrls.equations.normal_equations import NormalEquations
 from rankrls.io import atomic_write
 from rankrls.streaming.basis_rows import BasisRows
 from rankrls.streaming.cut_queries import CutQuery, Levels, Scatter
+from rankrls.streaming.engine import version_here
 from rankrls.streaming.equation_sums import EquationSums
 from rankrls.streaming.exact_sums import JudgedSums
 from rankrls.streaming.holdout_sums import HeldOut, ScoredPieces
@@ -169,7 +169,7 @@ def fingerprint(value: Any) -> str:
 def _described(data: Any) -> dict[str, Any]:
     found = data.describe() if hasattr(data, "describe") else {}
     own = {"rows": data.n_rows, "parts": [int(getattr(address, "rows", 0)) for address in data.parts]}
-    return {"rankrls": import_module("rankrls").__version__, "data": json.loads(json.dumps({**found, **own}))}
+    return {"rankrls": version_here(), "data": json.loads(json.dumps({**found, **own}))}
 
 
 def _check_same(then: Any, now: dict[str, Any], folder: Path) -> None:

@@ -15,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["answers", "check_workers", "client_of", "run", "workers_of"]
+__all__ = ["answers", "check_workers", "client_of", "run", "version_here", "workers_of"]
 
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
@@ -53,7 +53,7 @@ def run(
         left = saved.restore(tree, left)
         if told is not None:
             told(sum(rows_in(data, address) for address in addresses) - sum(rows_in(data, addresses[k]) for k in left))
-    version, work = _version(), _shared(executor, (job, data))
+    version, work = version_here(), _shared(executor, (job, data))
     most = workers_of(executor) if workers is None else workers
     queue, waiting = iter(left), dict[Future[Any], int]()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
@@ -82,7 +82,7 @@ def answers(
     job: Any, data: Any, *, executor: Executor | None = None, workers: int | None = None
 ) -> Iterator[tuple[Any, Any]]:
     """Each part's address and the answer of a job without a merge, in the order of the parts."""
-    version, work = _version(), _shared(executor, (job, data))
+    version, work = version_here(), _shared(executor, (job, data))
     most = workers_of(executor) if workers is None else workers
     waiting: deque[tuple[Any, Future[Any]]] = deque()
     with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
@@ -100,7 +100,8 @@ def answers(
                 future.cancel()
 
 
-def _version() -> str:
+def version_here() -> str:
+    """The version of rankrls in this process."""
     return str(import_module("rankrls").__version__)
 
 
@@ -123,8 +124,8 @@ def _itself(work: Any) -> Any:
 def _leaf(version: str, work: tuple[Job[Any], Any], address: Any) -> Any:
     """:func:`run_leaf` where the same version of rankrls is at work."""
     job, data = work
-    if version != _version():
-        raise _other_version("A worker", _version(), version, "executor")
+    if version != version_here():
+        raise _other_version("A worker", version_here(), version, "executor")
     return run_leaf(job, data, address)
 
 
@@ -142,8 +143,8 @@ def check_workers(client: Any, parameter: str = "executor") -> None:
     if not workers:
         raise InputError("The cluster has no workers.", remedy="Start some.", parameter=parameter)
     for name, version in workers.items():
-        if version != _version():
-            raise _other_version(f"Worker {name}", version, _version(), parameter)
+        if version != version_here():
+            raise _other_version(f"Worker {name}", version, version_here(), parameter)
 
 
 def _other_version(who: str, found: str | None, own: str, parameter: str) -> InputError:
