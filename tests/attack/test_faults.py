@@ -54,6 +54,7 @@ def test_killed_at_every_step(name, trials):
 
 @pytest.mark.parametrize("kind", [interrupt, too_large], ids=["signal", "too large"])
 def test_some_of_the_trials(kind, trials):
+    trials.findings.clear()  # those of another test
     for name in ("fit", "compare --html", "split"):
         for _ in range(4):
             trials.trial(kind.__name__, kind, SOME[name])

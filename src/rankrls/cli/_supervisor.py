@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any
 
 from rankrls._temporary import is_temporary, remove
 
@@ -23,6 +23,7 @@ __all__ = ["INTERRUPTED", "interrupted", "keeping_its_best", "supervise"]
 
 INTERRUPTED = 130
 _GRACE = 0.5  # seconds that an interrupted command has to end by itself
+_AGAIN = 0.01  # seconds until what was interrupted where Python drops it is interrupted again
 _KEEPS = ContextVar[mmap.mmap | None](
     "a byte that the supervisor reads: whether the command saves what it has", default=None
 )
@@ -52,8 +53,9 @@ def supervise() -> int | None:
     if signal.SIGINT in ends:  # a terminal sends it to both; the supervisor passes it on, as another signal
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    sys.unraisablehook = _again_if_interrupted
     for number in ends - {signal.SIGINT}:
-        signal.signal(number, _exit_by)
+        signal.signal(number, lambda number, _: os.kill(supervisor, number))
     _end_with(supervisor)
     _KEEPS.set(keeps)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -136,8 +138,12 @@ def _die_by(number: int) -> int:
     return 128 + number
 
 
-def _exit_by(number: int, frame: Any) -> NoReturn:
-    raise SystemExit(128 + number)
+def _again_if_interrupted(what: Any) -> None:
+    """Python drops what a handler raises inside of a ``__del__``; interrupt the command again once it is outside."""
+    if not issubclass(what.exc_type, KeyboardInterrupt):
+        return sys.__unraisablehook__(what)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
 
 def _end_with(supervisor: int) -> None:
