@@ -21,7 +21,14 @@ from rankrls import RankRLS, RankRLSCV, RankSVM
 from rankrls._cached import cached_property
 from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import (
+    balanced_blocks,
+    map_threads,
+    n_threads,
+    one_blas_thread,
+    one_thread,
+    threads_worth,
+)
 from tests.refusals import Refusal
 
 VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -53,6 +60,17 @@ def test_how_many_threads(no_limits):
     for useless in ("", "0", "-1", "many", "1.5"):
         no_limits.setenv("RANKRLS_NUM_THREADS", useless)
         assert n_threads() == 5
+
+
+@given(st.floats(0.0, 1e12), st.floats(1.0, 1e9), st.integers(1, 64))
+def test_threads_only_where_each_has_enough_to_do(work, each, allowed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKRLS_NUM_THREADS", str(allowed))
+        threads = threads_worth(work, each)
+        assert threads == 1 or work / threads >= each
+        assert threads == allowed or work / (threads + 1) < each
+        with one_thread():
+            assert threads_worth(work, each) == 1
 
 
 def test_results_come_in_order(no_limits):

@@ -36,6 +36,7 @@ __all__ = [
     "one_blas_thread",
     "one_thread",
     "stream_threads",
+    "threads_worth",
 ]
 
 _WORTH = 1 << 26
@@ -58,6 +59,11 @@ def n_threads() -> int:
         if value.isdigit() and int(value) > 0:
             return int(value)
     return max(1, int(joblib.cpu_count()))
+
+
+def threads_worth(work: float, each: float) -> int:
+    """Threads for some work where none shall have less than ``each`` of it: a pool of them costs half a millisecond."""
+    return max(1, min(n_threads(), int(work // each)))
 
 
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK_ROWS", "Rows", "row_numbers", "row_slices", "slices_of"]
+__all__ = ["BLOCK_ROWS", "ENTRIES_A_THREAD", "Rows", "row_numbers", "row_slices", "slices_of"]
 
 BLOCK_ROWS = 1024
 """Rows of a block: with a hundred columns it stays in the second-level cache."""
+
+ENTRIES_A_THREAD = 1 << 19
+"""Entries of features that a thread is worth where each is read once."""
 
 Rows = NDArray[np.intp] | slice
 

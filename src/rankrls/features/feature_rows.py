@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import Rows
+from rankrls.features.blocks import ENTRIES_A_THREAD, Rows
 
 __all__ = ["DenseRows", "FeatureRows", "SparseRows", "even_parts", "feature_rows", "sparse_add", "sparse_dot"]
 
@@ -100,7 +100,7 @@ class FeatureRows(ABC):
                 np.dot(self.block(rows[lo:hi]), p, out=out[lo:hi])
 
         with one_blas_thread():
-            map_threads(run, even_parts(self.sizes(rows), n_threads()))
+            map_threads(run, _parts(self.sizes(rows)))
         return out
 
     def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class FeatureRows(ABC):
             return out
 
         with one_blas_thread():
-            return _total(map_threads(run, even_parts(self.sizes(rows), n_threads())), self.n_features)
+            return _total(map_threads(run, _parts(self.sizes(rows))), self.n_features)
 
     def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
         return list(pairwise([*range(first, last, self.block_rows), last]))
@@ -154,18 +154,19 @@ class SparseRows(FeatureRows):
         def run(part: tuple[int, int]) -> None:
             sparse_dot(*self.parts, rows, *part, p, out[part[0] : part[1]])
 
-        map_threads(run, even_parts(self.sizes(rows), n_threads()))
+        map_threads(run, _parts(self.sizes(rows)))
         return out
 
     def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
         sizes = self.sizes(rows)
+        stored = int(sizes.sum())
 
         def run(part: tuple[int, int]) -> NDArray[np.float64]:
             out = np.zeros(self.n_features)
             sparse_add(*self.parts, rows, *part, a[part[0] : part[1]], out)
             return out
 
-        threads = min(n_threads(), 1 + int(sizes.sum()) // max(1, self.n_features))
+        threads = min(threads_worth(stored, ENTRIES_A_THREAD), 1 + stored // max(1, self.n_features))
         return _total(map_threads(run, even_parts(sizes, threads)), self.n_features)
 
 
@@ -210,7 +211,7 @@ class DenseRows(FeatureRows):
                 squares += np.einsum("ij,ij->j", block, block)
             return total, squares
 
-        parts = map_threads(run, even_parts(np.ones(self.n_items, dtype=np.int64), n_threads()))
+        parts = map_threads(run, _parts(np.full(self.n_items, self.n_features, dtype=np.int64)))
         mean = sum(total for total, _ in parts) / self.n_items
         variance = sum(squares for _, squares in parts) / self.n_items - mean**2
         return np.asarray(origin + mean), np.sqrt(np.maximum(variance, 0.0))
@@ -232,6 +233,11 @@ def even_parts(sizes: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     wanted = ends[-1] * np.arange(1, parts) / parts
     edges = np.unique([0, *np.searchsorted(ends, wanted), n])
     return [(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+def _parts(sizes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """A part for each thread that is worth it."""
+    return even_parts(sizes, threads_worth(float(sizes.sum()), ENTRIES_A_THREAD))
 
 
 def _total(parts: list[NDArray[np.float64]], n: int) -> NDArray[np.float64]:

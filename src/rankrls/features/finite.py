@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
 
 __all__ = ["OverflowInputError", "check_finite_features"]
+
+
+_READ = 16.0
+"""Multiplications that BLAS makes in the time in which it reads a number from memory."""
 
 
 class OverflowInputError(InputError):
@@ -25,8 +30,9 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
         if products and values.dtype == np.float64:  # and no inner product of rows or columns is larger than this one
             flat = values.ravel(order="K")
-            if np.isfinite(np.vdot(flat, flat)):
-                return
+            with blas_threads_for(_READ * flat.size):
+                if np.isfinite(np.vdot(flat, flat)):
+                    return
         elif np.isfinite(values.sum(dtype=np.float64)):
             return
     good = np.isfinite(values)

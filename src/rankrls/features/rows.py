@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.blas import add_gram
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled.threads import blas_threads_for, map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls.features.blocks import BLOCK_ROWS, Rows, row_numbers, row_slices, slices_of
 
 __all__ = [
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 SAFE_COLUMNS = 8
+_A_THREAD = 1 << 23
+"""Multiplications of a Gram matrix that a thread is worth."""
 _MANY_COLUMNS = 1024
 _SPARSE_BELOW = 0.1
 """Below this density the products of sparse matrices beat dense ones of the same shape."""
@@ -183,7 +185,8 @@ def rows_gram(
     """``B'B`` and ``B' target`` for the rows B of ``F X`` named by ``which`` (a slice, or row numbers)."""
     n = rows.n_features
     pieces = rows.pieces(which)
-    most = min(rows.gram_threads(), max(1, len(pieces)))
+    multiplications = float(len(pieces) * BLOCK_ROWS * n * n)
+    most = min(rows.gram_threads(), max(1, len(pieces)), threads_worth(multiplications, _A_THREAD))
     threads = most if threads is None else min(threads, most)
 
     def run(some: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -196,7 +199,8 @@ def rows_gram(
         return gram, rhs.T
 
     if threads == 1:
-        parts = [run(pieces)]
+        with blas_threads_for(multiplications):
+            parts = [run(pieces)]
     else:
         # Each thread walks a run of neighbouring blocks, so that it streams through the rows.
         cuts = np.linspace(0, len(pieces), threads + 1).astype(int)

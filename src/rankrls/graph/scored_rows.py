@@ -10,9 +10,9 @@ from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._compiled.group_pass import level_rows
-from rankrls._compiled.threads import n_threads
+from rankrls._compiled.threads import threads_worth
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import Rows, row_numbers, row_slices
+from rankrls.features.blocks import ENTRIES_A_THREAD, Rows, row_numbers, row_slices
 from rankrls.features.rows import CANCELLED, FactorRows, cleared, visible_energies, weighted_gram
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ScoredRows(FactorRows):
             self._shift[columns] = shift
             X = shift_columns(X, columns, shift)
         self.X = X
-        self.group_means = graph.group_means(X, threads=n_threads())
+        self.group_means = graph.group_means(X, threads=threads_worth(X.shape[0] * X.shape[1], ENTRIES_A_THREAD))
         self.query_means = graph.query_means(self.group_means)
         query = graph.group_query
         self._rest = graph.rest(graph.roots, query, self.group_means, self.query_means[query])

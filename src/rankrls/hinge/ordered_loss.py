@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+from rankrls._compiled.threads import balanced_blocks, map_threads, threads_worth
 from rankrls.graph.ordered import OrderedPairs
 from rankrls.hinge.ordered_loops import (
     SMALL_RUN,
@@ -48,6 +48,8 @@ __all__ = ["OrderedSums", "Sweep"]
 
 Buffer = NDArray[np.float64]
 
+_A_THREAD = 8192
+"""Items that a thread is worth."""
 _LONG = 65536
 """Queries of so many items are shared among threads."""
 
@@ -111,7 +113,8 @@ class OrderedSums:
 
     def _plan(self) -> tuple[list[tuple[int, int]], list[list[int]]]:
         """Blocks of short queries; and of each long query, where its runs are cut."""
-        threads = n_threads()
+        threads = threads_worth(self.n_items, _A_THREAD)
+        pieces = 4 * threads if threads > 1 else 1
         starts = self._run_starts[self._query_runs]
         length = np.diff(starts)
         parts = 1 << (threads - 1).bit_length()
@@ -121,7 +124,7 @@ class OrderedSums:
         edges = [-1, *(int(q) for q in np.flatnonzero(is_long)), len(length)]
         for before, after in pairwise(edges):
             first = before + 1
-            blocks += [(first + x, first + y) for x, y in balanced_blocks(starts[first : after + 1], 4 * threads)]
+            blocks += [(first + x, first + y) for x, y in balanced_blocks(starts[first : after + 1], pieces)]
         cuts = []
         for q in np.flatnonzero(is_long):
             lo, hi = int(self._query_runs[q]), int(self._query_runs[q + 1])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
+from rankrls._compiled.threads import blas_threads_for
 from rankrls.equations.normal_equations import normal_equations
 from rankrls.features.blocks import row_slices
 from rankrls.features.feature_products import FeatureProducts
@@ -83,15 +84,17 @@ class HingeProblem(Problem):
     def minimum(self, C: float, start: NDArray[np.float64] | None = None) -> Solution:
         """The minimum for one C, from the weights ``start`` (zero by default)."""
         minimise = minimise_hinge if self.loss == "hinge" else minimise_squared_hinge
-        return minimise(
-            self.products,
-            self.sums,
-            C,
-            start=start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            precondition=self._preconditioner,
-        )
+        products = self.products
+        with blas_threads_for(float(products.n_rows) * products.n_features**2):
+            return minimise(
+                products,
+                self.sums,
+                C,
+                start=start,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                precondition=self._preconditioner,
+            )
 
     def weights(self, Cs: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[Solution]]:
         """Weights of every C, (Cs, n), and the last minimum: from the smallest C up, each starts at the one before."""
