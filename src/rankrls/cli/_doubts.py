@@ -60,7 +60,7 @@ def _perfect(X: NDArray[np.float64], y: NDArray[np.float64], layout: QueryLayout
         rows = layout.order[: layout.starts[max(int(np.searchsorted(layout.starts, _SAMPLE)), 1)]]
     for part in [rows] if len(rows) == len(y) else [rows, np.arange(len(y))]:
         inside = query_layout(layout.codes[part], len(part))
-        if _n_pairs(y[part], inside) < _PAIRS or not len(columns):
+        if not len(columns) or _n_pairs(y[part], inside) < _PAIRS:
             return []
         errors = np.asarray(measure.mean(y[part], np.ascontiguousarray(X[np.ix_(part, columns)], np.float64), inside))
         columns = columns[(errors == 0.0) | (errors == 1.0)]
