@@ -65,7 +65,7 @@ def graded(size: tuple[int, int, int]) -> list[dict[str, Any]]:
         repeats=3,
     )
     return [
-        at_most(f"RankSVM, value and gradient, 5 grades, {p.name}", ours, "two numpy products", min(theirs), 2.0),
+        at_most(f"RankSVM, value and gradient, 5 grades, {p.name}", ours, "two numpy products", min(theirs), 1.8),
         context(f"RankSVM, whole fit, {p.name}", fit, "two numpy products", min(theirs)),
     ]
 
@@ -80,7 +80,7 @@ def text(size: tuple[int, int]) -> list[dict[str, Any]]:
     for y, what in ((classes, "2 labels"), (utilities, "all labels different")):
         ours, theirs = alternate(evaluation(X, y, None), products, repeats=5)
         job = f"RankSVM, value and gradient, {what}, {X.shape[0] // 1000}k x {X.shape[1] // 1000}k"
-        lines.append(at_most(job, ours, "two scipy products", theirs, 2.0))
+        lines.append(at_most(job, ours, "two scipy products", theirs, 1.8))
     return lines
 
 

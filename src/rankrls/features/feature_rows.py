@@ -17,7 +17,7 @@ from scipy import sparse
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import ENTRIES_A_THREAD, Rows
+from rankrls.features.blocks import ENTRIES_A_THREAD, Rows, row_slices
 
 __all__ = ["DenseRows", "FeatureRows", "SparseRows", "even_parts", "feature_rows", "sparse_add", "sparse_dot"]
 
@@ -49,6 +49,30 @@ def sparse_add(data, indices, indptr, rows, first, last, a, out):  # type: ignor
         i = np.uint64(rows[r])
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
             out[np.uint64(indices[k])] += value * data[k]
+
+
+@compiled
+def _dense_add(X, rows, first, last, shift, a, out):  # type: ignore[no-untyped-def]
+    """``out += a[r] (x_rows[r] - shift)`` for r from ``first`` to ``last``, four rows at a time."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    r, last = np.uint64(first), np.uint64(last)
+    while r + four <= last:
+        w, x, y, z = (
+            X[np.uint64(rows[r])],
+            X[np.uint64(rows[r + one])],
+            X[np.uint64(rows[r + two])],
+            X[np.uint64(rows[r + three])],
+        )
+        b, c, d, e = a[r], a[r + one], a[r + two], a[r + three]
+        for j in range(np.uint64(len(out))):
+            s = shift[j]
+            out[j] += (b * (w[j] - s) + c * (x[j] - s)) + (d * (y[j] - s) + e * (z[j] - s))
+        r += four
+    while r < last:
+        x, b = X[np.uint64(rows[r])], a[r]
+        for j in range(np.uint64(len(out))):
+            out[j] += b * (x[j] - shift[j])
+        r += one
 
 
 class FeatureRows(ABC):
@@ -96,11 +120,11 @@ class FeatureRows(ABC):
         out = np.empty(len(rows))
 
         def run(part: tuple[int, int]) -> None:
-            for lo, hi in self._blocks(*part):
+            for lo, hi in self._blocks(rows, *part):
                 np.dot(self.block(rows[lo:hi]), p, out=out[lo:hi])
 
         with one_blas_thread():
-            map_threads(run, _parts(self.sizes(rows)))
+            map_threads(run, self._parts(len(rows)))
         return out
 
     def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,14 +132,20 @@ class FeatureRows(ABC):
 
         def run(part: tuple[int, int]) -> NDArray[np.float64]:
             out = np.zeros(self.n_features)
-            for lo, hi in self._blocks(*part):
+            for lo, hi in self._blocks(rows, *part):
                 out += a[lo:hi] @ self.block(rows[lo:hi])
             return out
 
         with one_blas_thread():
-            return _total(map_threads(run, _parts(self.sizes(rows))), self.n_features)
+            return _total(map_threads(run, self._parts(len(rows))), self.n_features)
 
-    def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
+    def _parts(self, n: int) -> list[tuple[int, int]]:
+        """As many equal parts of n rows as threads are worth it."""
+        threads = threads_worth(float(n) * self.n_features, ENTRIES_A_THREAD)
+        return list(pairwise(np.linspace(0, n, min(threads, n) + 1).astype(int).tolist()))
+
+    def _blocks(self, rows: NDArray[np.intp], first: int, last: int) -> list[tuple[int, int]]:
+        """Numbers ``first..last`` of some rows, cut into blocks."""
         return list(pairwise([*range(first, last, self.block_rows), last]))
 
 
@@ -154,7 +184,8 @@ class SparseRows(FeatureRows):
         def run(part: tuple[int, int]) -> None:
             sparse_dot(*self.parts, rows, *part, p, out[part[0] : part[1]])
 
-        map_threads(run, _parts(self.sizes(rows)))
+        sizes = self.sizes(rows)
+        map_threads(run, even_parts(sizes, threads_worth(float(sizes.sum()), ENTRIES_A_THREAD)))
         return out
 
     def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -192,12 +223,30 @@ class DenseRows(FeatureRows):
 
     def block(self, rows: Rows) -> NDArray[np.float64]:
         """Some rows in float64, moved to around zero if the offset asks for it; a view of X where it can be one."""
-        if not isinstance(rows, slice) and len(rows) and rows[-1] - rows[0] == len(rows) - 1:
-            rows = slice(rows[0], rows[-1] + 1) if bool((np.diff(rows) == 1).all()) else rows
+        if not isinstance(rows, slice) and _are_neighbours(rows):
+            rows = slice(rows[0], rows[-1] + 1)
         block = self.X[rows]
         if self.shift is not None:
             return np.asarray(block - self.shift)
         return block.astype(np.float64, copy=False)
+
+    def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.X.flags.c_contiguous:
+            return super().combine(rows, a)
+        shift = np.zeros(self.n_features) if self.shift is None else self.shift
+
+        def run(part: tuple[int, int]) -> NDArray[np.float64]:
+            out = np.zeros(self.n_features)
+            _dense_add(self.X, rows, *part, shift, a, out)
+            return out
+
+        return _total(map_threads(run, self._parts(len(rows))), self.n_features)
+
+    def _blocks(self, rows: NDArray[np.intp], first: int, last: int) -> list[tuple[int, int]]:
+        """A single one where it is a view: nothing of it has to stay in the cache."""
+        if self.shift is None and self.X.dtype == np.float64 and _are_neighbours(rows[first:last]):
+            return [(first, last)]
+        return super()._blocks(rows, first, last)
 
     def _moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of each column, around the first row: nothing cancels."""
@@ -205,13 +254,13 @@ class DenseRows(FeatureRows):
 
         def run(part: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             total, squares = np.zeros((2, self.n_features))
-            for lo, hi in self._blocks(*part):
-                block = self.X[lo:hi] - origin
+            for piece in row_slices(*part, self.block_rows):
+                block = self.X[piece] - origin
                 total += block.sum(axis=0)
                 squares += np.einsum("ij,ij->j", block, block)
             return total, squares
 
-        parts = map_threads(run, _parts(np.full(self.n_items, self.n_features, dtype=np.int64)))
+        parts = map_threads(run, self._parts(self.n_items))
         mean = sum(total for total, _ in parts) / self.n_items
         variance = sum(squares for _, squares in parts) / self.n_items - mean**2
         return np.asarray(origin + mean), np.sqrt(np.maximum(variance, 0.0))
@@ -224,6 +273,11 @@ def feature_rows(X: Any, *, centred: bool) -> FeatureRows:
     return SparseRows(X, centred=centred) if sparse.issparse(X) else DenseRows(X, centred=centred)
 
 
+def _are_neighbours(rows: NDArray[np.intp]) -> bool:
+    """Whether each row is the next one's predecessor."""
+    return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all())
+
+
 def even_parts(sizes: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     """At most ``parts`` runs, none empty, of about equal total size."""
     n = len(sizes)
@@ -233,11 +287,6 @@ def even_parts(sizes: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     wanted = ends[-1] * np.arange(1, parts) / parts
     edges = np.unique([0, *np.searchsorted(ends, wanted), n])
     return [(int(a), int(b)) for a, b in pairwise(edges)]
-
-
-def _parts(sizes: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """A part for each thread that is worth it."""
-    return even_parts(sizes, threads_worth(float(sizes.sum()), ENTRIES_A_THREAD))
 
 
 def _total(parts: list[NDArray[np.float64]], n: int) -> NDArray[np.float64]:
