@@ -351,16 +351,17 @@ class TestManyColumns:
 
     def test_many_patterns(self):
         found = self.roles(*(f"feature_{k}*" for k in range(100, 200)))
-        assert sorted(found) == [k for k in range(20_000) if 100 <= int(str(k)[:3]) < 200 <= k or 100 <= k < 200]
+        wanted = [k for k in range(20_000) if 100 <= int(str(k)[:3]) < 200 <= k or 100 <= k < 200]
+        assert sorted(found) == sorted(self.NAMES[k] for k in wanted)
 
     def test_a_pattern_takes_time_that_is_linear_in_the_name(self):
-        assert self.roles("*a" * 20 + "*b?", names=["x", "a" * 2_000, "a" * 2_000 + "bc"]) == (2,)
+        assert self.roles("*a" * 20 + "*b?", names=["x", "a" * 2_000, "a" * 2_000 + "bc"]) == ("a" * 2_000 + "bc",)
 
     def test_brackets_are_themselves_and_lists_are_taken_whole(self):
         names = ["bm25[title]", "bm25t", "emb", "emb2"]
-        assert self.roles("bm25[t*", names=names) == (0,)
-        assert self.roles("e*", names=names, emb=3) == (2, 3, 4, 5)
-        assert self.roles("emb[?]", names=names, emb=3) == (2, 3, 4)
+        assert self.roles("bm25[t*", names=names) == ("bm25[title]",)
+        assert self.roles("e*", names=names, emb=3) == ("emb[0]", "emb[1]", "emb[2]", "emb2")
+        assert self.roles("emb[?]", names=names, emb=3) == ("emb[0]", "emb[1]", "emb[2]")
 
     def test_a_name_that_is_not_there(self):
         with pytest.raises(TableError) as found:

@@ -226,10 +226,11 @@ def read_pair_text(source: Source) -> PairText:
         twice = [word for word in _COLUMNS if words.count(word) > 1]
         if twice:
             raise table.refuse("there are two columns {0!r}.", twice[0], column=twice[0])
+        column_of = dict(zip(words, table.columns, strict=True))
         numbers = [word for word in _NUMBERS if word in words]
-        texts = {word: words.index(word) for word in (*_ITEMS, "group") if word in words}
-        places = tuple(words.index(word) for word in numbers)
-        found = gather(table, Request(places, np.dtype(np.float64), texts, lines=True, called="strength or a weight"))
+        texts = {word: column_of[word] for word in (*_ITEMS, "group") if word in words}
+        wanted = tuple(column_of[word] for word in numbers)
+        found = gather(table, Request(wanted, np.dtype(np.float64), texts, lines=True, called="strength or a weight"))
         items = np.array([strings(found.texts[word]) for word in _ITEMS], dtype=object)
         groups = strings(found.texts["group"]) if "group" in texts else None
         values = {word: np.ascontiguousarray(found.X[:, k]) for k, word in enumerate(numbers)}

@@ -95,9 +95,9 @@ def read_records(path: Path, reading: Reading, note: Callable[[str], object]) ->
 
 def _delimited(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[str] | None]:
     with open_delimited(path, TableError, "auto") as text:
-        at = _place_of_qid(text, reading)
-        found = [(None if at is None else text.text(record, at, "qid"), row) for record, row in text.records()]
-        return text.header, [row for _, row in found], None if at is None else [str(qid) for qid, _ in found]
+        qid = _column_of_qid(text, reading)
+        found = [(None if qid is None else text.text(record, qid, "qid"), row) for record, row in text.records()]
+        return text.header, [row for _, row in found], None if qid is None else [str(name) for name, _ in found]
 
 
 def _letor(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[Any] | None]:
@@ -120,14 +120,14 @@ def _typed(
     path: Path, reading: Reading, kind: str
 ) -> tuple[int, list[Any] | None, Callable[[Path, Sequence[int]], None]]:
     with open_arrow(path, kind, TableError) as table:
-        at, rows = _place_of_qid(table, reading), table.whole()
-        qid = None if at is None else rows.column(at).to_pylist()
+        called, rows = _column_of_qid(table, reading), table.whole()
+        qid = None if called is None else rows.column(called).to_pylist()
         if qid is not None and None in qid:
-            row, called = qid.index(None), table.columns[at or 0]
+            row = qid.index(None)
             problem, remedy = "row {0}, counted from 0: column {1!r} is missing:", "every row needs a query id."
             raise table.refuse(problem, row, called, remedy=remedy, row=row, column=called)
     return rows.num_rows, qid, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind)
 
 
-def _place_of_qid(table: Delimited | ArrowTable, reading: Reading) -> int | None:
+def _column_of_qid(table: Delimited | ArrowTable, reading: Reading) -> str | None:
     return assign(table.refuse, table.columns, Wanted(qid=reading.qid, features=("*",), labels="optional")).qid

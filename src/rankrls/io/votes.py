@@ -165,6 +165,7 @@ class _Reading:
     ) -> None:
         self.table, self.sides, self.preferred = table, sides, preferred
         lists = table.lists({preferred, group, *numbers.values()})
+        self.lists = lists
         self.header = [name for column in table.columns for name in expanded(column, lists)]
         self.columns = {role: self._columns(role, given) for role, given in sides.items()}
         self.textual = all(
@@ -193,14 +194,14 @@ class _Reading:
         first, second = self.columns.values()
         feature_names = None if self.textual else self._feature_names(first, second)
         features = [] if self.textual else [*first, *second]
-        places = tuple(self.header.index(name) for name in (*features, *self.numbers.values()))
-        texts = {role: self.header.index(name) for role, name in self.texts.items()}
+        numbers, texts = (*features, *self.numbers.values()), {**self.texts}
         if self.textual:
-            texts |= {f"side {role}": self.header.index(columns[0]) for role, columns in self.columns.items()}
-        request = Request(places, np.dtype(np.float64), texts, lines=True, called="feature, strength or weight")
+            texts |= {f"side {role}": columns[0] for role, columns in self.columns.items()}
+        called = "feature, strength or weight"
+        request = Request(numbers, np.dtype(np.float64), texts, lines=True, called=called, lists=self.lists)
         found = gather(self.table, request)
         self.lines, words = found.lines, {role: strings(values) for role, values in found.texts.items()}
-        numbers = {role: found.X[:, len(features) + k] for k, role in enumerate(self.numbers)}
+        values = {role: found.X[:, len(features) + k] for k, role in enumerate(self.numbers)}
         if self.textual:
             names, codes = different(np.stack([words[f"side {role}"] for role in self.columns], axis=1).ravel())
             items = objects(names)
@@ -208,9 +209,9 @@ class _Reading:
             items, codes = _different_rows(found.X[:, : len(features)].reshape(2 * len(found.X), -1))
         i, j = codes.reshape(-1, 2).T
         choice = np.ones(len(i)) if self.preferred is None else self._choices(words, len(i))
-        strength = numbers.get("strength", np.ones(len(i))) * np.abs(choice)
+        strength = values.get("strength", np.ones(len(i))) * np.abs(choice)
         kept = (i != j) & (keep_ties | (strength != 0.0))
-        self._check(numbers.get("weight"), strength[kept])
+        self._check(values.get("weight"), strength[kept])
         swap = choice < 0
         winners, losers = np.where(swap, j, i)[kept], np.where(swap, i, j)[kept]
         used, again = np.unique(np.concatenate((winners, losers)), return_inverse=True)
@@ -222,8 +223,8 @@ class _Reading:
             feature_names,
             winners.astype(np.intp),
             losers.astype(np.intp),
-            strength if "strength" in numbers or (strength == 0.0).any() else None,
-            np.ascontiguousarray(numbers["weight"][kept]) if "weight" in numbers else None,
+            strength if "strength" in values or (strength == 0.0).any() else None,
+            np.ascontiguousarray(values["weight"][kept]) if "weight" in values else None,
             None if groups is None else groups[kept],
             int((strength == 0.0).sum()),
             int((~kept).sum()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io._rows import Ids
 from rankrls.io.datasets.files import File
-from rankrls.io.datasets.runs import IdBlock, Runs
+from rankrls.io.datasets.runs import Runs
+from rankrls.io.tables.parts import Rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Address", "Dataset", "Part", "Piece", "Rows", "Source", "Span"]
+__all__ = ["Address", "Dataset", "Part", "Piece", "Source", "Span"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,11 @@ class Span:
     skip: int
     rows: int
     line: int
+
+    def among(self, before: int, n: int) -> slice:
+        """Which of the next ``n`` rows there it has, behind ``before`` others."""
+        low, high = (min(max(row - before, 0), n) for row in (self.skip, self.skip + self.rows))
+        return slice(low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,68 +139,41 @@ class Part:
     piece: Piece | None = None
 
 
-class Rows(NamedTuple):
-    """Some rows as they come out of a file. Ids are different texts and their numbers, or without texts numbers."""
+@dataclass(frozen=True)
+class Source:
+    """How files of one format are read.
 
-    X: NDArray[Any] | csr_array
-    y: NDArray[np.float64] | None
-    weight: NDArray[np.float64] | None
-    qid: IdBlock
-    ids: IdBlock | None
+    Attributes
+    ----------
+    format : {"parquet", "csv", "letor"}
+    feature_names : tuple of str, or None
+        Names of the features, of tables.
+    n_features : int
+        Columns of X.
+    dtype : dtype
+        Of X.
+    dense : bool
+        Whether X is an ndarray.
+    has_weights : bool
+        Whether rows have weights.
+    qid_name : str or None
+        The column of query ids, of tables.
+    roles : tuple
+        What the columns of labels, query ids and items' ids are called, or shall be.
+    """
 
-    def among(self, rows: slice) -> Rows:
-        """Some of them."""
-        cut = lambda values: None if values is None else values[rows]
-        ids = None if self.ids is None else (self.ids[0], self.ids[1][rows])
-        return Rows(self.X[rows], cut(self.y), cut(self.weight), (self.qid[0], self.qid[1][rows]), ids)
-
-
-class Source(Protocol):
-    """How files of one format are read."""
-
-    @property
-    def format(self) -> str:
-        """``"parquet"``, ``"csv"`` or ``"letor"``."""
-        ...
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features, of tables."""
-        ...
-
-    @property
-    def n_features(self) -> int:
-        """Columns of X."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of X."""
-        ...
-
-    @property
-    def dense(self) -> bool:
-        """Whether X is an ndarray."""
-        ...
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether rows have weights."""
-        ...
-
-    @property
-    def qid_name(self) -> str | None:
-        """The column of query ids, of tables."""
-        ...
-
-    @property
-    def roles(self) -> tuple[str | None, str, str | None]:
-        """What the columns of labels, query ids and items' ids are called, or shall be."""
-        ...
+    format: str
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    dtype: np.dtype[Any]
+    dense: bool
+    has_weights: bool
+    qid_name: str | None
+    roles: tuple[str | None, str, str | None]
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
-        """The rows of a span; dense features are written into ``out``."""
-        ...
+        """The rows of a span; dense features may come as a part of ``out``."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,14 +262,16 @@ class Dataset:
                 here = slice(at, at := at + found.X.shape[0])
                 if dense is None:
                     sparse.append(found.X)
+                elif not np.may_share_memory(found.X, dense):
+                    dense[here] = found.X
                 if found.y is not None:
                     y[here] = found.y
                 if weight is not None:
                     weight[here] = found.weight
-                begins[here] = runs.begins(found.qid, names=names)
-                all_ids = all_ids and found.ids is not None
-                if found.ids is not None:
-                    ids.append(*found.ids)
+                begins[here] = runs.begins(found.texts["qid"], names=names)
+                all_ids = all_ids and "id" in found.texts
+                if all_ids:
+                    ids.append(*found.texts["id"])
         if at != rows or runs.n != address.queries:
             raise self._changed(address)
         return Part(

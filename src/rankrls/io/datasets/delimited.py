@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io.datasets.dataset import Rows, Span
+from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File, refuse_packed
 from rankrls.io.datasets.index import Outline, Unit
-from rankrls.io.datasets.roles import Columns, TableFiles, chosen_columns, same_names
+from rankrls.io.datasets.roles import TableFiles, alike
 from rankrls.io.tables.columns import TableError, Wanted
 from rankrls.io.tables.delimited import Delimited
-from rankrls.io.tables.parts import Stretch
+from rankrls.io.tables.parts import Rows, Stretch
 
 __all__ = ["DelimitedFiles", "open_delimited_files"]
 
@@ -24,39 +25,24 @@ __all__ = ["DelimitedFiles", "open_delimited_files"]
 class DelimitedFiles(TableFiles):
     """How files of delimited text with the same columns are read."""
 
-    format: str = "csv"
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of X."""
-        return np.dtype(np.float64)
-
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
-        """The rows of a span, the features written into ``out``."""
-        assert out is not None
-        with file.opened() as stream:
-            table = _table(file, stream)
-            request = self.columns.request(table.columns, self.dtype, ids=ids)
-            place, skip, done = Stretch(span.first, span.last, span.line), span.skip, 0
-            for part in table.within(stream, place).parts(request):
-                here = slice(min(skip, len(part.X)), min(skip + span.rows - done, len(part.X)))
-                skip -= here.start
-                found = self.columns.rows(part).among(here)
-                out[done : (done := done + len(found.X))] = found.X
-                yield found
-                if done == span.rows:
+        """The rows of a span."""
+        with _opened(file) as table:
+            before = 0
+            for found in table.parts(self.request(ids=ids), Stretch(span.first, span.last, span.line)):
+                here = span.among(before, len(found.X))
+                yield found.among(here)
+                if (before := before + here.stop) == span.skip + span.rows:
                     return
 
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids, labels and weights of all rows."""
         for number, file in enumerate(files):
-            with file.opened() as stream:
-                table = _table(file, stream)
-                for part in table.parts(self.columns.request(table.columns, self.dtype, features=False)):
-                    assert part.stretch is not None
-                    found = self.columns.rows(part)
-                    unit = Unit(number, part.stretch.first, part.stretch.last, len(part.X), part.stretch.line)
-                    yield Outline(unit, found.qid, found.y, found.weight, part.lines)
+            with _opened(file) as table:
+                for found in table.parts(self.request(features=False)):
+                    assert found.stretch is not None
+                    unit = Unit(number, found.stretch.first, found.stretch.last, len(found.X), found.stretch.line)
+                    yield Outline(unit, found.texts["qid"], found.y, found.weight, found.lines)
 
 
 def open_delimited_files(files: Sequence[File], wanted: Wanted) -> DelimitedFiles:
@@ -67,19 +53,12 @@ def open_delimited_files(files: Sequence[File], wanted: Wanted) -> DelimitedFile
     InputError
         For columns that are not there or not those of the first file, and for packed text.
     """
-    first: tuple[File, Columns] | None = None
-    for file in files:
-        with file.opened() as stream:
-            refuse_packed(file, stream)
-            table = _table(file, stream)
-            columns = chosen_columns(table, wanted)
-            if first is None:
-                first = file, columns
-            else:
-                same_names(table.refuse, first[0], first[1], columns)
-    assert first is not None  # there is a file
-    return DelimitedFiles(first[1])
+    first, *_ = alike(files, wanted, _opened)
+    return DelimitedFiles.of("csv", first.columns, np.float64)
 
 
-def _table(file: File, stream: BinaryIO) -> Delimited:
-    return Delimited(file.name, stream, None, TableError, "auto", None)
+@contextmanager
+def _opened(file: File) -> Iterator[Delimited]:
+    with file.opened() as stream:
+        refuse_packed(file, stream)
+        yield Delimited(file.name, stream, None, TableError, "auto", None)

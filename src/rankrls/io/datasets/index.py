@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
-from rankrls.io.datasets.runs import IdBlock, Runs, Seen, are_whole, keys_of, names_of
+from rankrls.io.datasets.runs import Runs, Seen, are_whole, keys_of, names_of
+from rankrls.io.tables.parts import IdBlock
 
 __all__ = ["Cut", "Levels", "Outline", "Together", "Unit", "Watch", "cut"]
 

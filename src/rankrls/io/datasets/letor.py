@@ -18,11 +18,11 @@ from rankrls.io._rows import SAVE_AS_UTF8, is_utf8
 from rankrls.io._scan import RowsSeen, Sums, scan_block
 from rankrls.io._source import Block, Limited, Text, blocks
 from rankrls.io._table import LetorError, LetorTable, docids_of
-from rankrls.io.datasets.dataset import Rows, Span
+from rankrls.io.datasets.dataset import Source, Span
 from rankrls.io.datasets.files import File, refuse_packed
 from rankrls.io.datasets.index import Outline, Unit
-from rankrls.io.datasets.runs import IdBlock
 from rankrls.io.tables.columns import Wanted
+from rankrls.io.tables.parts import IdBlock, Rows
 
 __all__ = ["LetorFiles", "open_letor_files"]
 
@@ -32,48 +32,23 @@ _DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][
 
 
 @dataclass(frozen=True)
-class LetorFiles:
+class LetorFiles(Source):
     """How files of LETOR text are read.
 
     Attributes
     ----------
-    n_features : int
     zero_based : bool
         Whether column 0 is feature 0.
-    dense : bool
-        Whether X is an ndarray.
-    labels : bool
-        Whether labels are wanted.
-    docids : bool
-        Whether every row names a docid in its comment.
     texts : bool
         Whether some query id is no whole number.
     """
 
-    n_features: int
     zero_based: bool
-    dense: bool
-    labels: bool
-    docids: bool
     texts: bool
-    format: str = "letor"
-    has_weights: bool = False
-    feature_names: None = None
-    qid_name: None = None
-
-    @property
-    def roles(self) -> tuple[str | None, str, str | None]:
-        """What the columns of labels, query ids and items' ids shall be called."""
-        return "label" if self.labels else None, "qid", "docid" if self.docids else None
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of X."""
-        return np.dtype(np.float64)
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
         """The rows of a span; dense features are written into ``out``."""
-        skip, done, line = span.skip, 0, span.line
+        before, line = 0, span.line
         with file.opened() as stream:
             stream.seek(span.first)
             size = span.last - span.first
@@ -81,22 +56,17 @@ class LetorFiles:
                 sums = self._sums(block)
                 if sums[Sums.ROWS]:
                     room = None  # so many rows at most are parsed to where they belong
-                    if out is not None and skip == 0 and sums[Sums.ROWS] <= len(out) - done:
-                        room = out[done : done + int(sums[Sums.ROWS])].reshape(-1)
+                    if out is not None and before >= span.skip and sums[Sums.ROWS] <= span.skip + len(out) - before:
+                        room = out[before - span.skip :][: int(sums[Sums.ROWS])].reshape(-1)
                         room[:] = 0.0
                     table = _parsed(file.name, block, sums, line, self.n_features, self.zero_based, self.dense, room)
-                    here = slice(min(skip, table.n_rows), min(skip + span.rows - done, table.n_rows))
-                    skip -= here.start
-                    y = table.y if self.labels else None
-                    found = Rows(table.X, y, None, _id_block(table.qid), None).among(here)
-                    if ids:
-                        found = found._replace(ids=_docids(table, here, line))
-                    if out is not None and room is None:
-                        out[done : done + found.X.shape[0]] = found.X
-                    done += found.X.shape[0]
-                    yield found
-                if done == span.rows:
-                    return
+                    here = span.among(before, table.n_rows)
+                    y = None if self.roles[0] is None else table.y
+                    found = Rows(table.X, y, {"qid": _id_block(table.qid)}).among(here)
+                    docids = _docids(table, here, line) if ids else None
+                    yield found if docids is None else found._replace(texts={**found.texts, "id": docids})
+                    if (before := before + here.stop) == span.skip + span.rows:
+                        return
                 line += int(sums[Sums.LINES])
 
     def _sums(self, block: Block) -> NDArray[np.int64]:
@@ -175,9 +145,22 @@ class LetorOpening:
         if self._n_features is None and columns > MOST_COLUMNS:
             problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {features} if that is right."
             raise LetorError(problem, self._largest, columns, remedy=remedy, parameter="features")
-        docids = self._docids == int(self._totals[Sums.ROWS])
-        texts = bool(self._totals[Sums.TEXT_QID])
-        return LetorFiles(columns, zero_based, dense, self._labels, docids, texts)
+        return LetorFiles(
+            format="letor",
+            feature_names=None,
+            n_features=columns,
+            dtype=np.dtype(np.float64),
+            dense=dense,
+            has_weights=False,
+            qid_name=None,
+            roles=(
+                "label" if self._labels else None,
+                "qid",
+                "docid" if self._docids == self._totals[Sums.ROWS] else None,
+            ),
+            zero_based=zero_based,
+            texts=bool(self._totals[Sums.TEXT_QID]),
+        )
 
     def _glances(self, file: File) -> Iterator[_Glance]:
         with file.opened() as stream:

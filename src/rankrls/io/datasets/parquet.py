@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io.datasets.dataset import Rows, Span
+from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.index import Outline, Unit
-from rankrls.io.datasets.roles import Columns, TableFiles, chosen_columns, same_names
+from rankrls.io.datasets.roles import Alike, TableFiles, alike
 from rankrls.io.tables.arrow import ArrowTable
 from rankrls.io.tables.batches import Flow
-from rankrls.io.tables.columns import TableError, Wanted
-from rankrls.io.tables.parts import Request
+from rankrls.io.tables.columns import Columns, TableError, Wanted
+from rankrls.io.tables.parts import Request, Rows
 
 __all__ = ["ParquetFiles", "open_parquet"]
 
@@ -31,53 +31,37 @@ _LISTS = "lists of "
 
 @dataclass(frozen=True)
 class ParquetFiles(TableFiles):
-    """How Parquet files of one schema are read.
+    """How Parquet files of one schema are read."""
 
-    Attributes
-    ----------
-    single : bool
-        Whether X is float32: if every column is no wider, and one of them is float32.
-    """
-
-    single: bool = False
-    format: str = "parquet"
     _stopped: _Stopped = field(default_factory=lambda: _Stopped(), compare=False, repr=False)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of X."""
-        return np.dtype(np.float32 if self.single else np.float64)
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
         """The rows of a span, the features written into ``out``.
 
         Where a thread has read part of a row group, it goes on from there.
         """
-        groups = range(span.first, span.last)
         reading, self._stopped.reading = self._stopped.reading, None
         with ExitStack() as held:
             if reading is None or not reading.leads_to(file, span, ids):
-                reading = held.enter_context(_Reading.of(file, self.columns, self.dtype, groups, ids))
+                reading = held.enter_context(_Reading.of(file, self.request(ids=ids), span.first, ids))
             else:
                 held.enter_context(reading)
-            table = reading.table.within(groups, span.skip, span.rows, out, reading.flow)
-            for part in table.parts(reading.request):
-                yield self.columns.rows(part)
-            if span.skip + span.rows < sum(table.row_groups[span.first : span.last]):
+            table = reading.table
+            start = sum(table.row_groups[: span.first]) + span.skip
+            yield from table.parts(reading.request, reading.flow, range(start, start + span.rows), out)
+            if start + span.rows < sum(table.row_groups[: span.last]):
                 held.pop_all()
                 self._stopped.reading = reading
 
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids, labels and weights of all rows."""
+        request = self.request(features=False)
         for number, file in enumerate(files):
-            with _opened(file) as stream:
-                table = _table(file, stream).holding(self.columns.lists)
-                request = self.columns.request(table.columns, self.dtype, features=False)
+            with _opened(file) as table:
                 for group, rows in enumerate(table.row_groups):
                     unit = Unit(number, group, group + 1, rows)
-                    for part in table.within(range(group, group + 1), 0, rows).parts(request) if rows else ():
-                        found = self.columns.rows(part)
-                        yield Outline(unit, found.qid, found.y, found.weight)
+                    for found in table.parts(request, table.flow(request, range(group, group + 1))) if rows else ():
+                        yield Outline(unit, found.texts["qid"], found.y, found.weight)
 
 
 @dataclass(eq=False)
@@ -92,12 +76,11 @@ class _Reading(AbstractContextManager["_Reading"]):
     flow: Flow
 
     @staticmethod
-    def of(file: File, columns: Columns, dtype: np.dtype[Any], groups: range, ids: bool) -> _Reading:
-        """Begin with the first of some row groups."""
+    def of(file: File, request: Request, group: int, ids: bool) -> _Reading:
+        """Begin with a row group."""
         with ExitStack() as held:
-            table = _table(file, held.enter_context(_opened(file))).holding(columns.lists)
-            request = columns.request(table.columns, dtype, ids=ids)
-            flow = table.flow(request, range(groups.start, len(table.row_groups)))
+            table = held.enter_context(_opened(file))
+            flow = table.flow(request, range(group, len(table.row_groups)))
             return _Reading(file, ids, held.pop_all(), table, request, flow)
 
     def leads_to(self, file: File, span: Span, ids: bool) -> bool:
@@ -130,36 +113,31 @@ def open_parquet(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
         For columns that are not there or no numbers, a schema that is not that of the first file, and features with
         missing values, as far as the footers know of them.
     """
-    first: tuple[File, Columns, dict[str, str]] | None = None
-    for file in files:
-        with _opened(file) as stream:
-            table = _table(file, stream)
-            columns = chosen_columns(table, wanted, None if first is None else first[1])
-            table = table.holding(columns.lists)
-            request = columns.request(table.columns, np.dtype(np.float64))
-            table.check_types(request)
-            types = {name: _type(table.schema.field(name).type) for name in columns.stored}
-            if first is None:
-                first = file, columns, types
-            else:
-                same_names(table.refuse, first[0], first[1], columns)
-                _check_types(file, first, types)
-            _check_complete(table, columns, request)
+    first: tuple[Alike[ArrowTable], dict[str, str]] | None = None
+    for found in alike(files, wanted, _opened):
+        table = found.table
+        request = Request.of(found.columns, np.dtype(np.float64), ids=False)
+        table.check_types(request)
+        types = {name: _type(table.schema.field(name).type) for name in found.columns.stored}
+        first = first or (found, types)
+        _check_types(found.file, types, first[0].file, first[1])
+        for group in _with_nulls(table.metadata, found.columns):  # as far as the footer knows of missing features
+            for _ in table.parts(request, table.flow(request, range(group, group + 1))):
+                pass
     assert first is not None  # there is a file
-    others = first[1].others
-    kinds = {kind.removeprefix(_LISTS) for name, kind in first[2].items() if name not in others}
-    return ParquetFiles(first[1], kinds <= {*_NARROW} and "float" in kinds)
+    columns = first[0].columns
+    kinds = {kind.removeprefix(_LISTS) for name, kind in first[1].items() if name not in columns.others}
+    single = kinds <= {*_NARROW} and "float" in kinds
+    return ParquetFiles.of("parquet", columns, np.float32 if single else np.float64)
 
 
-def _opened(file: File) -> AbstractContextManager[BinaryIO]:
+@contextmanager
+def _opened(file: File) -> Iterator[ArrowTable]:
     """The file as pyarrow opens it: it reads without Python's lock, which a file of Python's has to take."""
     from pyarrow import OSFile
 
-    return file.opened(OSFile)
-
-
-def _table(file: File, stream: BinaryIO) -> ArrowTable:
-    return ArrowTable(file.name, stream, "parquet", "", TableError)
+    with file.opened(OSFile) as stream:
+        yield ArrowTable(file.name, stream, "parquet", "", TableError)
 
 
 def _type(kind: Any) -> str:
@@ -173,20 +151,13 @@ def _type(kind: Any) -> str:
     return "string" if types.is_large_string(kind) or types.is_string_view(kind) else str(kind)
 
 
-def _check_types(file: File, first: tuple[File, Columns, dict[str, str]], types: dict[str, str]) -> None:
+def _check_types(file: File, types: dict[str, str], first: File, of_first: dict[str, str]) -> None:
     for name, kind in types.items():
-        other = first[2][name]
+        other = of_first[name]
         if kind != other:
             problem = "the column {0!r} holds {1}, but in {2} it holds {3}:"
             remedy = "all files must have one schema (rankrls convert writes such files)."
-            raise InputError(problem, name, kind, first[0].name, other, remedy=remedy, file=file.name, column=name)
-
-
-def _check_complete(table: ArrowTable, columns: Columns, request: Request) -> None:
-    """Refuse missing features that the footer knows of, by reading the row groups that have them."""
-    for group in _with_nulls(table.metadata, columns):
-        for _ in table.within(range(group, group + 1), 0, table.row_groups[group]).parts(request):
-            pass
+            raise InputError(problem, name, kind, first.name, other, remedy=remedy, file=file.name, column=name)
 
 
 def _with_nulls(metadata: Any, columns: Columns) -> Iterator[int]:

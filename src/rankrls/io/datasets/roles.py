@@ -2,162 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 
-from rankrls.io.datasets.dataset import Rows
+from rankrls.io.datasets.dataset import Source
 from rankrls.io.datasets.files import File
-from rankrls.io.tables.columns import Refuse, Wanted, assign, expanded
-from rankrls.io.tables.parts import Opened, Part, Request
+from rankrls.io.tables.columns import Columns, Refuse, Wanted, assign
+from rankrls.io.tables.parts import Opened, Request
 
-__all__ = ["Columns", "TableFiles", "chosen_columns", "same_names"]
+__all__ = ["Alike", "TableFiles", "alike"]
 
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns by name, and whether a label may be missing.
-
-    ``lists`` are columns of lists, each number of which is a feature, and how long their lists are.
-    """
-
-    features: tuple[str, ...]
-    label: str | None
-    qid: str
-    id: str | None
-    weight: str | None
-    may_miss: bool
-    lists: Mapping[str, int]
-
-    @property
-    def names(self) -> list[str]:
-        """All of them, the numbers of lists by their own names."""
-        return [*self.features, *self.others]
-
-    @property
-    def stored(self) -> list[str]:
-        """The columns of a file that they are."""
-        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
-        return [*(name for name in self.features if name not in of_lists), *self.lists, *self.others]
-
-    @property
-    def others(self) -> list[str]:
-        """Those that are no features."""
-        return [name for name in (self.label, self.qid, self.id, self.weight) if name is not None]
-
-    def request(
-        self, header: Sequence[str], dtype: np.dtype[Any], *, features: bool = True, ids: bool = False
-    ) -> Request:
-        """What is read of a table with these columns."""
-        names = [name for column in header for name in expanded(column, self.lists)]
-        place = {name: k for k, name in enumerate(names)}
-        texts = {"qid": place[self.qid], **({"id": place[self.id]} if ids and self.id is not None else {})}
-        at = lambda name: None if name is None else place[name]
-        numbers = tuple(place[name] for name in self.features) if features else ()
-        return Request(numbers, dtype, texts, at(self.label), self.may_miss, lines=not features, weight=at(self.weight))
-
-    def rows(self, part: Part) -> Rows:
-        """Rows that were asked for by ``request``."""
-        return Rows(part.X, part.y, part.weight, part.texts["qid"], part.texts.get("id"))
+T = TypeVar("T", bound=Opened)
 
 
 @dataclass(frozen=True)
-class TableFiles:
-    """What is the same of all tables.
-
-    Attributes
-    ----------
-    columns : Columns
-    """
+class TableFiles(Source):
+    """How tables with the same columns are read."""
 
     columns: Columns
-    dense: ClassVar[bool] = True
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return self.columns.features
-
-    @property
-    def n_features(self) -> int:
-        """Columns of X."""
-        return len(self.columns.features)
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether rows have weights."""
-        return self.columns.weight is not None
-
-    @property
-    def qid_name(self) -> str:
-        """The column of query ids."""
-        return self.columns.qid
-
-    @property
-    def roles(self) -> tuple[str | None, str, str | None]:
-        """What the columns of labels, query ids and items' ids are called."""
-        return self.columns.label, self.columns.qid, self.columns.id
+    @classmethod
+    def of(cls, format: str, columns: Columns, dtype: type[np.floating]) -> Self:
+        """Of files with these columns, among them that of the query ids."""
+        return cls(
+            format=format,
+            feature_names=columns.features,
+            n_features=len(columns.features),
+            dtype=np.dtype(dtype),
+            dense=True,
+            has_weights=columns.weight is not None,
+            qid_name=columns.qid,
+            roles=(columns.label, columns.qid or "", columns.id),
+            columns=columns,
+        )
 
     @property
     def row_bytes(self) -> int:
         """Bytes of the features of a row."""
         return self.n_features * self.dtype.itemsize
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of X."""
-        raise NotImplementedError
+    def request(self, *, features: bool = True, ids: bool = False) -> Request:
+        """What is read of a table: all, or what the index looks at."""
+        return Request.of(self.columns, self.dtype, features=features, ids=ids, lines=not features)
 
     def settled(self) -> Self:
         """How the rows are read, after all have been looked at."""
         return self
 
 
-def chosen_columns(table: Opened, wanted: Wanted, known: Columns | None = None) -> Columns:
-    """The columns of a file; ``known`` are those of another one.
+@dataclass(frozen=True)
+class Alike(Generic[T]):
+    """A table whose columns are those of the first one, and its file."""
+
+    file: File
+    table: T
+    columns: Columns
+
+
+def alike(
+    files: Sequence[File], wanted: Wanted, opener: Callable[[File], AbstractContextManager[T]]
+) -> Iterator[Alike[T]]:
+    """The tables of files, one after another, of which the first says how long lists are.
 
     Raises
     ------
     InputError
-        If one is not there; query ids have to be.
+        If a column is not there; query ids have to be. If the columns are not those of the first file, whose order may
+        be another.
     """
+    first: Alike[T] | None = None
+    for file in files:
+        with opener(file) as table:
+            found = Alike(file, table, _chosen(table, wanted, first.columns if first else None))
+            first = first or found
+            _check_names(table.refuse, first, found.columns.names)
+            yield found
+
+
+def _chosen(table: Opened, wanted: Wanted, known: Columns | None) -> Columns:
+    """The columns of a file; ``known`` are those of another one."""
     named = {wanted.label, wanted.qid, wanted.id, wanted.weight, *wanted.usual_names.values()}
-    lists = table.lists(named, known.lists if known is not None else {})
-    header = [name for column in table.columns for name in expanded(column, lists)]
-    roles = assign(table.refuse, table.columns, wanted, lists)
-    if roles.qid is None:
+    columns = assign(table.refuse, table.columns, wanted, table.lists(named, known.lists if known else {}))
+    if columns.qid is None:
         problem = "there is no column {0!r}:"
         remedy = (
             "Name the column of query ids by {qid}. One ranking of all rows needs one too, with the same id in each."
         )
         name = wanted.usual_names["qid"]
         raise table.refuse(problem, name, remedy=remedy, column=name, parameter="qid")
-    called = lambda place: None if place is None else header[place]
-    features = [header[k] for k in roles.features]
-    return Columns(
-        features=tuple(features),
-        label=called(roles.label),
-        qid=header[roles.qid],
-        id=called(roles.id),
-        weight=called(roles.weight),
-        may_miss=wanted.labels == "optional",
-        lists={column: size for column, size in lists.items() if expanded(column, lists)[0] in {*features}},
-    )
+    return columns
 
 
-def same_names(refuse: Refuse, file: File, columns: Columns, others: Columns) -> None:
-    """Refuse a file whose columns are not those of the first file; they may stand in another order."""
-    known, found = columns.names, others.names
-    for name in known:
-        if name not in found:
-            _differs(refuse, "there is no column {0!r}, which {1} has:", name, file)
-    for name in found:
-        if name not in known:
-            _differs(refuse, "there is a column {0!r}, which {1} does not have:", name, file)
-
-
-def _differs(refuse: Refuse, problem: str, name: str, file: File) -> NoReturn:
-    remedy = "All files must have one schema; {features} names the columns that are read."
-    raise refuse(problem, name, file.name, remedy=remedy, column=name)
+def _check_names(refuse: Refuse, first: Alike[T], found: Sequence[str]) -> None:
+    known, remedy = first.columns.names, "All files must have one schema; {features} names the columns that are read."
+    for these, others, problem in (
+        (known, {*found}, "there is no column {0!r}, which {1} has:"),
+        (found, {*known}, "there is a column {0!r}, which {1} does not have:"),
+    ):
+        for name in these:
+            if name not in others:
+                raise refuse(problem, name, first.file.name, remedy=remedy, column=name)

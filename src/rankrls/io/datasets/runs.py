@@ -8,10 +8,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IdBlock", "Runs", "Seen", "are_whole", "keys_of", "names_of"]
+from rankrls.io.tables.parts import IdBlock
 
-IdBlock = tuple[list[str] | None, NDArray[np.int64]]
-"""Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
+__all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of"]
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)

@@ -7,7 +7,6 @@ import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
@@ -19,7 +18,7 @@ from rankrls._errors import InputError
 from rankrls.io._rows import is_utf8, quoted
 from rankrls.io.tables.batches import ArrowBatches, Flow, ParquetBatches, validate
 from rankrls.io.tables.columns import Refuse, expanded
-from rankrls.io.tables.parts import Part, Request, may_be_empty, needed
+from rankrls.io.tables.parts import IdBlock, Request, Rows, may_be_empty, needed
 
 __all__ = ["ArrowTable", "open_arrow"]
 
@@ -60,12 +59,7 @@ class ArrowTable:
         self.name, self._source, self._format, self._sha256 = name, source, format, sha256
         self.refuse: Refuse = partial(kind, file=name)
         self._damaged = f"the data of this {_CALLED[format]} are damaged"
-        self._lists: Mapping[str, int] = {}
         self.metadata: Any = None  # of a Parquet file, which is read once
-        self._groups: range | None = None  # what is read, as `within` says
-        self._skip, self._rows = 0, -1
-        self._out: NDArray[Any] | None = None
-        self._flow: Flow | None = None
         with self._understood(f"this is no {_CALLED[format]}, or a damaged one"):
             self.schema = self._reader().schema
             self.columns: Sequence[str] = self.schema.names
@@ -87,33 +81,13 @@ class ArrowTable:
         """How many rows are in each row group of a Parquet file."""
         return [self.metadata.row_group(k).num_rows for k in range(self.metadata.num_row_groups)]
 
-    def within(
-        self, groups: range, skip: int, rows: int, out: NDArray[Any] | None = None, flow: Flow | None = None
-    ) -> ArrowTable:
-        """The same Parquet file, of which ``rows`` rows are read, behind the first ``skip`` of some row groups.
-
-        Features are written into ``out``, if it is given. ``flow`` has the rows, if some before them have been read.
-        """
-        part = copy(self)
-        part._groups, part._skip, part._rows, part._out, part._flow = groups, skip, rows, out, flow
-        return part
-
-    def flow(self, request: Request, groups: range) -> Flow:
-        """What :meth:`parts` reads of some row groups of a Parquet file."""
-        names, ids, step = self._used(request)
-        part = self.within(groups, 0, -1)
-        with self._understood(self._damaged):
-            return Flow(part._reader(names, ids).batches(step), part._start)
-
-    def holding(self, lists: Mapping[str, int]) -> ArrowTable:
-        """The same table, whose columns of lists are these."""
-        part = copy(self)
-        part._lists = lists
-        return part
-
-    def batches(self, rows: int) -> Iterator[Any]:
-        """All columns, at most so many rows at a time."""
-        return self._batches(self.columns, rows)
+    def flow(self, request: Request, groups: range | None = None) -> Flow:
+        """What :meth:`parts` reads, of all rows or of some row groups of a Parquet file."""
+        columns = _columns_of(request)
+        texts = [columns[name][0] for name in request.texts.values()]
+        step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
+        start = 0 if groups is None else sum(self.row_groups[: groups.start])
+        return Flow(self.batches(step, [*dict.fromkeys(name for name, _ in columns.values())], texts, groups), start)
 
     def lists(self, others: set[str | None], known: Mapping[str, int] = MappingProxyType({})) -> Mapping[str, int]:
         """How many numbers a list has, of the columns that hold lists of numbers: as many as the first with any."""
@@ -129,72 +103,53 @@ class ArrowTable:
             size = kind.list_size if fixed else known.get(name) or self._first_length(name)
             if size:
                 found[name] = size
-        self._lists = found
         return found
 
-    def parts(self, request: Request) -> Iterator[Part]:
-        """All rows, a batch at a time."""
+    def parts(
+        self, request: Request, flow: Flow | None = None, rows: range | None = None, out: NDArray[Any] | None = None
+    ) -> Iterator[Rows]:
+        """All rows, a batch at a time, or some of those that a flow still has; features go into ``out``, if given."""
         self.check_types(request)
-        header = self._header()
+        columns = {name: column for name, (column, _) in _columns_of(request).items()}
         into: dict[str, list[int]] = {}  # columns of X that each column of the file becomes
-        for place, number in enumerate(request.numbers):
-            into.setdefault(header[number][0], []).append(place)
-        labels = [header[at][0] for at in request.labels]
-        weight = None if request.weight is None else header[request.weight][0]
-        texts = {role: header[number][0] for role, number in request.texts.items()}
-        used, ids_of, step = self._used(request)
-        rows = first = self._start
-        for batch in self._batches(used, step, ids_of):
+        for place, name in enumerate(request.numbers):
+            into.setdefault(columns[name], []).append(place)
+        labels = [columns[name] for name in request.labels]
+        flow = self.flow(request) if flow is None else flow
+        row = first = flow.row if rows is None else rows.start
+        for batch in flow.take(first, None if rows is None else rows.stop):
             with self._understood(self._damaged):
                 shape = (batch.num_rows, len(request.numbers))
-                X = np.empty(shape, request.dtype) if self._out is None else self._out[rows - first :][: shape[0]]
-                self._features(batch, rows, into, request, X)
+                X = np.empty(shape, request.dtype) if out is None else out[row - first :][: shape[0]]
+                self._features(batch, row, into, request, X)
                 y = w = None
                 if labels:
                     given: dict[str, Any] = {"dtype": np.float64, "what": "label", "may_miss": request.may_miss}
-                    found = [self._numbers(batch.column(name), _Places(name, rows), **given) for name in labels]
+                    found = [self._numbers(batch.column(name), _Places(name, row), **given) for name in labels]
                     y = np.stack(found, axis=1) if request.utilities else found[0]
-                if weight is not None:
-                    w = self._numbers(batch.column(weight), _Places(weight, rows), np.float64, "weight")
+                if request.weight is not None:
+                    weight = columns[request.weight]
+                    w = self._numbers(batch.column(weight), _Places(weight, row), np.float64, "weight")
                     if (w < 0).any():
                         k = int(np.argmax(w < 0))
                         remedy = "a weight is not negative."
-                        self._fail(rows + k, "column {0!r} is {1!r}:", weight, float(w[k]), remedy=remedy)
-                ids = {role: self._ids(batch.column(c), c, rows, role) for role, c in texts.items()}
-                part = Part(X, y, ids, weight=w)
-            yield part
-            rows += batch.num_rows
-        if rows == 0:
+                        self._fail(row + k, "column {0!r} is {1!r}:", weight, float(w[k]), remedy=remedy)
+                texts = {role: columns[name] for role, name in request.texts.items()}
+                ids = {role: self._ids(batch.column(name), name, row, role) for role, name in texts.items()}
+            yield Rows(X, y, ids, weight=w)
+            row += batch.num_rows
+        if row == 0:
             raise self.refuse("the table has no rows.")
-
-    def _used(self, request: Request) -> tuple[list[str], list[str], int]:
-        """The columns that a request needs, those of them that hold ids, and how many rows are read at a time."""
-        header = self._header()
-        texts = [header[number][0] for number in request.texts.values()]
-        alone = [*request.labels, *([] if request.weight is None else [request.weight])]
-        names = [header[number][0] for number in (*request.numbers, *alone)]
-        step = max(_BATCH_CELLS // max(len(request.numbers) + len(texts), 1), 1)
-        return [*dict.fromkeys([*names, *texts])], texts, step
-
-    @property
-    def _start(self) -> int:
-        """The first row that is read."""
-        return 0 if self._groups is None else sum(self.row_groups[: self._groups.start]) + self._skip
 
     def check_types(self, request: Request) -> None:
         """Refuse columns that hold no numbers where numbers are wanted."""
-        header = self._header()
-        for column in dict.fromkeys(header[number][0] for number in request.numbers):
-            if column not in self._lists:
+        columns = _columns_of(request)
+        for column in dict.fromkeys(columns[name][0] for name in request.numbers):
+            if column not in request.lists:
                 self._check_type(column, request.otherwise)
-        for number in request.labels:
-            self._check_type(header[number][0], "labels are numbers.")
-        if request.weight is not None:
-            self._check_type(header[request.weight][0], "weights are numbers.")
-
-    def _header(self) -> list[tuple[str, int]]:
-        """The column of each feature, and its place in the column's lists."""
-        return [(column, k) for column in self.columns for k in range(len(expanded(column, self._lists)))]
+        for name in request.alone:
+            what = "weights" if name == request.weight else "labels"
+            self._check_type(columns[name][0], f"{what} are numbers.")
 
     @contextmanager
     def _understood(self, what: str) -> Iterator[None]:
@@ -209,7 +164,7 @@ class ArrowTable:
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise self.refuse("{0} ({1}).", what, line) from None
 
-    def _reader(self, names: Sequence[str] | None = None, ids: Sequence[str] = ()) -> Any:
+    def _reader(self, names: Sequence[str] | None = None, ids: Sequence[str] = (), groups: range | None = None) -> Any:
         """What has the schema, reads everything, and reads some columns in batches, of the three formats."""
         import pyarrow as pa
         from pyarrow import ipc, parquet
@@ -227,7 +182,7 @@ class ArrowTable:
             self.metadata = file.metadata
             if sum(self.row_groups) != self.metadata.num_rows:
                 raise pa.ArrowInvalid("the row groups do not add up to the rows")
-            return ParquetBatches(file, names, self._groups)
+            return ParquetBatches(file, names, groups)
         magic = self._source.read(6)
         self._source.seek(0)
         fields = None if names is None else [self.columns.index(n) for n in names]
@@ -238,22 +193,20 @@ class ArrowTable:
             else ipc.open_stream(self._source, options=options)
         )
 
-    def _batches(self, names: Sequence[str], rows: int, ids: Sequence[str] = ()) -> Iterator[Any]:
-        """Some rows of some columns at a time."""
+    def batches(
+        self, rows: int, names: Sequence[str] | None = None, ids: Sequence[str] = (), groups: range | None = None
+    ) -> Iterator[Any]:
+        """All columns or some, at most so many rows at a time; of Parquet all row groups or some, and ids as codes."""
         with self._understood(self._damaged):
-            start, flow = self._start, self._flow
-            if flow is None:
-                reader = self._reader(names, ids)
-                batches = reader.batches(rows) if isinstance(reader, ParquetBatches) else iter(reader)
-                flow = Flow(batches, start - self._skip)
-            for batch in flow.take(start, None if self._rows < 0 else start + self._rows):
+            reader = self._reader(self.columns if names is None else names, ids, groups)
+            for batch in reader.batches(rows) if isinstance(reader, ParquetBatches) else reader:
                 if self._format != "frame":
                     validate([batch])
                 for at in range(0, batch.num_rows, rows):
                     yield batch.slice(at, rows)
 
     def _first_length(self, column: str) -> int:
-        for batch in self._batches([column], _FIRST_ROWS):
+        for batch in self.batches(_FIRST_ROWS, [column]):
             lengths = _lengths(batch.column(column))
             if (lengths > 0).any():
                 return int(lengths[np.argmax(lengths > 0)])
@@ -273,11 +226,11 @@ class ArrowTable:
         """The features of a batch into an array, row by row."""
         if not into or self._copied(batch.select([*into]), into, X):
             return
-        header, dtype, columns = self._header(), request.dtype, []
+        places, dtype, columns = _columns_of(request), request.dtype, []
         for column, at in into.items():
-            if column in self._lists:
-                order = [header[request.numbers[k]][1] for k in at]
-                X[:, at] = self._block(batch.column(column), column, start, dtype)[:, order]
+            if column in request.lists:
+                order = [places[request.numbers[k]][1] for k in at]
+                X[:, at] = self._block(batch.column(column), column, start, request)[:, order]
             else:
                 values = batch.column(column)
                 columns.append((at[0], self._numbers(values, _Places(column, start), dtype, request.called)))
@@ -307,9 +260,9 @@ class ArrowTable:
             X[begin : begin + step] = rows
         return True
 
-    def _block(self, values: Any, column: str, start: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _block(self, values: Any, column: str, start: int, request: Request) -> NDArray[Any]:
         """A column of lists of a batch as an array with a row for each."""
-        size = self._lists[column]
+        size = request.lists[column]
         lengths = _lengths(values)
         if (lengths != size).any():
             row = int(np.argmax(lengths != size))
@@ -321,7 +274,7 @@ class ArrowTable:
             found = f"a list of {length} number{'s' * (length != 1)}"
             problem = "column {0!r} holds {1}, and others hold {2}:"
             self._fail(start + row, problem, column, found, size, remedy="all must be of one length.")
-        return self._numbers(values.flatten(), _Places(column, start, size), dtype, "feature").reshape(-1, size)
+        return self._numbers(values.flatten(), _Places(column, start, size), request.dtype, "feature").reshape(-1, size)
 
     def _numbers(
         self, values: Any, places: _Places, dtype: DTypeLike, what: str, *, may_miss: bool = False
@@ -361,7 +314,7 @@ class ArrowTable:
                 problem = "the value {1} of column {0!r} is a whole number that no float64 is:"
                 self._fail(row, problem, column, value, remedy="store the column as floats, or leave it out.")
 
-    def _ids(self, values: Any, column: str, start: int, role: str) -> tuple[list[str] | None, NDArray[Any]]:
+    def _ids(self, values: Any, column: str, start: int, role: str) -> IdBlock:
         """Ids as different texts and their numbers, or as whole numbers."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -418,6 +371,13 @@ class _Places(NamedTuple):
         if self.size is None:
             return self.start + k, self.column
         return self.start + k // self.size, f"{self.column}[{k % self.size}]"
+
+
+def _columns_of(request: Request) -> dict[str, tuple[str, int]]:
+    """The column of each name that is read, and its place in the column's lists."""
+    names = (*request.numbers, *request.alone, *request.texts.values())
+    of_lists = {name: (column, k) for column in request.lists for k, name in enumerate(expanded(column, request.lists))}
+    return {name: of_lists.get(name, (name, 0)) for name in names}
 
 
 def _decoded(value: Any) -> str | None:

@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls.io._rows import objects
 from rankrls.io._table import FileTable
 
-__all__ = ["ColumnTable", "RawTable", "Refuse", "Roles", "TableError", "Wanted", "assign", "expanded", "matching"]
+__all__ = ["ColumnTable", "Columns", "RawTable", "Refuse", "TableError", "Wanted", "assign", "expanded", "matching"]
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
@@ -168,16 +168,37 @@ def _names(what: str, value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Places of columns in the file's header; where columns hold lists, in the names that :func:`expanded` gives."""
+class Columns:
+    """The columns that are read, by name, and whether a label may be missing.
 
-    label: int | None
-    qid: int | None
-    id: int | None
-    features: tuple[int, ...]
-    event: int | None = None
-    weight: int | None = None
-    utilities: tuple[int, ...] = ()
+    ``lists`` are columns of lists, each number of which is a feature, and how long their lists are.
+    """
+
+    features: tuple[str, ...]
+    label: str | None
+    qid: str | None
+    id: str | None
+    event: str | None
+    weight: str | None
+    utilities: tuple[str, ...]
+    lists: Mapping[str, int]
+    may_miss: bool
+
+    @property
+    def others(self) -> list[str]:
+        """Those of a data set that are no features."""
+        return [name for name in (self.label, self.qid, self.id, self.weight) if name is not None]
+
+    @property
+    def names(self) -> list[str]:
+        """All of a data set, the numbers of lists by their own names."""
+        return [*self.features, *self.others]
+
+    @property
+    def stored(self) -> list[str]:
+        """The columns of a file that they are."""
+        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
+        return [*(name for name in self.features if name not in of_lists), *self.lists, *self.others]
 
 
 class _Header:
@@ -187,7 +208,6 @@ class _Header:
         self.refuse, self.columns, self.lists = refuse, columns, lists
         self.names: list[str] = []
         self.column_of: dict[str, str] = {}
-        self.place: dict[str, int] = {}
         first: dict[str, int] = {}
         for k, column in enumerate(columns):
             for name in expanded(column, lists):
@@ -197,7 +217,6 @@ class _Header:
                     )
                     self.fail(problem, first[name] + 1, k + 1, name, remedy="names must differ.", column=name)
                 first[name] = k
-                self.place[name] = len(self.names)
                 self.column_of[name] = column
                 self.names.append(name)
 
@@ -207,7 +226,7 @@ class _Header:
 
     def has(self, name: str) -> bool:
         """Whether it is a column, or a number of a column's lists."""
-        return name in self.place or name in self.lists
+        return name in self.column_of or name in self.lists
 
     def matching(self, pattern: str, option: str) -> list[str]:
         """What a name or a pattern stands for; a column of lists is all of its features."""
@@ -245,7 +264,7 @@ def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
     return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
 
 
-def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Roles:
+def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Columns:
     """Give each column its role.
 
     Parameters
@@ -265,7 +284,6 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
         is of another length than the features that are asked for, and where no feature is left.
     """
     header = _Header(refuse, columns, lists or {})
-    place = header.place
     roles: dict[str, str] = {}
     ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
     ranked = {name: "label" for pattern in wanted.utilities or () for name in header.matching(pattern, "rank")}
@@ -275,11 +293,11 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
         given = getattr(wanted, role)
         if given is None and (usual in ranked or (ranked and role == "label")):
             continue
-        if given is not None and given not in place:
+        if given is not None and given not in header.column_of:
             problem = "there is no column {0!r} for the {1}{2}"
             header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
         name = usual if given is None else given
-        if name not in place or (given is None and _is_asked_for(name, wanted.features)):
+        if name not in header.column_of or (given is None and _is_asked_for(name, wanted.features)):
             continue
         if given is None and name in roles.values():
             continue  # the usual name of one role, given to another
@@ -294,6 +312,8 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
         remedy = "Say which one holds the labels ({label})."
         header.fail(problem, usual, _listed(columns), remedy=remedy, column=usual, parameter="label")
     taken = {name: role for role, name in roles.items()}
+    if wanted.labels == "ignored":
+        roles.pop("label", None)
     if wanted.features is None:
         others = {*taken, *ignored, *ranked}
         chosen = [n for n in header.names if n not in others and not _INDEX.fullmatch(n)]
@@ -306,10 +326,19 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
         problem = "no column is left for the features{0}"
         header.fail(problem, _listed(columns), remedy="See {features} and {ignore}.", parameter="features")
     header.check_whole(chosen)
-    at = {role: place[name] for role, name in roles.items()}
-    label = None if wanted.labels == "ignored" else at.get("label")
-    features, utilities = (tuple(place[name] for name in names) for names in (chosen, ranked))
-    return Roles(label, at.get("qid"), at.get("id"), features, at.get("event"), at.get("weight"), utilities)
+    used = {*chosen, *ranked, *roles.values()}
+    held = {column: size for column, size in header.lists.items() if not used.isdisjoint(header.parts(column))}
+    return Columns(
+        features=tuple(chosen),
+        label=roles.get("label"),
+        qid=roles.get("qid"),
+        id=roles.get("id"),
+        event=roles.get("event"),
+        weight=roles.get("weight"),
+        utilities=tuple(ranked),
+        lists=held,
+        may_miss=wanted.labels in ("partly", "optional"),
+    )
 
 
 def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -19,7 +18,7 @@ from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
 from rankrls.io._source import Limited, foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
-from rankrls.io.tables.parts import LARGEST_SINGLE, Part, Request, Stretch, may_be_empty, needed
+from rankrls.io.tables.parts import LARGEST_SINGLE, IdBlock, Request, Rows, Stretch, may_be_empty, needed
 
 __all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
@@ -62,6 +61,8 @@ class Delimited:
     header : bytes
         The line that names them, as it stands in the file; empty if there is none.
     delimiter : bytes
+    place : dict of str to int
+        Where the column of a name stands; the first, if there are several.
     """
 
     textual = True
@@ -86,17 +87,10 @@ class Delimited:
         self.refuse: Refuse = partial(self._refuse_header, _SEPARATED if len(first.cells) == 1 else "")
         self.header = b"" if names is not None else bytes(self._rest[first.start : first.end])
         self.columns = self.columns if names is None else names
+        self.place = {name: k for k, name in [*enumerate(self.columns)][::-1]}
         self._line += self.header.count(b"\n")
         self._rest = self._rest[first.start + len(self.header) :]
         self._at += first.start + len(self.header)
-
-    def within(self, file: BinaryIO, place: Stretch) -> Delimited:
-        """The same plain file, of which one stretch of whole rows is read."""
-        part = copy(self)
-        file.seek(place.first)
-        part._source, part._rest, part._at_end = Limited(file, place.last - place.first), bytearray(), False
-        part._at, part._line = place.first, place.line
-        return part
 
     def lists(self, others: set[str | None], known: Mapping[str, int] | None = None) -> Mapping[str, int]:
         """Text holds no lists."""
@@ -106,10 +100,14 @@ class Delimited:
         """Hash of the file's bytes, when they have all been read."""
         return str(self._digest.hexdigest())
 
-    def parts(self, request: Request) -> Iterator[Part]:
-        """All rows, read by several threads at once."""
+    def parts(self, request: Request, place: Stretch | None = None) -> Iterator[Rows]:
+        """All rows, or those of one stretch of a plain file, read by several threads at once."""
         from rankrls._compiled.threads import stream_threads
 
+        if place is not None:
+            self._source.seek(place.first)
+            self._source, self._rest, self._at_end = Limited(self._source, place.last - place.first), bytearray(), False
+            self._at, self._line = place.first, place.line
         rows = 0
         for part in stream_threads(_Reading(self, request), self._blocks()):
             if isinstance(part, InputError):  # not raised by the threads: the first of the file is the one to tell
@@ -142,9 +140,9 @@ class Delimited:
         except Unreadable as broken:
             raise self._fail(broken.line, broken.problem) from None
 
-    def text(self, record: Record, column: int, role: str) -> str:
+    def text(self, record: Record, column: str, role: str) -> str:
         """An id."""
-        cell, called = record.cells[column], self.columns[column]
+        cell = record.cells[self.place[column]]
         if not cell and not may_be_empty(role):
             problem, remedy = "the cell of column {1!r} is empty:", f"every row needs {needed(role)}."
         elif b"\0" in cell:
@@ -153,11 +151,11 @@ class Delimited:
             problem, remedy = "the cell {0} of column {1!r} is not UTF-8 text:", SAVE_AS_UTF8
         else:
             return cell.decode()
-        raise self._fail(record.line, problem, quoted(cell), called, remedy=remedy, column=called)
+        raise self._fail(record.line, problem, quoted(cell), column, remedy=remedy, column=column)
 
-    def number(self, record: Record, column: int, request: Request) -> float:
+    def number(self, record: Record, column: str, request: Request) -> float:
         """A finite number, or NaN for a label that may be missing."""
-        cell, called = record.cells[column], self.columns[column]
+        cell = record.cells[self.place[column]]
         is_label = column in request.labels
         value = number(cell)
         if value is None and is_label and request.may_miss and cell.strip().decode("latin-1").lower() in MISSING:
@@ -170,7 +168,7 @@ class Delimited:
             problem, remedy = "the value {0} of column {1!r} is negative:", "a weight is not."
         else:
             return value
-        raise self._fail(record.line, problem, shown(cell), called, remedy=remedy, column=called)
+        raise self._fail(record.line, problem, shown(cell), column, remedy=remedy, column=column)
 
     def _first_record(self, delimiter: str) -> Record:
         """The first row, for which as much is read as it needs; sets the delimiter."""
@@ -241,11 +239,9 @@ class _Reading:
 
     def __init__(self, table: Delimited, request: Request) -> None:
         self.table, self.request = table, request
-        weight = () if request.weight is None else (request.weight,)
-        self.numbers = [*request.numbers, *weight, *request.labels]
-        self.columns = [*dict.fromkeys([*self.numbers, *request.texts.values()])]
+        self.numbers = [*request.numbers, *request.alone]
 
-    def __call__(self, block: tuple[bytearray, Stretch]) -> Part | InputError:
+    def __call__(self, block: tuple[bytearray, Stretch]) -> Rows | InputError:
         """A block as arrays, or what is wrong with it."""
         data, place = block
         try:
@@ -256,25 +252,27 @@ class _Reading:
         except InputError as error:
             return error
 
-    def _by_arrow(self, data: bytearray, line: int) -> Part:
+    def _by_arrow(self, data: bytearray, line: int) -> Rows:
         import pyarrow as pa
         from pyarrow import csv
 
-        if not self.columns or data.isspace():
+        place, texts = self.table.place, self.request.texts
+        if not (self.numbers or texts) or data.isspace():
             raise _Irregular
         _check_quotes(data, self.table.delimiter)
         first = next(self.table.records_of(data, line)).cells
-        truths = {c for c in self.numbers if first[c].lower() in (b"true", b"false")}
-        types = {str(c): pa.bool_() if c in truths else pa.float64() for c in self.numbers}
-        types |= {str(c): pa.dictionary(pa.int32(), pa.string()) for c in self.request.texts.values()}
-        names = [str(k) for k in range(len(self.table.columns))]
+        truth = lambda name: first[place[name]].lower() in (b"true", b"false")
+        types = {str(place[name]): pa.bool_() if truth(name) else pa.float64() for name in self.numbers}
+        types |= {str(place[name]): pa.dictionary(pa.int32(), pa.string()) for name in texts.values()}
         try:
             found = csv.read_csv(
                 pa.BufferReader(data),
-                csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+                csv.ReadOptions(
+                    use_threads=False, block_size=len(data) + 1, column_names=[*map(str, range(len(first)))]
+                ),
                 csv.ParseOptions(delimiter=self.table.delimiter.decode(), newlines_in_values=True),
                 csv.ConvertOptions(
-                    include_columns=[str(c) for c in self.columns],
+                    include_columns=[*types],
                     column_types=types,
                     null_values=_MISSING_AS if self.request.may_miss else [],
                     true_values=_TRUE,
@@ -283,22 +281,22 @@ class _Reading:
             )
         except pa.ArrowInvalid:
             raise _Irregular from None
-        values = np.empty((found.num_rows, len(self.numbers)))
-        for k, column in enumerate(self.numbers):
-            values[:, k] = found.column(str(column)).to_numpy()
+        values, column = np.empty((found.num_rows, len(self.numbers))), lambda name: found.column(str(place[name]))
+        for k, name in enumerate(self.numbers):
+            values[:, k] = column(name).to_numpy()
         X, w, y = self._split(values)
         if not np.isfinite(X).all() or (self.request.dtype == np.float32 and (np.abs(X) >= LARGEST_SINGLE).any()):
             raise _Irregular
         if y is not None:
-            missing = sum(found.column(str(c)).null_count for c in self.request.labels)
+            missing = sum(column(name).null_count for name in self.request.labels)
             if np.isinf(y).any() or int(np.isnan(y).sum()) != missing:
                 raise _Irregular
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
             raise _Irregular
-        texts = {role: _texts_of(found.column(str(c)), role) for role, c in self.request.texts.items()}
-        return Part(X, y, texts, self._lines(data, line, len(X)), w)
+        ids = {role: _texts_of(column(name), role) for role, name in texts.items()}
+        return Rows(X, y, ids, self._lines(data, line, len(X)), w)
 
-    def _by_cells(self, data: bytearray, line: int) -> Part:
+    def _by_cells(self, data: bytearray, line: int) -> Rows:
         table, request = self.table, self.request
         rows: list[list[float]] = []
         known: dict[str, dict[str, int]] = {role: {} for role in request.texts}
@@ -309,18 +307,17 @@ class _Reading:
                 text = table.text(record, column, role)
                 codes[role].append(known[role].setdefault(text, len(known[role])))
         X, w, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
-        texts: dict[str, Any] = {role: ([*known[role]], np.array(codes[role], dtype=np.int64)) for role in codes}
-        return Part(X, y, texts, self._lines(data, line, len(X)), w)
+        texts: dict[str, IdBlock] = {role: ([*known[role]], np.array(codes[role], dtype=np.int64)) for role in codes}
+        return Rows(X, y, texts, self._lines(data, line, len(X)), w)
 
     def _split(
         self, values: NDArray[np.float64]
     ) -> tuple[NDArray[Any], NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """Features, weights and labels."""
-        n = len(self.request.numbers)
-        weighted = self.request.weight is not None
-        weight, labels = values[:, n] if weighted else None, values[:, n + weighted :]
-        y = labels if self.request.utilities else labels[:, 0] if self.request.labels else None
-        return values[:, :n], weight, y
+        n, request = len(self.request.numbers), self.request
+        labels = values[:, n : n + len(request.labels)]
+        y = labels if request.utilities else labels[:, 0] if request.labels else None
+        return values[:, :n], None if request.weight is None else values[:, -1], y
 
     def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
         if not self.request.lines:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.io._rows import Growing, Ids
-from rankrls.io.tables.columns import Refuse
+from rankrls.io.tables.columns import Columns, Refuse
 
 __all__ = [
     "AS_IT_IS",
     "LARGEST_SINGLE",
-    "Columns",
+    "Gathered",
+    "IdBlock",
     "Opened",
-    "Part",
     "Request",
+    "Rows",
     "Stretch",
     "gather",
     "may_be_empty",
@@ -35,17 +36,17 @@ LARGEST_SINGLE = float(2**128 - 2**103)
 
 @dataclass(frozen=True)
 class Request:
-    """Which columns are read, by their places among the names of the features that :func:`expanded` gives.
+    """Which columns are read, by name; the numbers of lists by the names that :func:`expanded` gives.
 
     Attributes
     ----------
-    numbers : tuple of int
+    numbers : tuple of str
         Columns of finite numbers, in the order that ``X`` shall have.
     dtype : dtype
         Of ``X``.
-    texts : dict of str to int
-        Columns of ids and what each is: "qid", "winner", and so on.
-    label : int or None
+    texts : dict of str to str
+        Columns of ids behind what each is: "qid", "winner", and so on.
+    label : str or None
         A column of numbers for itself.
     may_miss : bool
         Whether a label may be missing.
@@ -53,26 +54,53 @@ class Request:
         Whether the line of each row is wanted.
     called : str
         What a number is that is not a label, for errors.
-    weight : int or None
+    weight : str or None
         A column of finite numbers for itself.
-    utilities : tuple of int
+    utilities : tuple of str
         Columns of labels, one for each item that the row ranks, in the place of the one of ``label``.
+    lists : dict of str to int
+        The columns of lists whose numbers are read, and how long their lists are.
     """
 
-    numbers: tuple[int, ...]
+    numbers: tuple[str, ...]
     dtype: np.dtype[Any]
-    texts: dict[str, int]
-    label: int | None = None
+    texts: dict[str, str]
+    label: str | None = None
     may_miss: bool = False
     lines: bool = False
     called: str = "feature"
-    weight: int | None = None
-    utilities: tuple[int, ...] = ()
+    weight: str | None = None
+    utilities: tuple[str, ...] = ()
+    lists: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        columns: Columns, dtype: np.dtype[Any], *, features: bool = True, ids: bool = True, lines: bool = False
+    ) -> Request:
+        """Columns of a file; the event is one more number behind the features."""
+        events = () if columns.event is None else (columns.event,)
+        places = {"qid": columns.qid, "id": columns.id if ids else None}
+        return Request(
+            numbers=(*(columns.features if features else ()), *events),
+            dtype=dtype,
+            texts={role: name for role, name in places.items() if name is not None},
+            label=columns.label,
+            may_miss=columns.may_miss,
+            lines=lines,
+            weight=columns.weight,
+            utilities=columns.utilities,
+            lists=columns.lists,
+        )
 
     @property
-    def labels(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[str, ...]:
         """The columns of labels."""
         return self.utilities if self.label is None else (self.label,)
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The columns of numbers that are no part of ``X``."""
+        return self.labels if self.weight is None else (*self.labels, self.weight)
 
     @property
     def otherwise(self) -> str:
@@ -90,15 +118,25 @@ class Stretch(NamedTuple):
     line: int
 
 
-class Part(NamedTuple):
-    """Some rows. Ids are different texts and their numbers, or without texts whole numbers."""
+IdBlock = tuple[list[str] | None, NDArray[np.int64]]
+"""Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
 
-    X: NDArray[Any]
+
+class Rows(NamedTuple):
+    """Some rows of a file; ids by what they are: "qid", "id", and so on."""
+
+    X: Any
     y: NDArray[np.float64] | None
-    texts: Mapping[str, tuple[list[str] | None, NDArray[Any]]]
+    texts: Mapping[str, IdBlock]
     lines: NDArray[np.int64] | None = None
     weight: NDArray[np.float64] | None = None
     stretch: Stretch | None = None
+
+    def among(self, rows: slice) -> Rows:
+        """Some of them."""
+        cut = lambda values: None if values is None else values[rows]
+        texts = {role: (different, codes[rows]) for role, (different, codes) in self.texts.items()}
+        return Rows(self.X[rows], cut(self.y), texts, cut(self.lines), cut(self.weight))
 
 
 class Opened(Protocol):
@@ -117,8 +155,8 @@ class Opened(Protocol):
         """How many numbers are in a list, of the columns that hold lists; others, and known ones, are not looked at."""
         ...
 
-    def parts(self, request: Request) -> Iterator[Part]:
-        """All rows, a part at a time."""
+    def parts(self, request: Request) -> Iterator[Rows]:
+        """All rows, some at a time."""
         ...
 
     def sha256(self) -> str:
@@ -130,7 +168,7 @@ Opening = AbstractContextManager[Opened]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Gathered:
     """The columns of a request."""
 
     X: NDArray[Any]
@@ -139,7 +177,7 @@ class Columns:
     lines: NDArray[np.int64] | None
 
 
-def gather(table: Opened, request: Request) -> Columns:
+def gather(table: Opened, request: Request) -> Gathered:
     """Read the columns of a table; memory is that of the arrays and of a few parts."""
     X = Growing((len(request.numbers),), request.dtype)
     y = Growing((len(request.utilities),) if request.utilities else (), np.float64)
@@ -159,7 +197,7 @@ def gather(table: Opened, request: Request) -> Columns:
         if part.lines is not None:
             lines.append(part.lines)
         rows += len(part.X)
-    return Columns(
+    return Gathered(
         X=X.finish(),
         y=y.finish() if request.labels else None,
         texts={

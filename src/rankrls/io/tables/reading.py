@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
-from rankrls.io.tables.columns import ColumnTable, RawTable, TableError, Wanted, assign, expanded
+from rankrls.io.tables.columns import Columns, ColumnTable, RawTable, TableError, Wanted, assign
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import FORMATS, Source, open_table
-from rankrls.io.tables.parts import AS_IT_IS, Request, gather
+from rankrls.io.tables.parts import AS_IT_IS, Gathered, Opened, Request, gather
 
 __all__ = ["load_table", "read_raw", "read_table"]
 
@@ -125,42 +125,23 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
     import pyarrow as pa
 
     with open_table(source, format, TableError) as table:
-        columns = [*table.columns]
-        roles = assign(table.refuse, columns, wanted if names is None else replace(wanted, features=(), ignore=()))
-        chosen = [columns[k] for k in roles.features] if names is None else [n for n in names if n in columns]
+        there = [*table.columns]
+        columns = assign(table.refuse, there, wanted if names is None else replace(wanted, features=(), ignore=()))
+        chosen = columns.features if names is None else tuple(name for name in names if name in there)
         if names and not chosen:
-            listed = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
+            listed = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
             problem = "there is none of the columns that the model was learned from, {0} (columns: {1})."
             raise table.refuse(problem, ", ".join(map(repr, names)), listed, column=names[0], parameter="features")
-        held = [*dict.fromkeys([*chosen, *(() if roles.qid is None else (columns[roles.qid],))])]
-        texts = {role: k for role, k in (("qid", roles.qid), ("id", roles.id)) if k is not None}
-        cells = {AS_IT_IS + name: columns.index(name) for name in held} if table.textual else {}
-        events = () if roles.event is None else (roles.event,)
-        may_miss, utilities = wanted.labels in ("optional", "partly"), roles.utilities
-        dtype = np.dtype(np.float64)
-        request = Request(events, dtype, texts | cells, roles.label, may_miss, lines=True, utilities=utilities)
-        found = gather(table, request)
+        held = [*dict.fromkeys([*chosen, *(() if columns.qid is None else (columns.qid,))])]
+        request = Request.of(replace(columns, features=()), np.dtype(np.float64), lines=True)
+        cells = {AS_IT_IS + name: name for name in held} if table.textual else {}
+        found = gather(table, replace(request, texts=request.texts | cells))
         whole = getattr(table, "whole", None)
         if whole is None:
             X = pa.table({name: pa.array(found.texts[AS_IT_IS + name], pa.large_string()) for name in held})
         else:
             X = whole().select(held)
-        called = lambda place: None if place is None else columns[place]
-        return RawTable(
-            X=X,
-            y=found.y,
-            qid=found.texts.get("qid"),
-            ids=found.texts.get("id"),
-            feature_names=tuple(chosen),
-            label=called(roles.label),
-            qid_name=called(roles.qid),
-            id_name=called(roles.id),
-            path=table.name,
-            sha256=table.sha256(),
-            event=None if roles.event is None else found.X[:, -1],
-            utility_names=tuple(columns[k] for k in utilities),
-            lines=found.lines,
-        )
+        return RawTable(X=X, feature_names=chosen, lines=found.lines, **_others(table, columns, found))
 
 
 def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
@@ -177,25 +158,23 @@ def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtyp
         raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
     with open_table(source, format, TableError, delimiter=delimiter) as table:
         lists = table.lists({wanted.label, wanted.qid, wanted.id, *wanted.usual_names.values()})
-        roles = assign(table.refuse, table.columns, wanted, lists)
-        places = {"qid": roles.qid, "id": roles.id}
-        texts = {role: place for role, place in places.items() if place is not None}
-        events = () if roles.event is None else (roles.event,)
-        may_miss, utilities = wanted.labels in ("optional", "partly"), roles.utilities
-        request = Request((*roles.features, *events), out, texts, roles.label, may_miss, utilities=utilities)
-        found = gather(table, request)
-        header = [name for column in table.columns for name in expanded(column, lists)]
-        return ColumnTable(
-            X=found.X if roles.event is None else np.ascontiguousarray(found.X[:, :-1]),
-            y=found.y,
-            qid=found.texts.get("qid"),
-            ids=found.texts.get("id"),
-            feature_names=tuple(header[k] for k in roles.features),
-            label=None if roles.label is None else header[roles.label],
-            qid_name=None if roles.qid is None else header[roles.qid],
-            id_name=None if roles.id is None else header[roles.id],
-            path=table.name,
-            sha256=table.sha256(),
-            event=None if roles.event is None else found.X[:, -1].astype(np.float64),
-            utility_names=tuple(header[k] for k in utilities),
-        )
+        columns = assign(table.refuse, table.columns, wanted, lists)
+        found = gather(table, Request.of(columns, out))
+        X = found.X if columns.event is None else np.ascontiguousarray(found.X[:, :-1])
+        return ColumnTable(X=X, feature_names=columns.features, **_others(table, columns, found))
+
+
+def _others(table: Opened, columns: Columns, found: Gathered) -> dict[str, Any]:
+    """What a table holds beside its features."""
+    return {
+        "y": found.y,
+        "qid": found.texts.get("qid"),
+        "ids": found.texts.get("id"),
+        "label": columns.label,
+        "qid_name": columns.qid,
+        "id_name": columns.id,
+        "path": table.name,
+        "sha256": table.sha256(),
+        "event": None if columns.event is None else found.X[:, -1].astype(np.float64),
+        "utility_names": columns.utilities,
+    }
