@@ -7,6 +7,7 @@ counts, this one judges, and never writes more rows, entries or bytes than were 
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -25,31 +26,28 @@ __all__ = [
     "ends_token",
     "parse_block",
     "skip_token",
-    "sort_rows",
     "starts_qid",
     "whole_number",
 ]
 
 
-class Problem:
+class Problem(IntEnum):
     """What :func:`parse_block` finds wrong; NONE where nothing is."""
 
-    (
-        NONE,
-        LABEL,
-        TOKEN,
-        VALUE,
-        ID_TOO_LONG,
-        ID_ZERO,
-        ID_TOO_HIGH,
-        TWICE,
-        QID_EMPTY,
-        QID_TWICE,
-        QID_MISSING,
-        QID_UNEXPECTED,
-        QID_NUL,
-        QID_TEXT,
-    ) = range(14)
+    NONE = 0
+    LABEL = 1
+    TOKEN = 2
+    VALUE = 3
+    ID_TOO_LONG = 4
+    ID_ZERO = 5
+    ID_TOO_HIGH = 6
+    TWICE = 7
+    QID_EMPTY = 8
+    QID_TWICE = 9
+    QID_MISSING = 10
+    QID_UNEXPECTED = 11
+    QID_NUL = 12
+    QID_TEXT = 13
 
 
 class Target(NamedTuple):
@@ -85,21 +83,6 @@ class Job(NamedTuple):
 _LARGEST_INT = np.uint64(np.iinfo(np.int64).max)
 ID_DIGITS = 18  # so many always fit int64
 _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
-(
-    _LABEL,
-    _TOKEN,
-    _VALUE,
-    _ID_TOO_LONG,
-    _ID_ZERO,
-    _ID_TOO_HIGH,
-    _TWICE,
-    _QID_EMPTY,
-    _QID_TWICE,
-    _QID_MISSING,
-    _QID_UNEXPECTED,
-    _QID_NUL,
-    _QID_TEXT,
-) = range(1, 14)
 
 
 @compiled
@@ -189,7 +172,7 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
     n_rows : int
         Rows that were parsed whole.
     unsorted : bool
-        Whether a sparse row's ids do not ascend: :func:`sort_rows` must see to them.
+        Whether a sparse row's ids do not ascend, or name a feature twice.
     """
     row, entry = job.row, job.entry
     first_id, n_columns = job.first_id, job.n_columns
@@ -213,7 +196,7 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
         first = p
         value, p, status = parse_number(text, p)
         if status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value)):
-            return _LABEL, line, first, skip_token(text, first), 0, n_hard, row - job.row, unsorted
+            return Problem.LABEL, line, first, skip_token(text, first), 0, n_hard, row - job.row, unsorted
         if status == HARD:
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, -1 - row
             n_hard += 1
@@ -238,22 +221,22 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
                 left = p + 4
                 p = skip_token(text, left)
                 if p == left:
-                    return _QID_EMPTY, line, first, p, 0, n_hard, row - job.row, unsorted
+                    return Problem.QID_EMPTY, line, first, p, 0, n_hard, row - job.row, unsorted
                 if has_qid:
-                    return _QID_TWICE, line, first, p, 0, n_hard, row - job.row, unsorted
+                    return Problem.QID_TWICE, line, first, p, 0, n_hard, row - job.row, unsorted
                 if not job.with_qid:
-                    return _QID_UNEXPECTED, line, first, p, 0, n_hard, row - job.row, unsorted
+                    return Problem.QID_UNEXPECTED, line, first, p, 0, n_hard, row - job.row, unsorted
                 has_qid = True
                 if job.text_qid:
                     for i in range(left, p):
                         if text[np.uint64(i)] == 0:
-                            return _QID_NUL, line, first, p, 0, n_hard, row - job.row, unsorted
+                            return Problem.QID_NUL, line, first, p, 0, n_hard, row - job.row, unsorted
                         out.qid_text[np.uint64(qid_byte + i - left)] = text[np.uint64(i)]
                     qid_byte += p - left
                 else:
                     number, whole = whole_number(text, left, p)
                     if not whole:
-                        return _QID_TEXT, line, first, p, 0, n_hard, row - job.row, unsorted
+                        return Problem.QID_TEXT, line, first, p, 0, n_hard, row - job.row, unsorted
                     out.qid[row] = number
                 continue
             number = 0
@@ -263,9 +246,9 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
                 p += 1
                 d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
             if text[np.uint64(p)] != 58 or p == first:
-                return _TOKEN, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
+                return Problem.TOKEN, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
             if p - first > ID_DIGITS:
-                return _ID_TOO_LONG, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
+                return Problem.ID_TOO_LONG, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
             # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
             # the compiler keeps everything in registers; a call of parse_number for each takes a third longer.
             at = p + 1
@@ -305,15 +288,15 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
                 value, p, status = parse_number(text, p + 1)
                 bad = status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value))
             if bad or (job.in_single and abs(value) >= _LARGEST_SINGLE):
-                return _VALUE, line, first, skip_token(text, first), number, n_hard, row - job.row, unsorted
+                return Problem.VALUE, line, first, skip_token(text, first), number, n_hard, row - job.row, unsorted
             column = number - first_id
             if column < 0:
-                return _ID_ZERO, line, first, p, number, n_hard, row - job.row, unsorted
+                return Problem.ID_ZERO, line, first, p, number, n_hard, row - job.row, unsorted
             if column >= n_columns:
-                return _ID_TOO_HIGH, line, first, p, number, n_hard, row - job.row, unsorted
+                return Problem.ID_TOO_HIGH, line, first, p, number, n_hard, row - job.row, unsorted
             if job.dense:
                 if seen[np.uint64(column)] == row:
-                    return _TWICE, line, first, p, number, n_hard, row - job.row, unsorted
+                    return Problem.TWICE, line, first, p, number, n_hard, row - job.row, unsorted
                 seen[np.uint64(column)] = row
                 at = base + number
             else:
@@ -331,7 +314,7 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
             else:
                 out.double[np.uint64(at)] = value
         if job.with_qid and not has_qid:
-            return _QID_MISSING, line, first, first, 0, n_hard, row - job.row, unsorted
+            return Problem.QID_MISSING, line, first, first, 0, n_hard, row - job.row, unsorted
         if job.text_qid:
             out.qid_ends[row] = qid_byte
         if len(out.comment_ends):
@@ -341,43 +324,4 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
             out.indptr[row] = entry
         p += 1
     seen[len(seen) - 1] = entry - job.entry
-    return 0, line, p, p, 0, n_hard, row - job.row, unsorted
-
-
-@compiled
-def sort_rows(indptr, indices, double, single, first_row, last_row):  # type: ignore[no-untyped-def]
-    """Bring the columns of each sparse row into ascending order (Shell's sort, in place).
-
-    Returns
-    -------
-    row, column : int
-        The first row that names a column twice, and that column; -1 and -1 where none does.
-    """
-    in_single = len(single) > 0
-    for row in range(first_row, last_row):
-        low, high = indptr[row], indptr[row + 1]
-        gap = 1
-        while gap < (high - low) // 3:
-            gap = 3 * gap + 1
-        while gap > 0:
-            for i in range(low + gap, high):
-                column = indices[i]
-                value = np.float64(single[i]) if in_single else double[i]
-                j = i
-                while j >= low + gap and indices[j - gap] > column:
-                    indices[j] = indices[j - gap]
-                    if in_single:
-                        single[j] = single[j - gap]
-                    else:
-                        double[j] = double[j - gap]
-                    j -= gap
-                indices[j] = column
-                if in_single:
-                    single[j] = np.float32(value)
-                else:
-                    double[j] = value
-            gap //= 3
-        for i in range(low + 1, high):
-            if indices[i] == indices[i - 1]:
-                return row, indices[i]
-    return -1, -1
+    return Problem.NONE, line, p, p, 0, n_hard, row - job.row, unsorted

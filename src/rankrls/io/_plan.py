@@ -10,16 +10,31 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._parse import Job, Problem, Target, parse_block, sort_rows
-from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, objects, quoted
+from rankrls.io._parse import Job, Problem, Target, parse_block
+from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8, objects, quoted
 from rankrls.io._scan import Sums
-from rankrls.io._source import Block, Text
-from rankrls.io._table import Comments, LetorError
+from rankrls.io._source import Block
+from rankrls.io._table import Comments, LetorError, LetorTable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["DENSE_FROM", "BadLine", "Filled", "Plan"]
+__all__ = [
+    "DENSE_FROM",
+    "BadLine",
+    "Filled",
+    "Plan",
+    "at_most",
+    "check_width",
+    "line_count",
+    "parsed_alone",
+    "row_lines",
+]
+
+MOST_COLUMNS = 1 << 27
+"""Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
+
+_SLICE = 1 << 16
 
 DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
@@ -135,11 +150,8 @@ class Plan:
         """Number of a block's first line in the file, counted from 1."""
         return int(self.before[k, Sums.LINES]) + 1
 
-    def fill(self, text: Text[Any], k: int) -> Filled:
-        """Parse block ``k`` into its part of the arrays and let go of its text."""
-        block = text.blocks[k]
-        assert block is not None  # each block is filled once
-        text.blocks[k] = None
+    def fill(self, block: Block, k: int) -> Filled:
+        """Parse block ``k`` into its part of the arrays."""
         job = Job(
             first_id=self._first_id,
             n_columns=self.columns,
@@ -197,11 +209,18 @@ class Plan:
     def _sort(self, block: Block, first_row: int, last_row: int) -> BadLine | None:
         """Sort the block's sparse rows by column; the first row that names a column twice."""
         t = self.target
-        row, column = sort_rows(t.indptr, t.indices, t.double, t.single, first_row, last_row)
-        if row < 0:
+        here = slice(t.indptr[first_row], t.indptr[last_row])
+        row = np.repeat(np.arange(last_row - first_row), np.diff(t.indptr[first_row : last_row + 1]))
+        order = np.lexsort((t.indices[here], row))
+        for values in (t.indices, t.single if self.single else t.double):
+            values[here] = values[here][order]
+        column = t.indices[here]
+        twice = np.flatnonzero((np.diff(column) == 0) & (np.diff(row) == 0))
+        if not len(twice):
             return None
-        error = _described(Problem.TWICE, b"", column + self._first_id, self.columns, self._first_id)
-        return BadLine(_line_of(block, row - first_row), error)
+        feature = int(column[twice[0]]) + self._first_id
+        error = _described(Problem.TWICE, b"", feature, self.columns, self._first_id)
+        return BadLine(int(row_lines(block)[row[twice[0]]]), error)
 
     def _undecodable(self, block: Block, k: int, n_rows: int) -> BadLine | None:
         """The first query id of the rows of block ``k`` that is not UTF-8."""
@@ -213,11 +232,11 @@ class Plan:
         for row, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
             if not is_utf8(data[begin:end]):
                 error = LetorError("the query id {0} is not UTF-8 text:", quoted(data[begin:end]), remedy=SAVE_AS_UTF8)
-                return BadLine(_line_of(block, row), error)
+                return BadLine(int(row_lines(block)[row]), error)
         return None
 
     def features(self) -> NDArray[Any] | csr_array:
-        """The features, after every block has been filled."""
+        """The features."""
         values = self.target.single if self.single else self.target.double
         rows = len(self.target.y)
         if self.dense:
@@ -232,22 +251,29 @@ class Plan:
         return X
 
     def queries(self) -> NDArray[Any] | None:
-        """The query ids, after every block has been filled."""
+        """The query ids."""
         if not self.with_qid:
             return None
         if not self.text_qid:
             return self.target.qid
-        data, start = self.target.qid_text.tobytes(), 0
-        ends = self.target.qid_ends.tolist()
-        known: dict[bytes, int] = {}
-        codes = np.empty(len(ends), dtype=np.int64)
-        for row, end in enumerate(ends):
-            codes[row] = known.setdefault(data[start:end], len(known))
-            start = end
+        data, ends = self.target.qid_text.tobytes(), self.target.qid_ends.tolist()
+        known, codes = coded(data[start:end] for start, end in pairwise([0, *ends]))
         return objects(raw.decode() for raw in known)[codes]
 
-    def comments(self) -> Comments:
-        """The rows' comments, after every block has been filled."""
+    def table(self, sha256: str) -> LetorTable:
+        """The rows, after every block has been filled."""
+        return LetorTable(
+            X=self.features(),
+            y=self.target.y,
+            qid=self.queries(),
+            comments=self._comments(),
+            path=self.name,
+            sha256=sha256,
+            zero_based=self.zero_based,
+            n_named=self.named,
+        )
+
+    def _comments(self) -> Comments:
         ends = self.target.comment_ends
         if len(ends) == 0:
             ends = np.broadcast_to(np.int64(0), len(self.target.y))
@@ -258,19 +284,61 @@ def _token(block: Block, first: int, last: int) -> bytes:
     return block.text[first:last].tobytes()
 
 
-def _line_of(block: Block, row: int) -> int:
-    """In which line of a block a row stands, both counted from 0."""
+def row_lines(block: Block) -> NDArray[np.int64]:
+    """The line of each row, counted from 0 inside the block."""
     lines = (line.strip(b" \t\r\v\f") for line in _token(block, block.first, block.last).split(b"\n"))
-    return [i for i, line in enumerate(lines) if line and not line.startswith(b"#")][row]
+    return np.array([k for k, line in enumerate(lines) if line and not line.startswith(b"#")], dtype=np.int64)
 
 
-def _described(problem: int, token: bytes, number: int, columns: int, first_id: int) -> LetorError:
+def line_count(block: Block) -> int:
+    """Lines of a block; slice by slice, so that what is compared stays in the processor's cache."""
+    cuts = range(block.first, block.last, _SLICE)
+    return sum(int(np.count_nonzero(block.text[at : min(at + _SLICE, block.last)] == 10)) for at in cuts)
+
+
+def parsed_alone(
+    name: str,
+    block: Block,
+    sums: NDArray[np.int64],
+    n_features: int | None,
+    zero_based: bool | Literal["auto"],
+    dense: bool,
+    dtype: np.dtype[Any],
+    room: NDArray[Any] | None = None,
+) -> tuple[Plan, Filled]:
+    """A block as arrays of its own, for which ``sums`` say what it holds, or of a dense table at most."""
+    plan = Plan.make(name, sums[None], n_features, zero_based, dense, dtype, room)
+    filled = plan.fill(block, 0)
+    return plan.shortened(filled.rows) if dense else plan, filled
+
+
+def at_most(block: Block, lines: int, *, with_qid: bool, text_qid: bool) -> NDArray[np.int64]:
+    """What a block of so many lines holds of a dense table at most: arrays' room for more stays untouched."""
+    size = block.last - block.first
+    sums = np.zeros(Sums.COUNT, dtype=np.int64)
+    sums[[Sums.LINES, Sums.ROWS]], sums[Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
+    sums[[Sums.QID_BYTES, Sums.COMMENT_BYTES]] = size
+    sums[Sums.FIRST_HAS_QID], sums[Sums.TEXT_QID] = with_qid, text_qid
+    return sums
+
+
+def check_width(columns: int, zero_based: bool, given: int | None, parameter: str, file: str | None = None) -> None:
+    """Refuse text that names no feature, and so many that this is probably a slip, unless their number is given."""
+    remedy, largest = f"pass {{{parameter}}} if that is right.", columns - int(zero_based)
+    facts: dict[str, Any] = {"remedy": remedy, "file": file, "parameter": parameter}
+    if columns == 0:
+        raise LetorError("no line names a feature;", **facts)
+    if given is None and columns > MOST_COLUMNS:
+        problem = "feature {0} makes {1} columns, most of them empty:"
+        raise LetorError(problem, largest, columns, column=largest, **facts)
+
+
+def _described(problem: Problem, token: bytes, number: int, columns: int, first_id: int) -> LetorError:
     """What is wrong with a line, as an error without its place.
 
     Parameters
     ----------
-    problem : int
-        One of :class:`Problem`.
+    problem : Problem
     token : bytes
         The bad token as it stands in the file.
     number : int

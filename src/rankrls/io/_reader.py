@@ -20,18 +20,14 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
-from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target
-from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import Block, Text, block_size, blocks, foreign, open_bytes, read_text
+from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target, at_most, check_width, line_count, parsed_alone
+from rankrls.io._scan import RowsSeen, scan_block
+from rankrls.io._source import Block, block_size, blocks, foreign, open_bytes, read_text
 from rankrls.io._table import Comments, LetorError, LetorTable
 
-__all__ = ["MOST_COLUMNS", "load_letor"]
-
-MOST_COLUMNS = 1 << 27
-"""Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
+__all__ = ["load_letor"]
 
 _SEEN = 1 << 16
-_SLICE = 1 << 16
 _ONE_PASS_COLUMNS = 1 << 16
 """More columns are not read in one pass: room for rows that may not be there would be large."""
 _ENTRY = re.compile(rb"([0-9]{1,9}):")
@@ -125,28 +121,17 @@ def load_letor(
         raise LetorError("the file is empty.", file=text.name)
     plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
 
-    problems = map_threads(lambda k: plan.fill(text, k), range(len(text.blocks)), threads=workers)
+    def fill(k: int) -> Filled:
+        block, text.blocks[k] = text.blocks[k], None  # whose memory goes back when it has been parsed
+        assert block is not None
+        return plan.fill(block, k)
+
+    problems = map_threads(fill, range(len(text.blocks)), threads=workers)
     for k, filled in enumerate(problems):
         if filled.bad is not None:
             raise filled.bad.error.located(file=text.name, line=plan.first_line(k) + filled.bad.line)
-    if plan.columns == 0:
-        remedy = "pass {n_features} if that is right."
-        raise LetorError("no line names a feature;", remedy=remedy, file=text.name, parameter="n_features")
-    if n_features is None and plan.columns > MOST_COLUMNS:
-        largest = plan.columns - int(plan.zero_based)
-        problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {n_features} if that is right."
-        facts: dict[str, Any] = {"file": text.name, "column": largest, "parameter": "n_features"}
-        raise LetorError(problem, largest, plan.columns, remedy=remedy, **facts)
-    return LetorTable(
-        X=plan.features(),
-        y=plan.target.y,
-        qid=plan.queries(),
-        comments=plan.comments(),
-        path=text.name,
-        sha256=text.sha256,
-        zero_based=plan.zero_based,
-        n_named=plan.named,
-    )
+    check_width(plan.columns, plan.zero_based, n_features, "n_features", text.name)
+    return plan.table(text.sha256)
 
 
 def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_threads: Any) -> np.dtype[Any]:
@@ -203,7 +188,7 @@ def _read_dense(
         shape = None if first is None else _shape_of(first, n_features, zero_based, dense)
         if first is None or shape is None:
             return None
-        lines, size = _lines(first), first.last - first.first
+        lines, size = line_count(first), first.last - first.first
         most = lines if size >= status.st_size - 8 else int(1.5 * lines * status.st_size / size) + 1
         try:
             room = np.zeros(most * shape.columns, dtype=dtype)
@@ -217,7 +202,7 @@ def _read_dense(
         def placed() -> Iterator[tuple[Block, int, NDArray[Any]]]:
             nonlocal row
             for block in stream:
-                lines = _lines(block)
+                lines = line_count(block)
                 yield block, lines, room[row * shape.columns : (row + lines) * shape.columns]
                 row += lines
 
@@ -228,12 +213,6 @@ def _read_dense(
                 return None
             parts.append(part)
     return _table(name, parts, shape, room, n_features, dense, str(digest.hexdigest()))
-
-
-def _lines(block: Block) -> int:
-    """Lines of a block; slice by slice, so that what is compared stays in the processor's cache."""
-    cuts = range(block.first, block.last, _SLICE)
-    return sum(int(np.count_nonzero(block.text[at : min(at + _SLICE, block.last)] == 10)) for at in cuts)
 
 
 def _shape_of(
@@ -264,21 +243,13 @@ def _parsed(block: Block, lines: int, shape: _Shape, room: NDArray[Any]) -> _Par
     """A block parsed into its room, with bounds in the place of counts; None if that cannot be, or a line is bad."""
     if len(room) < lines * shape.columns:
         return None
-    size = block.last - block.first
-    sums = np.zeros((1, Sums.COUNT), dtype=np.int64)
-    sums[0, [Sums.LINES, Sums.ROWS]], sums[0, Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
-    sums[0, Sums.COMMENT_BYTES], sums[0, Sums.FIRST_HAS_QID] = size, shape.with_qid
-    plan = Plan.make("", sums, shape.columns, shape.zero_based, True, room.dtype, room)
-    filled = plan.fill(Text("", [block], [None], ""), 0)
+    sums = at_most(block, lines, with_qid=shape.with_qid, text_qid=False)
+    plan, filled = parsed_alone("", block, sums, shape.columns, shape.zero_based, True, room.dtype, room)
     if filled.bad is not None:
         return None
-    target = plan.shortened(filled.rows).target
-    return _Part(lines, filled, target._replace(comment_text=_written(target)))
-
-
-def _written(target: Target) -> NDArray[np.uint8]:
-    """The comments of a block, without the room that they did not need."""
-    return target.comment_text[: target.comment_ends[-1] if len(target.comment_ends) else 0].copy()
+    target = plan.target
+    comments = target.comment_text[: target.comment_ends[-1] if filled.rows else 0].copy()  # without unneeded room
+    return _Part(lines, filled, target._replace(comment_text=comments))
 
 
 def _table(

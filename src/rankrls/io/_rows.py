@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "is_utf8", "objects", "quoted"]
+__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "coded", "is_utf8", "objects", "quoted"]
+
+T = TypeVar("T", bound=Hashable)
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
 """What to do about a name or an id that cannot be decoded."""
@@ -43,6 +45,13 @@ def objects(texts: Iterable[str]) -> NDArray[Any]:
     out = np.empty(len(known), dtype=object)
     out[:] = known
     return out
+
+
+def coded(values: Iterable[T]) -> tuple[list[T], NDArray[np.int64]]:
+    """The different values in the order in which they appear first, and the number of each among them."""
+    known: dict[T, int] = {}
+    codes = np.fromiter((known.setdefault(value, len(known)) for value in values), dtype=np.int64)
+    return [*known], codes
 
 
 class Growing:

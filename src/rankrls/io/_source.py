@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -73,19 +76,26 @@ class _Source(Protocol):
     def readinto(self, buffer: memoryview) -> int: ...
 
 
-class _Plain:
-    """Bytes as they are, the first of them already taken from the stream."""
+class _Raw(io.RawIOBase):
+    """Bytes as they are, hashed and counted on the way; ``start`` has the first of them."""
 
-    def __init__(self, stream: Any, head: bytes) -> None:
-        self._stream, self._head = stream, head
+    def __init__(self, stream: Any) -> None:
+        self.digest, self.count = hashlib.sha256(), 0
+        self.start = self._waiting = _first_bytes(stream)
+        self._stream = stream
 
-    def readinto(self, buffer: memoryview) -> int:
-        if self._head:
-            taken = min(len(self._head), len(buffer))
-            buffer[:taken] = self._head[:taken]
-            self._head = self._head[taken:]
-            return taken
-        return _read_some(self._stream, buffer)
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._waiting:
+            count = min(len(self._waiting), len(buffer))
+            buffer[:count], self._waiting = self._waiting[:count], self._waiting[count:]
+        else:
+            count = _read_some(self._stream, buffer)
+        self.digest.update(buffer[:count])
+        self.count += count
+        return count
 
 
 class Limited:
@@ -100,67 +110,26 @@ class Limited:
         return count
 
 
-class _Hashed:
-    """Bytes as they are, hashed on the way."""
-
-    def __init__(self, raw: _Source, digest: Any) -> None:
-        self._raw, self._digest = raw, digest
-
-    def readinto(self, buffer: memoryview) -> int:
-        count = self._raw.readinto(buffer)
-        self._digest.update(buffer[:count])
-        return count
-
-
 class _Gunzip:
     """Bytes unpacked from one or several gzip members, each with its checksum verified."""
 
-    def __init__(self, raw: _Source, name: str, digest: Any, kind: type[InputError]) -> None:
-        self._raw, self._name, self._digest, self._kind = raw, name, digest, kind
-        self._piece = bytearray(_PIECE)
-        self._waiting = b""
-        self._unpack = zlib.decompressobj(wbits=31)
-        self._inside = False  # a member has begun and not ended
-        self._packed = self._unpacked = 0
+    def __init__(self, raw: _Raw, name: str, kind: type[InputError]) -> None:
+        self._raw, self._refuse, self._unpacked = raw, partial(kind, file=name), 0
+        self._file = gzip.GzipFile(fileobj=io.BufferedReader(raw, _PIECE), mode="rb")
 
     def readinto(self, buffer: memoryview) -> int:
-        while True:
-            if not self._waiting and not self._refill():
-                return 0
-            if self._unpack.eof:
-                self._waiting = self._waiting.lstrip(b"\0")  # members may be padded with zeros
-                if not self._waiting:
-                    continue
-                self._unpack = zlib.decompressobj(wbits=31)
-            self._inside = True
-            try:
-                data = self._unpack.decompress(self._waiting, len(buffer))
-            except zlib.error as error:
-                raise self._kind("the gzip data are damaged ({0}).", error, file=self._name) from None
-            self._waiting = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
-            self._inside = not self._unpack.eof
-            if data:
-                buffer[: len(data)] = data
-                self._count(len(data))
-                return len(data)
-
-    def _count(self, more: int) -> None:
-        self._unpacked += more
-        if self._unpacked > max(_HARMLESS, _MOST_TIMES * self._packed):
+        try:
+            count = self._file.readinto(buffer)
+        except EOFError:
+            raise self._refuse("the gzip data end too early; the file is truncated.") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise self._refuse("the gzip data are damaged ({0}).", error) from None
+        self._unpacked += count
+        if self._unpacked > max(_HARMLESS, _MOST_TIMES * self._raw.count):
             problem = "the gzip data become more than {0} times as large when they are unpacked ({1} MiB so far)."
             remedy = "If that is as it should be, unpack the file and give the plain one, which may be of any size."
-            raise self._kind(problem, _MOST_TIMES, self._unpacked >> 20, remedy=remedy, file=self._name)
-
-    def _refill(self) -> bool:
-        count = self._raw.readinto(memoryview(self._piece))
-        if count == 0:
-            if self._inside:
-                raise self._kind("the gzip data end too early; the file is truncated.", file=self._name)
-            return False
-        self._packed += count
-        self._waiting = bytes(memoryview(self._piece)[:count])
-        self._digest.update(self._waiting)
-        return True
+            raise self._refuse(problem, _MOST_TIMES, self._unpacked >> 20, remedy=remedy)
+        return count
 
 
 def _read_some(stream: Any, buffer: memoryview) -> int:
@@ -231,13 +200,9 @@ def open_bytes(
         else:
             name = os.fspath(path)
             stream = opened.enter_context(open(path, "rb", buffering=0))
-        start = _first_bytes(stream)
-        digest = hashlib.sha256()
-        raw = _Plain(stream, start)
-        if start.startswith(b"\x1f\x8b"):
-            yield name, start, _Gunzip(raw, name, digest, kind), digest
-        else:
-            yield name, start, _Hashed(raw, digest), digest
+        raw = _Raw(stream)
+        packed = raw.start.startswith(b"\x1f\x8b")
+        yield name, raw.start, _Gunzip(raw, name, kind) if packed else raw, raw.digest
 
 
 def _first_bytes(stream: Any) -> bytes:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
+from rankrls.io._rows import coded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -234,10 +235,9 @@ def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
         return [b"%d" % v for v in ids.tolist()]
     if ids.dtype.kind not in "UTO":
         raise InputError("{qid} must be whole numbers or strings; got {0}.", ids.dtype, parameter="qid")
-    known: dict[Any, bytes] = {}
-    for row, value in enumerate(ids.tolist()):
-        if value in known:
-            continue
+    different, codes = coded(ids.tolist())
+    out = []
+    for row, value in zip(np.unique(codes, return_index=True)[1].tolist(), different, strict=True):
         if not isinstance(value, str | int) or isinstance(value, bool):
             problem, remedy = "{qid} is {0!r} in row {1}:", "it must be a whole number or a string."
             raise InputError(problem, value, row, remedy=remedy, parameter="qid", row=row)
@@ -245,8 +245,8 @@ def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
         if not text or _BREAKS_A_QID.search(text):
             problem = "{qid} is {0!r} in row {1}: LETOR text has no empty ids and none with blanks, # or NUL."
             raise InputError(problem, value, row, parameter="qid", row=row)
-        known[value] = text.encode("utf-8", "surrogateescape")
-    return [known[value] for value in ids.tolist()]
+        out.append(text.encode("utf-8", "surrogateescape"))
+    return [out[code] for code in codes.tolist()]
 
 
 def _comment_bytes(comments: Sequence[str] | None, rows: int) -> list[bytes] | None:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import quoted
+from rankrls.io._rows import coded, quoted
 from rankrls.io.tables.columns import TableError
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Request, gather
 
-__all__ = ["PairTable", "PairText", "PairsError", "different", "load_pairs", "read_pair_text", "strings"]
+__all__ = ["PairTable", "PairText", "PairsError", "load_pairs", "read_pair_text", "strings"]
 
 _ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
 _COLUMNS = (*_ITEMS, *_NUMBERS, "group")
@@ -176,7 +176,7 @@ class PairText:
 
     def _by_number(self, n_items: int | None) -> NDArray[np.intp]:
         """Rows of winners and losers that are called by their numbers."""
-        texts, codes = different(self.items)
+        texts, codes = self._coded()
         most = _WHOLE.max if n_items is None else n_items - 1
         found = np.array([_whole(text) for text in texts], dtype=np.int64)[codes]
         outside = (found < 0) | (found > most)
@@ -194,7 +194,7 @@ class PairText:
             first = row_of.setdefault(str(item), row)
             if first != row:
                 several.setdefault(str(item), row)
-        texts, codes = different(self.items)
+        texts, codes = self._coded()
         found = np.array([row_of.get(text, -1) for text in texts], dtype=np.intp)[codes]
         twice = np.array([text in several for text in texts], dtype=bool)[codes]
         for what, unknown, double in zip(_ITEMS, found < 0, twice, strict=True):
@@ -205,6 +205,11 @@ class PairText:
                 rows = f"rows {row_of[text]} and {several[text]}"
                 raise self._wrong(double, f"the {what} {{0}} is the id of several items: {rows}.", what)
         return found
+
+    def _coded(self) -> tuple[list[str], NDArray[np.int64]]:
+        """What items are called, each once, and the number of each winner and loser."""
+        texts, codes = coded(self.items.flat)
+        return texts, codes.reshape(self.items.shape)
 
     def _wrong(self, wrong: NDArray[np.bool_], problem: str, what: str, remedy: str = "") -> PairsError:
         e = int(np.argmax(wrong))
@@ -250,13 +255,6 @@ def _naming(first: list[str]) -> list[str] | None:
 def strings(values: NDArray[Any]) -> NDArray[Any]:
     """A column of ids as texts, whole numbers too."""
     return values if values.dtype == object else np.array([str(v) for v in values.tolist()], dtype=object)
-
-
-def different(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
-    """The different texts of an array, and the number of each."""
-    known: dict[str, int] = {}
-    codes = np.fromiter((known.setdefault(v, len(known)) for v in values.flat), dtype=np.intp, count=values.size)
-    return [*known], codes.reshape(values.shape)
 
 
 def _whole(text: str) -> int:

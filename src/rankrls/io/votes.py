@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import objects, quoted
-from rankrls.io.preferences import PairsError, different, strings
+from rankrls.io._rows import coded, objects, quoted
+from rankrls.io.preferences import PairsError, strings
 from rankrls.io.tables.columns import expanded, matching
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Opened, Request, gather
@@ -203,7 +203,7 @@ class _Reading:
         self.lines, words = found.lines, {role: strings(values) for role, values in found.texts.items()}
         values = {role: found.X[:, len(features) + k] for k, role in enumerate(self.numbers)}
         if self.textual:
-            names, codes = different(np.stack([words[f"side {role}"] for role in self.columns], axis=1).ravel())
+            names, codes = coded(np.stack([words[f"side {role}"] for role in self.columns], axis=1).flat)
             items = objects(names)
         else:
             items, codes = _different_rows(found.X[:, : len(features)].reshape(2 * len(found.X), -1))
@@ -254,7 +254,7 @@ class _Reading:
         for side, sign in (("left", 1.0), ("right", -1.0)):
             own = [self.sides[side]] if isinstance(self.sides[side], str) else []
             known |= dict.fromkeys((word.lower() for word in (*_SIDES[side], *own)), sign)
-        given, codes = different(words["preferred"])
+        given, codes = coded(words["preferred"])
         values = np.array([known.get(w, 0.0 if w.startswith(_TIES) else np.nan) for w in map(str.lower, given)])[codes]
         if self.textual:  # the item itself, before a word that it may be
             for side, sign in (("left", 1.0), ("right", -1.0)):

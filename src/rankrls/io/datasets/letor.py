@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
-from rankrls.io._plan import DENSE_FROM, Plan
-from rankrls.io._reader import MOST_COLUMNS
-from rankrls.io._rows import SAVE_AS_UTF8, is_utf8
+from rankrls.io._plan import DENSE_FROM, at_most, check_width, line_count, parsed_alone, row_lines
+from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8
 from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import Block, Limited, Text, blocks
+from rankrls.io._source import Block, Limited, blocks
 from rankrls.io._table import LetorError, LetorTable, docids_of
 from rankrls.io.datasets.dataset import Source, Span
 from rankrls.io.datasets.files import File, refuse_packed
@@ -70,20 +69,14 @@ class LetorFiles(Source):
                 line += int(sums[Sums.LINES])
 
     def _sums(self, block: Block) -> NDArray[np.int64]:
-        """What a block holds; of dense tables at most, which a count of its lines says.
+        """What a block holds; of dense tables at most.
 
-        What is too much stays untouched. Only what no text of so many bytes can exceed may be said here: the file may
-        not be what it was.
+        Only what no text of so many bytes can exceed may be said of them: the file may not be what it was.
         """
-        lines = _line_count(block)
-        if not self.dense or lines * self.n_features > _MOST_CELLS:
-            return scan_block(block.text, block.first, block.last, RowsSeen.room(0))[0]
-        size = block.last - block.first
-        sums = np.zeros(Sums.COUNT, dtype=np.int64)
-        sums[[Sums.LINES, Sums.ROWS]], sums[Sums.ENTRIES] = lines, size // 4 + 1  # " 1:2"
-        sums[[Sums.QID_BYTES, Sums.COMMENT_BYTES]] = size
-        sums[Sums.FIRST_HAS_QID], sums[Sums.TEXT_QID] = 1, self.texts
-        return sums
+        lines = line_count(block)
+        if self.dense and lines * self.n_features <= _MOST_CELLS:
+            return at_most(block, lines, with_qid=True, text_qid=self.texts)
+        return scan_block(block.text, block.first, block.last, RowsSeen.room(0))[0]
 
 
 class _Glance(NamedTuple):
@@ -128,7 +121,7 @@ class LetorOpening:
                 if rows and found is None:
                     table = _parsed(file.name, block, sums, line, self._n_features, "auto", False)
                     y = table.y if self._labels else None
-                    yield Outline(unit, _id_block(table.qid), y, None, _lines(block) + line)
+                    yield Outline(unit, _id_block(table.qid), y, None, row_lines(block) + line)
                 elif found is not None and rows:
                     seen, qid = found
                     y = seen.label if self._labels else None
@@ -139,12 +132,7 @@ class LetorOpening:
         """How the rows are read, after all have been looked at."""
         named, zero_based, dense = self._shape()
         columns = named if self._n_features is None else self._n_features
-        if columns == 0:
-            remedy = "Pass {features} if that is right."
-            raise LetorError("no line names a feature;", remedy=remedy, parameter="features")
-        if self._n_features is None and columns > MOST_COLUMNS:
-            problem, remedy = "feature {0} makes {1} columns, most of them empty:", "pass {features} if that is right."
-            raise LetorError(problem, self._largest, columns, remedy=remedy, parameter="features")
+        check_width(columns, zero_based, self._n_features, "features")
         return LetorFiles(
             format="letor",
             feature_names=None,
@@ -207,7 +195,7 @@ def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
 
 
 def _glance(block: Block) -> _Glance:
-    room = RowsSeen.room(_line_count(block))
+    room = RowsSeen.room(line_count(block))
     sums, plain = scan_block(block.text, block.first, block.last, room)
     docids = 0
     if sums[Sums.COMMENT_BYTES]:
@@ -218,16 +206,10 @@ def _glance(block: Block) -> _Glance:
     if not sums[Sums.TEXT_QID]:
         return _Glance(block, sums, docids, (seen, (None, seen.qid)))
     data = block.text[: block.last].tobytes()
-    known: dict[bytes, int] = {}
-    ends = zip(seen.first.tolist(), seen.last.tolist(), strict=True)
-    codes = np.array([known.setdefault(data[start:stop], len(known)) for start, stop in ends], dtype=np.int64)
+    known, codes = coded(data[start:stop] for start, stop in zip(seen.first.tolist(), seen.last.tolist(), strict=True))
     if not all(is_utf8(raw) and b"\0" not in raw for raw in known):
         return _Glance(block, sums, docids, None)
     return _Glance(block, sums, docids, (seen, ([raw.decode() for raw in known], codes)))
-
-
-def _line_count(block: Block) -> int:
-    return int(np.count_nonzero(block.text[block.first : block.last] == ord("\n")))
 
 
 def _parsed(
@@ -247,34 +229,18 @@ def _parsed(
     LetorError
         For the first bad line; every line needs a query id.
     """
-    plan = Plan.make(path, sums[None], n_features, zero_based, dense, np.dtype(np.float64), room)
-    filled = plan.fill(Text(path, [block], [None], ""), 0)
+    plan, filled = parsed_alone(path, block, sums, n_features, zero_based, dense, np.dtype(np.float64), room)
     if filled.bad is not None:
         raise filled.bad.error.located(file=path, line=line + filled.bad.line)
-    if dense:
-        plan = plan.shortened(filled.rows)
     if not plan.with_qid:
         remedy = "every line needs qid:ID."
         raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")
-    return LetorTable(
-        plan.features(), plan.target.y, plan.queries(), plan.comments(), path, "", plan.zero_based, plan.named
-    )
-
-
-def _lines(block: Block) -> NDArray[np.int64]:
-    """The line of each row, counted from 0 inside the block."""
-    lines = block.text[block.first : block.last].tobytes().split(b"\n")
-    bare = (line.strip(b" \t\r\v\f") for line in lines)
-    return np.array([k for k, line in enumerate(bare) if line and not line.startswith(b"#")], dtype=np.int64)
+    return plan.table("")
 
 
 def _id_block(qid: NDArray[Any] | None) -> IdBlock:
     assert qid is not None  # every line has one
-    if qid.dtype != object:
-        return None, qid
-    known: dict[str, int] = {}
-    codes = np.array([known.setdefault(name, len(known)) for name in qid.tolist()], dtype=np.int64)
-    return [*known], codes
+    return coded(qid.tolist()) if qid.dtype == object else (None, qid)
 
 
 def _docids(table: LetorTable, rows: slice, line: int) -> IdBlock | None:

@@ -8,6 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls.io._rows import coded
 from rankrls.io.tables.parts import IdBlock
 
 __all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of"]
@@ -36,9 +37,8 @@ class Runs:
         """For each row of the next block, whether it has another id than the row before."""
         texts, codes = block
         if texts is not None and len(set(texts)) < len(texts):  # a dictionary may hold a text twice
-            known: dict[str, int] = {}
-            codes = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[codes]
-            texts = [*known]
+            texts, number = coded(texts)
+            codes = number[codes]
         out = np.empty(len(codes), dtype=bool)
         if len(codes):
             np.not_equal(codes[1:], codes[:-1], out=out[1:])

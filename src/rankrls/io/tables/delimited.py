@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8, quoted
 from rankrls.io._source import Limited, foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
-from rankrls.io.tables.parts import LARGEST_SINGLE, IdBlock, Request, Rows, Stretch, may_be_empty, needed
+from rankrls.io.tables.parts import LARGEST_SINGLE, Request, Rows, Stretch, may_be_empty, needed
 
 __all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
@@ -299,15 +299,13 @@ class _Reading:
     def _by_cells(self, data: bytearray, line: int) -> Rows:
         table, request = self.table, self.request
         rows: list[list[float]] = []
-        known: dict[str, dict[str, int]] = {role: {} for role in request.texts}
-        codes: dict[str, list[int]] = {role: [] for role in request.texts}
+        cells: dict[str, list[str]] = {role: [] for role in request.texts}
         for record in table.records_of(data, line):
             rows.append([table.number(record, column, request) for column in self.numbers])
             for role, column in request.texts.items():
-                text = table.text(record, column, role)
-                codes[role].append(known[role].setdefault(text, len(known[role])))
+                cells[role].append(table.text(record, column, role))
         X, w, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
-        texts: dict[str, IdBlock] = {role: ([*known[role]], np.array(codes[role], dtype=np.int64)) for role in codes}
+        texts = {role: coded(found) for role, found in cells.items()}
         return Rows(X, y, texts, self._lines(data, line, len(X)), w)
 
     def _split(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
-from rankrls.io._rows import objects
+from rankrls.io._rows import coded, objects
 from rankrls.io._writer import as_features, packed
 from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
@@ -237,18 +237,13 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
 
     if values.dtype.kind not in "UTO":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
-    known: dict[str, int] = {}
-    codes = []
-    for row, value in enumerate(values.tolist(), start):
-        text = str(value)
-        code = known.get(text)
-        if code is None:
-            if "\0" in text or not _is_utf8(text):
-                problem = "the text {0!r} in row {1}, column {2!r}, holds a NUL, or is not UTF-8."
-                raise InputError(problem, text, row, name, row=row, column=name)
-            code = known[text] = len(known)
-        codes.append(code)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array([*known], pa.string()))
+    texts, codes = coded(map(str, values.tolist()))
+    for code, text in enumerate(texts):
+        if "\0" in text or not _is_utf8(text):
+            row = start + int(np.argmax(codes == code))
+            problem = "the text {0!r} in row {1}, column {2!r}, holds a NUL, or is not UTF-8."
+            raise InputError(problem, text, row, name, row=row, column=name)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
 
 
 def _ids(what: str, values: Any) -> NDArray[Any]:
