@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rankrls import RankRLS, RankRLSCV, RankSVM
+from rankrls import CGRankRLS, RankRLS, RankRLSCV, RankSVM
 from rankrls._cached import cached_property
 from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
@@ -85,7 +86,13 @@ def test_results_come_in_order(no_limits):
     here = threading.get_ident()
     assert map_threads(lambda _: threading.get_ident(), [1]) == [here]  # one item needs no pool
     assert map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [here] * 3
-    assert here not in map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=2)
+    both = threading.Barrier(2, timeout=60.0)
+
+    def meet(_):
+        both.wait()
+        return threading.get_ident()
+
+    assert len({*map_threads(meet, [1, 2], threads=2), here}) == 2  # the caller is one of two
 
 
 def test_the_first_error_is_raised(no_limits):
@@ -93,13 +100,15 @@ def test_the_first_error_is_raised(no_limits):
     done = []
 
     def work(k):
-        if k in (2, 5):
+        if k in (1, 2):
+            time.sleep(0.02 * (k == 1))
             raise ValueError(f"item {k}")
         done.append(k)
 
-    with Refusal("item 2", kind=ValueError):
-        map_threads(work, range(8))
+    with Refusal("item 1", kind=ValueError):  # of the first item, whichever failed first
+        map_threads(work, range(80))
     before = len(done)
+    assert before < 80
     time.sleep(0.02)
     assert len(done) == before  # nothing runs on behind the caller's back
 
@@ -164,6 +173,21 @@ def test_blas_is_limited_where_a_fit_is_too_small_for_its_threads(rows, limited)
     RankRLSCV((1.0,), scoring=scoring).fit(X, y, qid=qid)
     assert set(seen) == ({1} if limited else set(before))
     assert blas_threads() == before
+
+
+def test_no_thread_of_blas_spins_beside_conjugate_gradients(no_limits):
+    """One that waits for its next product keeps a processor busy, which the threads that read the rows then lack."""
+    no_limits.setenv("RANKRLS_NUM_THREADS", "1")
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 60_000), density=1e-3, format="csr", rng=rng)
+    y = rng.normal(size=3000)
+    model = CGRankRLS((1.0,), selection="tikhonov", tol=1e-12).fit(X, y)
+    time.sleep(0.3)  # until those of other tests have gone to sleep
+    everywhere, here = time.process_time(), time.thread_time()
+    for _ in range(5):
+        model.fit(X, y)
+    here = time.thread_time() - here
+    assert time.process_time() - everywhere - here < 0.2 * here
 
 
 def test_overlapping_limits_of_several_threads_restore_what_was_there():

@@ -69,18 +69,40 @@ def threads_worth(work: float, each: float) -> int:
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
     """``[function(item) for item in items]``, in order, on up to ``threads`` threads.
 
-    The first exception that a call raises, or an interruption, is raised here as soon as the running calls have ended;
-    no other call is begun.
+    Items are begun in order, and the caller's thread works as the others do, since starting one takes longer than many
+    a call. Of exceptions that calls raise, the one of the first item is raised here as soon as the running calls have
+    ended, and so is an interruption; no other call is begun.
     """
     work: Sequence[T] = list(items)
     workers = min(n_threads() if threads is None else threads, len(work))
     if workers <= 1:
         return [function(item) for item in work]
-    pool = ThreadPoolExecutor(workers)
+    todo, done, failed = deque(range(len(work))), dict[int, R](), dict[int, Exception]()
+
+    def take() -> None:
+        while todo:
+            try:
+                k = todo.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                done[k] = function(work[k])
+            except Exception as error:
+                failed[k] = error
+                todo.clear()
+
+    pool = ThreadPoolExecutor(workers - 1)
     try:
-        return list(pool.map(function, work))
+        others = [pool.submit(take) for _ in range(workers - 1)]
+        take()
+        for other in others:
+            other.result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        todo.clear()
+        pool.shutdown()
+    if failed:
+        raise failed[min(failed)]
+    return [done[k] for k in range(len(work))]
 
 
 def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> Iterator[R]:

@@ -231,7 +231,7 @@ class KrylovRun:
         if self.right_norm == 0.0:
             return 0.0
         residual = self.right - self.system.apply(x)[0] - alpha * x
-        return float(np.linalg.norm(residual) / self.right_norm)
+        return float(np.sqrt(_inner(residual, residual)) / self.right_norm)
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class MultiShiftCG:
         if self.max_iter < 1:
             raise InputError("{max_iter} must be at least 1; got {0}.", self.max_iter, parameter="max_iter")
         order = np.argsort(alphas, kind="stable")
-        norm = float(np.linalg.norm(right))
+        norm = float(np.sqrt(_inner(right, right)))
         count = len(order)
         run = KrylovRun(
             system=system,
@@ -308,7 +308,7 @@ class MultiShiftCG:
         q, watched = run.system.apply(run.p)
         if seed:
             q = q + seed * run.p
-        energy = float(run.p @ q)
+        energy = _inner(run.p, q)
         if not (energy > 0.0 and np.isfinite(energy) and np.isfinite(run.squared / energy)):
             self._end(run, Status.BREAKDOWN, 0)
             return run
@@ -324,7 +324,7 @@ class MultiShiftCG:
             run.watched.push(watched_r, zeta, shift_beta, shift_gamma)
             run.watched_p = watched
         run.r -= gamma * q
-        squared = float(run.r @ run.r)
+        squared = _inner(run.r, run.r)
         run.beta, run.gamma, run.squared = squared / run.squared, gamma, squared
         run.p *= run.beta
         run.p += run.r
@@ -365,6 +365,11 @@ class MultiShiftCG:
         for k in range(first, run.active):
             run.status_sorted[k] = status
         run.active = min(run.active, first)
+
+
+def _inner(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """``a'b`` without BLAS: its threads would spin on until the next product, and take the processors from that."""
+    return float(np.einsum("i,i->", a, b))
 
 
 def largest_eigenvalue(system: System, right: NDArray[np.float64], products: int = 10) -> float:

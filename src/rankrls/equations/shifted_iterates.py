@@ -17,8 +17,8 @@ from rankrls._compiled.threads import map_threads, n_threads
 __all__ = ["ShiftedIterates"]
 
 _STEPS = 8
-_BLOCK = 1 << 12
-"""Rows and shifts below which a second thread costs more than it brings."""
+_BLOCK = 1 << 18
+"""Steps of entries below which another thread costs more than it brings."""
 
 
 @compiled
@@ -109,7 +109,7 @@ class ShiftedIterates:
             return
         self._redeem()
         size, shifts = self._x.shape
-        threads = min(n_threads(), 1 + size * shifts // _BLOCK)
+        threads = min(n_threads(), 1 + size * shifts * self._held // _BLOCK)
         edges = np.linspace(0, size, threads + 1).astype(np.int64)
 
         def run(part: tuple[int, int]) -> None:

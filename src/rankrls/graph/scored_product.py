@@ -11,7 +11,6 @@ would square it otherwise.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +155,10 @@ class ScoredProduct(LaplacianProduct):
         self._parts = even_parts(ends[plan.tasks[:, 1]] - ends[plan.tasks[:, 0]], threads)
 
     def __matmul__(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        with one_blas_thread():  # those that BLAS woke for a mean row would spin in the way of the next iterations'
+            return self._product(p)
+
+    def _product(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         graph, plan = self.graph, self._plan
         query_base = np.zeros(graph.n_blocks)
         query_base[plan.queries] = self._query_means @ p
@@ -180,10 +183,8 @@ class ScoredProduct(LaplacianProduct):
             one_pass(part, p, levels, own, left, out)
             return out, own[:, 3]
 
-        with nullcontext() if self.source.sparse else one_blas_thread():
-            parts = map_threads(run, self._parts)
         out, group_left = np.zeros(self.n_features), np.zeros(len(known))
-        for one, its_left in parts:
+        for one, its_left in map_threads(run, self._parts):
             out += one
             group_left += its_left
         if len(plan.queries):
