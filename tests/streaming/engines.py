@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from rankrls import CGRankRLS, RankRLSCV, SparseRankRLSCV
 from tests.streaming.arrays import ArrayDataset, example
@@ -85,14 +91,68 @@ def counted(counter):
     return Counted(X, y, qid, w, cuts, counter=counter)
 
 
+@cache
+def processes():
+    """Processes that begin with everything imported; each would spend seconds on that otherwise."""
+    context, modules = multiprocessing.get_context("forkserver"), [__name__]
+    if find_spec("distributed"):
+        from distributed.utils import get_mp_context
+
+        with _forked():
+            get_mp_context()  # names modules of its own, but only once
+        modules += ["distributed", "rankrls.dask"]
+    context.set_forkserver_preload(modules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]))
+        forkserver.ensure_running()
+    return context
+
+
+def _forked():
+    import dask
+
+    return dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+
+
 @contextmanager
 def local_cluster(**given):
     """Two workers of one thread each."""
     from distributed import Client, LocalCluster
 
+    processes()
     how = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**how | given) as workers, Client(workers) as client:
+    with _forked(), LocalCluster(**how | given) as workers, Client(workers) as client:
         yield client
+
+
+def killed(fit, *args):
+    """Whether a process of its own was killed while it ran ``fit(*args)``."""
+    process = processes().Process(target=fit, args=args)
+    process.start()
+    process.join(180)
+    alive = process.is_alive()
+    process.kill()
+    process.join()
+    return not alive and process.exitcode == -signal.SIGKILL
+
+
+def fit_parts(folder, after, name, sums):
+    """A fit that is killed."""
+    os.environ["RANKRLS_NUM_THREADS"] = "1"
+    MODELS[name]().fit_dataset(counted(Counter(folder, after=after, seconds=0.0)), checkpoint=sums)
+
+
+def fit_collections(folder, after, name, sums):
+    """The same of Dask arrays."""
+    import dask
+
+    import rankrls.dask
+
+    local = MODELS[name]()
+    X, y, qid, w = dask_blocks(Counter(folder, after=after, seconds=0.0))
+    with dask.config.set(scheduler="synchronous"):
+        model = getattr(rankrls.dask, type(local).__name__)(**local.get_params())
+        model.fit(X, y, qid=qid, sample_weight=w, checkpoint=sums)
 
 
 def dask_blocks(counter):

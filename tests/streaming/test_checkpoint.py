@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
-import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +12,7 @@ import pytest
 from rankrls import RankRLS, RankRLSCV
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
-from tests.streaming.engines import MODELS, Counter, bits, counted, small
+from tests.streaming.engines import MODELS, Counter, bits, counted, fit_parts, killed, small
 
 X, y, qid, w = example(5, weights=True)
 DATA = ArrayDataset(X, y, qid, w, cuts=(4, 12, 30, 40, 50))
@@ -115,20 +110,9 @@ def test_no_space_is_one_error_and_nothing_is_half_written(tmp_path):
 )
 def test_a_driver_that_is_killed(name, passes, tmp_path):
     """It ends by SIGKILL in one of its passes; the next one reads what is missing, and has the same bits."""
-    script = textwrap.dedent(
-        """
-        import sys
-        from pathlib import Path
-        from tests.streaming.engines import MODELS, Counter, counted
-        counter = Counter(Path(sys.argv[1]), after=int(sys.argv[2]), seconds=0.0)
-        MODELS[sys.argv[3]]().fit_dataset(counted(counter), checkpoint=sys.argv[4])
-        """
-    )
     counts, sums, n = tmp_path / "count", tmp_path / "sums", len(small().parts)
     counts.mkdir()
-    words = [sys.executable, "-c", script, counts, str(int(passes * n)), name, sums]
-    done = subprocess.run(words, env={**os.environ, "RANKRLS_NUM_THREADS": "1"}, timeout=120)
-    assert done.returncode == -signal.SIGKILL
+    assert killed(fit_parts, counts, int(passes * n), name, sums)
     expected, undisturbed = MODELS[name](), Counter(tmp_path, seconds=0.0)
     expected.fit_dataset(counted(undisturbed))
     before, counter = int(passes * n), Counter(counts, seconds=0.0)

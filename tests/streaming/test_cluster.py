@@ -32,8 +32,8 @@ PASSES = {
 }
 """Which fit is disturbed, after how many passes."""
 ROLES = ("client", "scheduler", "worker")
-ENOUGH = 15.0
-"""Seconds that a lost worker may cost beside its tasks."""
+ENOUGH = 25.0
+"""Seconds that a lost worker may cost beside its tasks; whoever waits for a connection waits for 30."""
 BUSY = 2.0
 """By how much other work on the machine may hold up the second of two fits."""
 

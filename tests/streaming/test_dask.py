@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +11,7 @@ import rankrls
 from rankrls import InputError
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example
-from tests.streaming.engines import MODELS, Counter, dask_blocks, local_cluster
+from tests.streaming.engines import MODELS, Counter, dask_blocks, fit_collections, killed, local_cluster
 from tests.streaming.engines import bits as engine_bits
 
 dask = pytest.importorskip("dask")
@@ -208,25 +203,10 @@ def test_sparse_chunks():
 def test_a_client_that_is_killed_goes_on(name, passes, tmp_path):
     from rankrls import dask as of_dask
 
-    script = textwrap.dedent(
-        """
-        import sys
-        from pathlib import Path
-        import dask
-        from rankrls import dask as of_dask
-        from tests.streaming.engines import MODELS, Counter, dask_blocks
-        local = MODELS[sys.argv[3]]()
-        X, y, qid, w = dask_blocks(Counter(Path(sys.argv[1]), after=int(sys.argv[2]), seconds=0.0))
-        with dask.config.set(scheduler="synchronous"):
-            model = getattr(of_dask, type(local).__name__)(**local.get_params())
-            model.fit(X, y, qid=qid, sample_weight=w, checkpoint=sys.argv[4])
-        """
-    )
     counts, sums = tmp_path / "count", tmp_path / "sums"
     counts.mkdir()
     before = int(passes * 6)
-    words = [sys.executable, "-W", "ignore", "-c", script, counts, str(before), name, sums]
-    assert subprocess.run(words, timeout=180).returncode == -signal.SIGKILL
+    assert killed(fit_collections, counts, before, name, sums)
     local, counter, undisturbed = MODELS[name](), Counter(counts, seconds=0.0), Counter(tmp_path, seconds=0.0)
     cls = getattr(of_dask, type(local).__name__)
     with dask.config.set(scheduler="synchronous"):

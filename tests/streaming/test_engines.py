@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
 from tests.refusals import Refusal
-from tests.streaming.engines import MODELS, Counter, bits, counted, small
+from tests.streaming.engines import MODELS, Counter, bits, counted, processes, small
 
 
 @pytest.fixture(scope="module")
 def pool():
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as found:
+    with ProcessPoolExecutor(2, mp_context=processes()) as found:
         yield found
 
 
@@ -46,9 +45,8 @@ def test_a_pool_whose_worker_was_killed_ends_and_the_next_one_goes_on(tmp_path):
     """A pool of processes does not outlive a worker; what was finished is in the checkpoint."""
     (tmp_path / "count").mkdir()
     counter = Counter(tmp_path / "count", after=len(small().parts) + 3)
-    context = multiprocessing.get_context("spawn")
     given = {"checkpoint": tmp_path / "sums"}
-    with ProcessPoolExecutor(2, mp_context=context) as mortal, pytest.raises(BrokenExecutor):
+    with ProcessPoolExecutor(2, mp_context=processes()) as mortal, pytest.raises(BrokenExecutor):
         MODELS["primal"]().fit_dataset(counted(counter), executor=mortal, **given)
     assert counter.killed
     before = counter.done
