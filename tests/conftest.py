@@ -6,6 +6,8 @@ import re
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Matrices are small here, and xdist has a process for each core: more threads of BLAS would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Tests start many processes, each of which would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("COLUMNS", None)  # xdist sets 80 for its workers; tables of results depend on it
 
 from pathlib import Path

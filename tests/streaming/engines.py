@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from rankrls import CGRankRLS, RankRLSCV, SparseRankRLSCV
+from tests.processes import FORKED, processes
 from tests.streaming.arrays import ArrayDataset, example
 
 MODELS = {
@@ -91,37 +86,15 @@ def counted(counter):
     return Counted(X, y, qid, w, cuts, counter=counter)
 
 
-@cache
-def processes():
-    """Processes that begin with everything imported; each would spend seconds on that otherwise."""
-    context, modules = multiprocessing.get_context("forkserver"), [__name__]
-    if find_spec("distributed"):
-        from distributed.utils import get_mp_context
-
-        with _forked():
-            get_mp_context()  # names modules of its own, but only once
-        modules += ["distributed", "rankrls.dask"]
-    context.set_forkserver_preload(modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]))
-        forkserver.ensure_running()
-    return context
-
-
-def _forked():
-    import dask
-
-    return dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-
-
 @contextmanager
 def local_cluster(**given):
     """Two workers of one thread each."""
+    import dask
     from distributed import Client, LocalCluster
 
     processes()
     how = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with _forked(), LocalCluster(**how | given) as workers, Client(workers) as client:
+    with dask.config.set(FORKED), LocalCluster(**how | given) as workers, Client(workers) as client:
         yield client
 
 

@@ -6,8 +6,9 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolEx
 
 import pytest
 
+from tests.processes import processes
 from tests.refusals import Refusal
-from tests.streaming.engines import MODELS, Counter, bits, counted, processes, small
+from tests.streaming.engines import MODELS, Counter, bits, counted, small
 
 
 @pytest.fixture(scope="module")
