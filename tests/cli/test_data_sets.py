@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv, ipc
 
 import rankrls
 from rankrls.cli import main
@@ -162,9 +163,12 @@ def test_scores_in_a_table(folder, tmp_path, capsys):
     X = np.column_stack([whole[f"f{k}"] for k in range(5)])
     np.testing.assert_allclose(table["score"], X @ rankrls.load(tmp_path / "m.rankrls").coef_, rtol=1e-6)
     assert table["row"].to_pylist() == list(range(whole.num_rows))
-    status, _, err = run(capsys, "predict", tmp_path / "m.rankrls", folder / "shards", "-o", tmp_path / "s.csv")
-    assert status == 2
-    assert ".parquet" in err
+    words = ("predict", tmp_path / "m.rankrls", folder / "shards", "--memory", "1M", "-o", tmp_path / "s.csv")
+    status, _, err = run(capsys, *words)
+    assert status == 0, err
+    text = csv.read_csv(tmp_path / "s.csv")
+    assert text["row"].to_pylist() == table["row"].to_pylist()
+    assert text["score"].to_pylist() == table["score"].to_pylist()
 
 
 @pytest.mark.parametrize("words", [("--top", "2"), ("--format", "trec", "--run", "mine"), ()], ids=str)
@@ -199,9 +203,9 @@ def test_a_ranking_in_a_table(folder, tmp_path, capsys):
     assert list(table) == ["query", "rank", "item", "score", "row"]
     assert max(table["rank"]) == 3
     assert table["item"] == [ids[row] for row in table["row"]]
-    status, _, err = run(capsys, *words, tmp_path / "r.csv")
-    assert status == 2
-    assert ".parquet" in err
+    status, _, err = run(capsys, *words, tmp_path / "r.arrow")
+    assert status == 0, err
+    assert ipc.open_file(tmp_path / "r.arrow").read_all().to_pydict() == table
     for word in (("--target", "1"), ("--global",), ("--ids", "comment")):
         status, _, err = run(capsys, "rank", tmp_path / "m.rankrls", folder / "shards", *word)
         assert status == 2

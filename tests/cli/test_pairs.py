@@ -218,4 +218,4 @@ def test_every_method_takes_options_that_exist():
     for name, method in _methods.METHODS.items():
         assert name == method.name
         assert set(method.takes.split()) <= options.keys()
-        assert set(method.single) <= set(method.takes.split())
+        assert set(method.single.split()) <= set(method.takes.split())

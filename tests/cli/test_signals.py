@@ -45,7 +45,7 @@ def run_until_it_is_stuck(argv):
         from rankrls.cli import _training
         _training._fit = compute
     else:  # before anything is imported, which takes longer than all the rest
-        _run._result = {"computing": compute, "saving": save, "forgetting": forget}[where]
+        _run._carry_out = {"computing": compute, "saving": save, "forgetting": forget}[where]
     return run(argv)
 
 _run.run = run_until_it_is_stuck

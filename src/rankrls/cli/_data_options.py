@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rankrls.cli._declared import option, switch
-from rankrls.cli._values import number, separated, word
+from rankrls.cli._values import number, one_or_more, separated, word
 
 __all__ = ["DataOptions"]
 
@@ -72,10 +73,10 @@ class DataOptions:
     item_id: str | None = option("COLUMN", "fit cv predict")
     hold_out: str | None = option("WORD", "fit cv", reads=word("queries", "items", "both"))
     fit_intercept: bool = switch("fit cv")
-    winner: str | None = option("COLUMN", "fit cv")
-    loser: str | None = option("COLUMN", "fit cv")
-    left: str | None = option("COLUMN", "fit cv")
-    right: str | None = option("COLUMN", "fit cv")
+    winner: Any = option("COLUMN", "fit cv", reads=one_or_more)
+    loser: Any = option("COLUMN", "fit cv", reads=one_or_more)
+    left: Any = option("COLUMN", "fit cv", reads=one_or_more)
+    right: Any = option("COLUMN", "fit cv", reads=one_or_more)
     preferred: str | None = option("COLUMN", "fit cv")
     strength_column: str | None = option("COLUMN", "fit cv", flags=("--strength",))
     sides: str | None = option("WORD", "fit cv", reads=word("names", "texts"))

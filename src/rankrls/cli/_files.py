@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rankrls._errors import InputError
 from rankrls.cli._report import Report, Result
 from rankrls.io import atomic_write
 from rankrls.io.data import Reading, Rows
 from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.writing import write_columns
+from rankrls.io.tables.writing import write_blocks
+from rankrls.persistence.stored import StoredModel
 
 __all__ = ["read", "read_items", "written"]
 
+T = TypeVar("T")
 
-def read(path: Path, reading: Reading, report: Report) -> Rows:
-    """Rows of a file; "-" is standard input."""
+
+def read(path: Path, reading: Reading, report: Report, model: StoredModel | None = None) -> Rows:
+    """Rows of a file, if one is given with the features of a model; "-" is standard input."""
+    source = sys.stdin.buffer if str(path) == "-" else None
     with report.working("reading", f"reading {path}"):
-        return reading.read(path, report.note, source=sys.stdin.buffer if str(path) == "-" else None)
+        if model is not None:
+            return model.read(path, reading, report.note, source=source)
+        return reading.read(path, report.note, source=source)
 
 
 def read_items(options: Any, report: Report, features: tuple[str, ...] | None = None) -> Any:
     """The table of ``--items``, with one column of names."""
     if options.items is None:
-        if options.item_id is not None:
-            raise InputError("{item_id} is about {items}: give that too.", parameter="item_id")
         return None
     reading = Reading(id=options.item_id or "item", features=features, labels="ignored", queries="ignored", dense=True)
     if reading.format_of(options.items) == "letor":
@@ -37,27 +42,42 @@ def read_items(options: Any, report: Report, features: tuple[str, ...] | None = 
 
 
 def written(
-    output: str, report: Report, text: Callable[[], str], columns: Callable[[], Mapping[str, Any]] | None
+    output: str,
+    report: Report,
+    parts: Iterable[T],
+    lines: Callable[[T], str],
+    columns: Callable[[T], Mapping[str, Any]] | None = None,
+    *,
+    head: str = "",
 ) -> Result:
-    """Lines, or columns where the file's name is that of a table, in a file or for standard output.
+    """What comes a part at a time: as lines, or as columns where the file's name is that of a table.
 
     Parameters
     ----------
     output : str
         "-" is standard output.
     report : Report
-    text : callable
+    parts : iterable
+    lines : callable
+        The lines of a part.
     columns : callable or None
-        Arrays by name, without those that are None; None if these lines are never a table.
+        Its arrays by name, without those that are None; None if these lines are never a table.
+    head : str
+        The first line.
     """
+    text = chain((head,), map(lines, parts))
     if output == "-":
-        return Result(text=text())
+        return Result(text=text)
     with report.working("writing", f"writing {output}"):
         if columns is not None and table_format(output) is not None:
-            given = {name: column for name, column in columns().items() if column is not None}
-            count = len(next(iter(given.values())))
-            write_columns(output, [*given], count, lambda rows: [column[rows] for column in given.values()])
+            blocks = map(_given, map(columns, parts))
+            first = next(blocks)
+            write_blocks(output, [*first], ([*block.values()] for block in chain((first,), blocks)))
         else:
             with atomic_write(output, "w") as file:
-                file.write(text())
+                file.writelines(text)
     return Result()
+
+
+def _given(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: column for name, column in columns.items() if column is not None}

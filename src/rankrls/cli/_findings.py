@@ -16,26 +16,17 @@ from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure, resolve_measure
 
 __all__ = [
+    "asked_measures",
     "check_measures",
     "file_rows",
     "file_tables",
     "labels_shown",
     "measure_of",
     "measure_tables",
-    "measures_for",
     "show",
 ]
 
-_GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
-_ANY = ("disagreement", "tau")
-_BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
 _SHORT_PATH = 40
-
-
-def measures_for(y: Any, first: Iterable[str] = ()) -> tuple[str, ...]:
-    """Measures that suit these labels; ``first`` come first."""
-    graded = bool(((y >= 0) & (y <= _BINARY_TOP) & (y == np.floor(y))).all())
-    return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
 def check_measures(names: Iterable[str] | None, options: Options) -> None:
@@ -48,6 +39,11 @@ def check_measures(names: Iterable[str] | None, options: Options) -> None:
             ", ".join(names),
             parameter="tied_labels",
         )
+
+
+def asked_measures(options: Options, usual: Iterable[str]) -> list[str | Measure]:
+    """The measures that were asked for, or the usual ones."""
+    return [measure_of(name, options) for name in options.metrics or dict.fromkeys(usual)]
 
 
 def measure_of(name: str, options: Options) -> str | Measure:

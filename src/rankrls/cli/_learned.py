@@ -33,7 +33,7 @@ def described(data: Data) -> dict[str, Any]:
 def chosen(plan: Plan, estimator: Any) -> dict[str, Any]:
     """What was chosen."""
     out = dict(getattr(estimator, "best_params_", {}))
-    for name in plan.method.reports:
+    for name in plan.method.reports.split():
         if hasattr(estimator, name):
             out.setdefault(name.rstrip("_"), getattr(estimator, name))
     return out

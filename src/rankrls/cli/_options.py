@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankrls._kernel_table import KERNELS
 from rankrls.cli._data_options import DataOptions
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
-from rankrls.cli._exclusive import check_together
+from rankrls.cli._together import check_together
 from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
@@ -383,16 +383,23 @@ class Options(DataOptions):
         for name, each in declared(cls).items():
             value = given.get(name, each.default)
             values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
-        check_together(values, flag_of)
+        told = [name for name, each in declared(cls).items() if given.get(name) not in (None, each.default)]
+        check_together(told, flag_of)
         return cls(**values)
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """How data that are read a part at a time are opened."""
+        said = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
+        return {**said, "ignore": self.ignore or (), "format": self.input_format or "auto"}
 
     def reading(self, **how: Any) -> Reading:
         """How files of rows are read."""
         from rankrls.io.data import Reading
 
-        said: dict[str, Any] = {"label": self.label, "qid": self.qid, "id": self.id, "features": self.features}
-        said |= {"event": self.event, "sizes": None if self.group is None or self.votes else Path(self.group)}
-        return Reading(**said, utilities=self.utilities, ignore=self.ignore or (), format=self.input_format, **how)
+        sizes = None if self.group is None or self.votes else Path(self.group)
+        said = self.opening | {"format": self.input_format, "event": self.event, "utilities": self.utilities}
+        return Reading(**said, sizes=sizes, **how)
 
     @property
     def votes(self) -> bool:

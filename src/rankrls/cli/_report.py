@@ -11,7 +11,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -49,8 +49,8 @@ class Result:
         For ``--json``.
     tables : sequence of Table
         For people.
-    text : str or bytes
-        What is printed behind the tables; bytes as they are.
+    text : iterable of str or bytes
+        What is printed behind the tables, as it comes; bytes as they are.
     optional : bool
         Whether ``--quiet`` leaves it out.
     status : int
@@ -59,7 +59,7 @@ class Result:
 
     found: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[Table] = ()
-    text: str | bytes = ""
+    text: Iterable[str | bytes] = ()
     optional: bool = False
     status: int = 0
 
@@ -132,13 +132,14 @@ class Report:
             return
         for table in result.tables:
             _print_table(table)
-        if isinstance(result.text, str):
-            sys.stdout.write(printable(result.text, "\n\t"))
-        elif hasattr(sys.stdout, "buffer"):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(result.text)
-        else:  # who runs this in Python may have put something else there
-            sys.stdout.write(result.text.decode())
+        for text in result.text:
+            if isinstance(text, str):
+                sys.stdout.write(printable(text, "\n\t"))
+            elif hasattr(sys.stdout, "buffer"):
+                sys.stdout.flush()
+                sys.stdout.buffer.write(text)
+            else:  # who runs this in Python may have put something else there
+                sys.stdout.write(text.decode())
 
     def _shows_progress(self) -> bool:
         return not self.quiet and not self.verbose and sys.stderr is not None and sys.stderr.isatty()

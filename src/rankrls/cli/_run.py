@@ -96,18 +96,17 @@ def _as_function(name: str, parameters: list[inspect.Parameter]) -> Callable[...
     def command(**given: Any) -> None:
         options = Options.read(given)
         report = Report(options.as_json, options.verbose, options.quiet)
-        result = _result(name, options, report)
-        report.show(result)
-        if result.status:
-            raise typer.Exit(result.status)
+        status = _carry_out(name, options, report)
+        if status:
+            raise typer.Exit(status)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _result(name: str, options: Options, report: Report) -> Result:
-    """What a command finds, on as many threads as were asked for; numbers that overflow are said once."""
+def _carry_out(name: str, options: Options, report: Report) -> int:
+    """Run a command on as many threads as were asked for, and show what it finds; overflowing numbers are said once."""
     import numpy as np
 
     from rankrls._compiled.threads import limited_threads
@@ -121,7 +120,8 @@ def _result(name: str, options: Options, report: Report) -> Result:
     try:
         with compiling_ahead(name), limited_threads(options.threads), numbers:
             result: Result = imported(f"rankrls.cli.commands.{name}").run(options, report)
-            return result
+            report.show(result)
+            return result.status
     except np.linalg.LinAlgError as error:
         raise InputError(_TOO_LARGE + " ({0})", error) from error
     except EOFError as error:  # typer would take it for an interruption

@@ -5,37 +5,42 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._items import Items
-from rankrls._kernel_table import PARAMETERS
-from rankrls.cli._doubts import doubts
-from rankrls.cli._encoding import TOLD, encoded, encoder_for, fitted, in_one_error
+from rankrls.cli._encoding import encoder_for
 from rankrls.cli._files import read, read_items
-from rankrls.cli._findings import check_measures, measure_of, measures_for
-from rankrls.cli._methods import METHODS, Method, build
+from rankrls.cli._findings import asked_measures, check_measures, measure_of
+from rankrls.cli._methods import METHODS, Method, able_to, build
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Say
 from rankrls.cli._supervisor import keeping_its_best
 from rankrls.cli._votes import comparable_pairs, read_votes
-from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs
+from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs, suitable_measures
+from rankrls.inspection.doubts import doubtful_features
 from rankrls.io import PairTable
-from rankrls.io.data import Reading, Rows, feature_columns
+from rankrls.io.data import Reading, Rows, feature_columns, few, stacked
 from rankrls.io.items import item_features, read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
+from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["Data", "Plan", "Trained", "judge_all", "note_edges", "plan", "progress", "read_data", "train"]
+__all__ = ["Data", "Plan", "Trained", "judge_all", "learn", "plan", "read_data", "train"]
 
+_GRIDS = {
+    "alpha": "--alphas lo:hi:n",
+    "C": "--Cs lo:hi:n",
+    "n_features": "--max-features K",
+    "n_basis": "--max-basis P",
+}
+"""How the grid of what was chosen is widened, if no option is called after it."""
 _VOTES = ("winner", "loser", "left", "right", "preferred")
 _SAME_DATA = {
     "unscored": "its rows are among the others already.",
@@ -87,21 +92,24 @@ class Data:
 
     ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
     ``items`` is the table of the items that each row of the others ranks. ``encoder`` made the
-    features of what stands on the sides of votes, if they are no numbers.
+    features of what stands on the sides of votes, if they are no numbers. ``about`` is what the model's file says of
+    them besides, and ``found`` what the result does.
     """
 
-    tables: dict[str, Rows]
+    tables: dict[str, Any]
     pairs: dict[str, PairTable]
     ids: str | None = None
     encoder: Any = None
     items: Any = None
+    about: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
 
     @property
     def items_ranked(self) -> tuple[str, ...]:
         """The names of the items that each row ranks, if it ranks several."""
         return getattr(self.tables["train"], "utility_names", ())
 
-    def rows_of(self, role: str) -> Rows:
+    def rows_of(self, role: str) -> Any:
         """The items that a role's preferences are between."""
         return self.tables.get(role, self.tables["train"])
 
@@ -142,50 +150,25 @@ def _scaler(word: str) -> Any:
 
 
 def _check_pairs(plan: Plan) -> None:
+    """Refuse validation data, and what needs some, where the method chooses without."""
     options, method = plan.options, plan.method
-    if options.votes or options.event is not None:
-        _check_alone(options)
+    whose, validated = f"--method {method.name}", options.vali is not None or options.vali_pairs is not None
     if not options.by_pairs:
-        if options.vali_pairs is not None:
-            problem = "{vali_pairs} needs {pairs}: a model of labels is chosen by {vali} or {cv}."
-            raise InputError(problem, parameter="vali_pairs")
-        if method.needs_vali and options.rule not in (None, "best") and options.vali is None:
+        if method.has("needs_vali") and options.rule not in (None, "best") and options.vali is None:
             raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
         return
-    whose, pairs = f"--method {method.name}", f"{{{_compared_by(options)}}}"
-    if (options.vali is not None or options.vali_pairs is not None) and not method.validates_pairs:
-        if method.needs_vali:
-            raise InputError(
-                f"{{0}} takes {pairs} without validation data: give its options.", whose, parameter="pairs"
-            )
-        able = ", ".join(m.name for m in METHODS.values() if m.validates_pairs)
-        raise InputError(
-            f"{{0}} chooses among {pairs} by leaving some out; validation data are for --method {{1}}.", whose, able
-        )
-    for name in options.changed():
-        if name in ("patience", "rule") and method.needs_vali:
-            problem = flag_of(name) + f" needs validation data, and {{0}} takes {pairs} without."
-            raise InputError(problem, whose, parameter=name)
-        if name in ("balance", "regression_weight") or (name == "ties" and not options.votes):
-            raise InputError(flag_of(name) + f" is about labels, and means nothing with {pairs}.", parameter=name)
-
-
-def _compared_by(options: Options) -> str:
-    """The option that says what preferences are learned from."""
-    return next(name for name in ("pairs", *_VOTES, "event") if getattr(options, name) is not None)
-
-
-def _check_alone(options: Options) -> None:
-    """Votes, and comparable pairs of times, are all that is compared, and votes have no columns of rows."""
-    others: tuple[str, ...] = ("vali_pairs", "test_pairs", "metrics")
-    if options.votes:
-        others += ("event", "label", "qid", "id", "ids", "features", "ignore", "input_format", *TOLD)
-    elif options.group is not None and options.everything:
-        others += ("group",)
-    of = _compared_by(options)
-    for name in options.changed():
-        if name in others and name != of:
-            raise InputError(flag_of(name) + f" means nothing with {{{of}}}.", parameter=name)
+    if options.event is not None and options.group is not None and options.everything:
+        raise InputError("{group} means nothing with {event} and {everything}.", parameter="group")
+    pairs = next(f"{{{name}}}" for name in ("pairs", *_VOTES, "event") if getattr(options, name) is not None)
+    if validated and method.has("needs_vali"):
+        raise InputError(f"{{0}} takes {pairs} without validation data: give its options.", whose, parameter="pairs")
+    if validated and not method.has("validates_pairs"):
+        problem = f"{{0}} chooses among {pairs} by leaving some out; validation data are for --method {{1}}."
+        raise InputError(problem, whose, able_to("validates_pairs"))
+    needy = next((name for name in options.changed() if name in ("patience", "rule")), None)
+    if needy is not None and method.has("needs_vali"):
+        problem = f"{{{needy}}} needs validation data, and {{0}} takes {pairs} without."
+        raise InputError(problem, whose, parameter=needy)
 
 
 def read_data(plan: Plan, report: Report) -> Data:
@@ -206,9 +189,9 @@ def read_data(plan: Plan, report: Report) -> Data:
         if path is None:
             continue
         labels: Any = "required" if plan.pair_files.get(role) is None else "ignored"
-        if plan.method.learns_unscored:
+        if plan.method.learns_from("unscored"):
             labels = {"train": "partly", "unscored": "ignored"}.get(role, labels)
-        if plan.method.ranks_columns:
+        if plan.method.learns_from("utilities"):
             labels = "partly"
         table: Rows
         if options.votes:
@@ -219,12 +202,15 @@ def read_data(plan: Plan, report: Report) -> Data:
         if role == "unscored":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has some
         if plan.encoder is not None:
-            table = (encoded if tables else fitted)(plan.encoder, table, report)
+            with report.working("encoding", f"encoding {path}"):
+                if tables:
+                    table = encoded_rows(plan.encoder, table, report.note)
+                else:
+                    table = encoder_fitted(plan.encoder, table)
         if options.event is not None:
             pairs[role] = comparable_pairs(table)
         if not tables:
-            for doubt in doubts(table):
-                report.note(doubt)
+            _note_doubts(table, report)
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
@@ -245,6 +231,20 @@ def read_data(plan: Plan, report: Report) -> Data:
     return replace(data, ids=known)
 
 
+def _note_doubts(table: Rows, report: Report) -> None:
+    """What about the features should be looked at twice."""
+    if not isinstance(table.X, np.ndarray):
+        return
+    y = None if table.y is None or table.y.ndim > 1 else table.y
+    found, names = doubtful_features(table.X, y, table.qid, feature_names=table.feature_names), table.feature_ids
+    if ids := [names[k] for k in found.ids]:
+        remedy = f"(--ignore {','.join(ids[:3])} leaves it out)"
+        report.note(f"{few(ids)}: a different whole number in each row is a feature, and looks like an id {remedy}.")
+    if leaks := [names[k] for k in found.leaks]:
+        what = "this feature alone puts all rows in the order of their labels."
+        report.note(f"{few(leaks)}: {what} Was it made from them, or after them?")
+
+
 def _rows(path: Path, reading: Reading, report: Report, *, first: bool) -> Rows:
     """A file's rows; of the first table that holds more than numbers one error says all that has to be said."""
     try:
@@ -259,19 +259,14 @@ def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
     return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
 
-def train(plan: Plan, data: Data, report: Report) -> Trained:
+def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], None]) -> Trained:
     """Choose and fit. Where the user interrupts and the estimator has kept its best model so far, that is it."""
     estimator, interrupted = plan.estimator, False
-    if getattr(estimator, "positive", False):
-        estimator.positive = _positive(estimator.positive, data.tables["train"])
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
             estimator.verbose = progress(say, plan.chosen_by)
         try:
-            with keeping_its_best() if plan.method.keeps_best else nullcontext():
-                _fit(estimator, data)
-        except InputError as error:
-            raise _placed(error, data) from error
+            learn(plan, data)
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise
@@ -285,14 +280,27 @@ def train(plan: Plan, data: Data, report: Report) -> Trained:
             "iterations; it is saved without further judgement."
         )
     else:
-        note_edges(plan.method, estimator, report)
+        _note_edges(estimator, report)
     names = data.tables["train"].feature_names
     given = [("encode", data.encoder), ("scale", plan.scaler), ("rank", estimator)]
     steps = [(name, step) for name, step in given if step is not None]
     if names is not None and data.encoder is None:
         # arrays went in; who loads the model finds the names where data frames would have left them
+        vars(estimator).pop("feature_names_in_", None)
         steps[0][1].feature_names_in_ = np.array(names, dtype=object)
     return Trained(estimator, estimator if len(steps) == 1 else Pipeline(steps), interrupted)
+
+
+def learn(plan: Plan, data: Data) -> None:
+    """Fit the estimator to the rows; errors name the file of a row that is wrong."""
+    estimator = plan.estimator
+    if getattr(estimator, "positive", False):
+        estimator.positive = _positive(estimator.positive, data.tables["train"])
+    try:
+        with keeping_its_best() if plan.method.has("keeps_best") else nullcontext():
+            _fit(estimator, data)
+    except InputError as error:
+        raise _placed(error, data) from error
 
 
 def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, int]:
@@ -300,11 +308,7 @@ def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, in
     if isinstance(words, bool):
         return words
     found = feature_columns(words, table, "positive")
-    out = dict.fromkeys((column for columns in found.values() for column in columns), 1)
-    if table.feature_names is None and len(out) < len(words):
-        twice = next(word for k, word in enumerate(words) if found[word] in [found[w] for w in words[:k]])
-        raise InputError("{positive} names feature {0!r} twice.", twice, parameter="positive")
-    return out
+    return dict.fromkeys((column for columns in found.values() for column in columns), 1)
 
 
 def _placed(error: InputError, data: Data) -> InputError:
@@ -351,7 +355,7 @@ def _fit(estimator: Any, data: Data) -> None:
         if data.items is not None:
             given["items"] = Items(item_features(data.items, data.items_ranked))
         if "unscored" in data.tables:
-            X, y, qid = _together(table, data.tables["unscored"])
+            X, y, qid = stacked(table, data.tables["unscored"])
         estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **given)
         return
     pairs, judging = data.pairs["train"], data.pairs.get("validation")
@@ -364,29 +368,12 @@ def _fit(estimator: Any, data: Data) -> None:
     estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
 
 
-def _together(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
-    """Rows, labels and query ids of rows with labels and further ones without."""
-    assert scored.y is not None
-    dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
-    X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
-    y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
-    if scored.qid is None or more.qid is None:
-        if scored.qid is not more.qid:
-            odd = scored if scored.qid is None else more
-            problem = "there are no query ids, and the other file has some: rows with labels and without need both."
-            raise InputError(problem, file=odd.path, parameter="qid")
-        return X, y, None
-    qid = np.empty(len(y), dtype=object)
-    qid[:] = [*scored.qid.tolist(), *more.qid.tolist()]
-    return X, y, qid
-
-
 def progress(say: Say, metric: str) -> Callable[[Any], None]:
     """What a learner that goes step by step tells after each step."""
     return lambda step: say(step.words(metric), step.left)
 
 
-def note_edges(method: Method, estimator: Any, report: Report) -> None:
+def _note_edges(estimator: Any, report: Report) -> None:
     """What was chosen from a grid, and may be better outside of it."""
     for name, at_edge in choices_at_edges(estimator).items():
         if not at_edge:
@@ -395,23 +382,22 @@ def note_edges(method: Method, estimator: Any, report: Report) -> None:
         numbers = [v for v in tried.tolist() if v is not None]  # other kernels may not have it
         low, high = min(numbers), max(numbers)  # of all combinations: an automatic grid is each one's own
         end = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
-        own = name in PARAMETERS or name in method.takes.split()
-        widen = f"{flag_of(name)} a,b,c" if own else method.widen
+        grid = _GRIDS.get(name) or f"{flag_of(name)} a,b,c"
         report.note(
-            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one ({widen}) may do "
+            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one ({grid}) may do "
             "better."
         )
 
 
-def judge_all(plan: Plan, data: Data, trained: Trained, report: Report) -> dict[str, dict[str, Judgement]]:
+def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:
     """The measures on validation data or held-out training queries, and on the test data."""
     with report.working("judging", "judging"):
-        out = {role: _judged(role, plan, data, trained.estimator) for role in ("train", "validation", "test")}
+        out = {role: _judged(role, plan, data) for role in ("train", "validation", "test")}
     return {"held out" if role == "train" else role: found for role, found in out.items() if found is not None}
 
 
-def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judgement] | None:
-    table = data.rows_of(role)
+def _judged(role: str, plan: Plan, data: Data) -> dict[str, Judgement] | None:
+    estimator, table = plan.estimator, data.rows_of(role)
     if role == "train":
         scores = getattr(estimator, "held_out_scores_", None)
         if scores is None or {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
@@ -424,13 +410,9 @@ def _judged(role: str, plan: Plan, data: Data, estimator: Any) -> dict[str, Judg
     if role in data.pairs:
         qid = table.qid if "train" not in data.pairs else None
         return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
-    wide: Any = table
     if getattr(table, "utility_names", ()):
-        table, kept = wide.by_item(wide.utility_names)
+        table, kept = table.by_item(table.utility_names)
         scores = np.ravel(scores)[kept]
-    wanted = plan.options.metrics
-    first = (plan.metric,) if wanted is None else ()
-    assert table.y is not None
-    labels = table.y[~np.isnan(table.y)]
-    names = [measure_of(name, plan.options) for name in wanted or measures_for(labels, first)]
-    return judge(names, plan.options.convention, table, scores, must_judge=names if wanted else ())
+    options = plan.options
+    measures = asked_measures(options, suitable_measures(table.y, (plan.metric,)))
+    return judge(measures, options.convention, table, scores, must_judge=options.metrics is not None)

@@ -9,7 +9,20 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls._nearest import did_you_mean
 
-__all__ = ["Reader", "fills", "grid", "number", "numbers", "read_as", "separated", "shares", "signs", "word", "words"]
+__all__ = [
+    "Reader",
+    "fills",
+    "grid",
+    "number",
+    "numbers",
+    "one_or_more",
+    "read_as",
+    "separated",
+    "shares",
+    "signs",
+    "word",
+    "words",
+]
 
 Reader = Callable[[str, Any], Any]
 
@@ -39,13 +52,7 @@ def word(*choices: str) -> Reader:
 def words(*choices: str, everything: str = "all") -> Reader:
     """One of some words, or a tuple of several; one more word means all of them."""
     one = word(*choices)
-
-    def read(flag: str, text: str) -> Any:
-        if text.strip() == everything:
-            return choices
-        return _one_or_more(tuple(one(flag, each) for each in separated(flag, text)))
-
-    return read
+    return lambda flag, text: choices if text.strip() == everything else _several(one, flag, text)
 
 
 def separated(flag: str, text: str) -> tuple[str, ...]:
@@ -56,6 +63,11 @@ def separated(flag: str, text: str) -> tuple[str, ...]:
     if not found or not all(found):
         raise InputError(flag + " needs a word between commas; got {0!r}.", text)
     return tuple(dict.fromkeys(found))
+
+
+def one_or_more(flag: str, text: str) -> str | tuple[str, ...]:
+    """A word, or a tuple of several between commas."""
+    return _several(lambda _, each: each, flag, text)
 
 
 def fills(flag: str, text: str) -> Any:
@@ -99,13 +111,15 @@ def number(least: float | None = None, most: float | None = None, why: str = "")
 def numbers(kind: type[float] | type[int], wanted: str = "", above: float = -math.inf, *, auto: bool = False) -> Reader:
     """A number, or a tuple of several; ``auto``, if it is allowed, is None."""
 
-    def read(flag: str, text: str) -> Any:
-        found = tuple(None if auto and each == "auto" else _number(flag, each, kind) for each in separated(flag, text))
-        if any(value is not None and value <= above for value in found):
+    def one(flag: str, text: str) -> Any:
+        if auto and text == "auto":
+            return None
+        value = _number(flag, text, kind)
+        if value <= above:
             raise InputError(flag + " must be {0}; got {1!r}.", wanted, text)
-        return _one_or_more(found)
+        return value
 
-    return read
+    return lambda flag, text: _several(one, flag, text)
 
 
 def grid(flag: str, text: str) -> Any:
@@ -158,5 +172,7 @@ def _finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)  # a whole number may be too large for a float
 
 
-def _one_or_more(values: tuple[Any, ...]) -> Any:
+def _several(one: Reader, flag: str, text: str) -> Any:
+    """A value, or a tuple of several between commas."""
+    values = tuple(one(flag, each) for each in separated(flag, text))
     return values[0] if len(values) == 1 else values

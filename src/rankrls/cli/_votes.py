@@ -10,14 +10,13 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Table
-from rankrls.io import ColumnTable, PairTable, VoteTable, load_votes
+from rankrls.io import ColumnTable, PairTable, load_votes
 from rankrls.io.data import Rows
+from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.survival import survival_pairs
 
 __all__ = ["comparable_pairs", "rating_table", "ratings", "read_votes"]
 
-_VOTES_OF_A_NAME = 5
-_LONG = 80
 _SHOWN = 10
 
 
@@ -30,53 +29,24 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         raise InputError("{ties} of votes is include or exclude; got {0!r}.", ",".join(options.ties), parameter="ties")
     votes = load_votes(
         path,
-        winner=_columns(options.winner),
-        loser=_columns(options.loser),
-        left=_columns(options.left),
-        right=_columns(options.right),
-        preferred=options.preferred,
+        **{side: getattr(options, side) for side in ("winner", "loser", "left", "right", "preferred")},
         group=options.group,
         strength=options.strength_column,
         ties=options.ties,
     )
     if votes.n_left_out:
         report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
-    if votes.feature_names is None:
-        X, names, encoder = _encoded(votes, options, encoder, report)
-    else:
-        X, names = votes.items, votes.feature_names
+    X, names = votes.items, votes.feature_names
+    if names is None:
+        if encoder is None:
+            encoder, kind = encoder_of_items(votes, options.sides)
+            what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
+            if options.sides is None:
+                report.note(f"the sides of {path} are read as {what} (--sides says it).")
+        X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
     given: dict[str, Any] = {"y": None, "qid": None, "ids": None, "label": None, "qid_name": None, "id_name": None}
     table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **given)
-    columns = (votes.winners, votes.losers, votes.strength, votes.weight, votes.groups)
-    return table, PairTable(*columns, votes.path, votes.sha256), encoder
-
-
-def _columns(text: str | None) -> str | tuple[str, ...] | None:
-    """One column or pattern, or several between commas."""
-    from rankrls.cli._values import separated
-
-    found = () if text is None else separated("--winner", text)
-    return found[0] if len(found) == 1 else found or None
-
-
-def _encoded(votes: VoteTable, options: Options, encoder: Any, report: Report) -> tuple[Any, tuple[str, ...], Any]:
-    """Names as one feature each, texts as their words."""
-    from rankrls.preprocessing import TableEncoder
-
-    if encoder is None:
-        kind = options.sides or _kind(votes)
-        what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
-        if options.sides is None:
-            report.note(f"the sides of {votes.path} are read as {what} (--sides says it).")
-        encoder = TableEncoder(columns="named", min_frequency=1, max_categories=len(votes.items) + 1)
-        encoder.set_params(**{"categorical" if kind == "names" else "text": "item"}).fit({"item": votes.items})
-    X = encoder.transform({"item": votes.items})
-    return X, tuple(encoder.get_feature_names_out().tolist()), encoder
-
-
-def _kind(votes: VoteTable) -> str:
-    short = np.median([len(item) for item in votes.items]) <= _LONG
-    return "names" if short and 2 * votes.n_pairs >= _VOTES_OF_A_NAME * len(votes.items) else "texts"
+    return table, votes.preferences(), encoder
 
 
 def comparable_pairs(table: Rows) -> PairTable:

@@ -15,12 +15,16 @@ from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import ColumnTable, LetorTable, PairTable
 from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
+from rankrls.streaming.scoring import judged
 
-__all__ = ["PREFERENCES", "CountedJudgement", "Judgement", "judge", "judge_pairs"]
+__all__ = ["PREFERENCES", "CountedJudgement", "Judgement", "judge", "judge_dataset", "judge_pairs", "suitable_measures"]
 
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
 _DRAWS = 2000
+_GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
+_ANY = ("disagreement", "tau")
+_BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
 
 
 @dataclass(frozen=True)
@@ -85,20 +89,27 @@ class CountedJudgement(Judgement):
         return self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
 
 
+def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
+    """Measures that suit labels; ``first`` come first. A missing label is NaN."""
+    known = y[~np.isnan(y)]
+    graded = bool(((known >= 0) & (known <= _BINARY_TOP) & (known == np.floor(known))).all())
+    return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
+
+
 def judge(
     names: Sequence[str | RankingMeasure],
     convention: str,
     table: LetorTable | ColumnTable,
     scores: NDArray[np.float64],
     *,
-    must_judge: Iterable[str | RankingMeasure] = (),
+    must_judge: bool = False,
 ) -> dict[str, Judgement]:
     """Judge scores of a table's rows by its labels; rows whose label is NaN are not judged.
 
     Raises
     ------
     InputError
-        If one of ``must_judge`` judges no query at all.
+        If a measure judges no query at all and ``must_judge``.
     """
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
@@ -111,9 +122,21 @@ def judge(
         values, average = measure.judge(y, scores[:, None], layout, None, docno)
         found = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
         out[str(name)] = found
-        if name in must_judge and not found.judged:
+        if must_judge and not found.judged:
             raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
     return out
+
+
+def judge_dataset(
+    model: Any, data: Any, names: Sequence[str | RankingMeasure], convention: str, memory: Any = None
+) -> dict[str, Judgement]:
+    """Judge a model's scores of data that are read a part at a time; values of single queries are not kept."""
+    measures = [resolve_measure(name, convention) for name in names]
+    curves, counts = judged(model, data, measures, memory=memory)
+    return {
+        str(name): CountedJudgement(float(curve.mean[0]), float(curve.error[0]), np.zeros(0), count=count)
+        for name, curve, count in zip(names, curves, counts, strict=True)
+    }
 
 
 def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:

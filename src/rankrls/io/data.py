@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
@@ -30,6 +32,7 @@ __all__ = [
     "how_read",
     "like_queries",
     "read_names",
+    "stacked",
     "write_rows",
 ]
 
@@ -279,15 +282,39 @@ def _write_letor(path: Path, table: Rows) -> None:
         raise error.followed("(Write a table, .csv or .parquet, which holds any text; or rename them.)") from None
 
 
+def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
+    """Features, labels and query ids of rows with labels and, behind them, of further ones without (NaN).
+
+    Raises
+    ------
+    InputError
+        If one file has query ids and the other has none.
+    """
+    assert scored.y is not None
+    dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
+    X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
+    y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
+    if scored.qid is None or more.qid is None:
+        if scored.qid is not more.qid:
+            odd = scored if scored.qid is None else more
+            problem = "there are no query ids, and the other file has some: rows with labels and without need both."
+            raise InputError(problem, file=odd.path, parameter="qid")
+        return X, y, None
+    qid = np.empty(len(y), dtype=object)
+    qid[:] = [*scored.qid.tolist(), *more.qid.tolist()]
+    return X, y, qid
+
+
 def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[str, list[int]]:
     """The columns of X that words stand for: names and patterns, or numbers as the file counts if it has no names.
 
     Raises
     ------
     InputError
-        For a feature that the file does not have.
+        For a feature that the file does not have, and a number that is there twice.
     """
-    names, numbered, out = table.feature_ids, table.feature_names is None, {}
+    names, numbered = table.feature_ids, table.feature_names is None
+    out: dict[str, list[int]] = {}
     known = "but {1} has the features {2} to {3}." if numbered else "which {1} does not have."
     problem = f"{{{parameter}}} names feature {{0!r}}, {known}"
     for word in words:
@@ -295,5 +322,8 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[s
         found = [number] * (number in names) if numbered else matching(word, names)
         if not found:
             raise InputError(problem, word, table.path, names[0], names[-1], parameter=parameter)
-        out[word] = [names.index(name) for name in found]
+        columns = [names.index(name) for name in found]
+        if numbered and columns in out.values():
+            raise InputError(f"{{{parameter}}} names feature {{0!r}} twice.", word, parameter=parameter)
+        out[word] = columns
     return out

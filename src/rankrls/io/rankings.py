@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.io.tables.writing import cell
 from rankrls.ranking import Ranking, rank_scores
 
-__all__ = ["HEAD", "ranking_lines", "ranking_rows", "trec_rows", "trec_run"]
+__all__ = ["HEAD", "ranking_rows", "trec_ranking", "trec_rows"]
 
 HEAD = "query\trank\titem\tscore\trow\n"
 """The names of the columns of :func:`ranking_rows`."""
@@ -21,22 +22,17 @@ HEAD = "query\trank\titem\tscore\trow\n"
 _BREAKS_A_LINE = re.compile(r'["\t\r\n]')
 
 
-def ranking_lines(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
-    """Query, rank, item, score and row of each item, between tabs under a line of names.
+def ranking_rows(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
+    """Query, rank, item, score and row of each item, between tabs: the lines below :data:`HEAD`.
 
     Parameters
     ----------
     ranking : Ranking
     names : sequence of str
-        What each item is called.
+        What each of the ranked items is called, in their order.
     items_per_row : int, default=1
         Items that a row of the file is about.
     """
-    return HEAD + ranking_rows(ranking, [names[k] for k in ranking.rows.tolist()], items_per_row)
-
-
-def ranking_rows(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
-    """The lines of :func:`ranking_lines` without the line of names; ``names`` of the ranked items, in their order."""
     queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
     queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
     found = (ranking.positions, ranking.rows, ranking.scores)
@@ -48,38 +44,37 @@ def ranking_rows(ranking: Ranking, names: Sequence[str], items_per_row: int = 1)
     return "".join(lines)
 
 
-def trec_run(
-    scores: NDArray[np.float64], qid: NDArray[np.generic] | None, names: Sequence[str], run: str, k: int | None = None
-) -> str:
-    """A run, ``query Q0 document rank score run`` a line, in the order that trec_eval gives equal scores.
+def trec_ranking(
+    scores: NDArray[np.float64], qid: NDArray[Any] | None, docno: Sequence[str], k: int | None = None
+) -> Ranking:
+    """The items of each query in the order that trec_eval gives equal scores.
+
+    It holds scores in single precision, and puts the greater document id first.
+    """
+    most = np.finfo(np.float32).max
+    with np.errstate(over="ignore"):
+        single = np.clip(scores.astype(np.float32), -most, most).astype(np.float64)
+    found = rank_scores(single, qid=qid, k=k, docno=docno)
+    return replace(found, scores=scores[found.rows])
+
+
+def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
+    """A run, ``query Q0 document rank score run`` a line; without query ids everything is query 1.
 
     Parameters
     ----------
-    scores : ndarray of shape (m,)
-    qid : ndarray of shape (m,) or None
-        Without, everything is query 1.
-    names : sequence of m str
-        Document ids.
+    ranking : Ranking
+        As :func:`trec_ranking` gives it.
+    names : sequence of str
+        Document ids of the ranked items, in their order.
     run : str
         Its name.
-    k : int, optional
-        Only the best of each query.
 
     Raises
     ------
     InputError
         If a query or a document is not named by one word.
     """
-    most = np.finfo(np.float32).max
-    with np.errstate(over="ignore"):  # trec_eval holds scores in single precision
-        single = np.clip(scores.astype(np.float32), -most, most).astype(np.float64)
-    found = rank_scores(single, qid=qid, k=k, docno=names)
-    ranking = replace(found, scores=scores[found.rows])
-    return trec_rows(ranking, [names[row] for row in found.rows.tolist()], run)
-
-
-def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
-    """The lines of a run, of items that are in its order already; ``names`` of the ranked items, in their order."""
     queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
     called = [str(name) for name in names]
     for row, document, query in zip(ranking.rows.tolist(), called, queries, strict=True):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, objects, quoted
-from rankrls.io.preferences import PairsError, strings
+from rankrls.io.preferences import PairsError, PairTable, strings
 from rankrls.io.tables.columns import expanded, matching
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Opened, Request, gather
@@ -63,6 +63,11 @@ class VoteTable:
     def n_pairs(self) -> int:
         """Number of votes."""
         return len(self.winners)
+
+    def preferences(self) -> PairTable:
+        """The votes as preferences between the items."""
+        columns = (self.winners, self.losers, self.strength, self.weight, self.groups)
+        return PairTable(*columns, self.path, self.sha256)
 
     def __repr__(self) -> str:
         return f"<VoteTable {self.path}: {self.n_pairs} votes, {self.n_ties} of them ties, on {len(self.items)} items>"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import auc, roc_curve
 
 from rankrls._errors import InputError
 from rankrls._shown import Shown
@@ -113,6 +112,8 @@ def tournament_leave_pair_out(
             parameter="y",
         )
     check_pairs_can_be_held_out(model, data, "tournament_leave_pair_out")
+    from sklearn.metrics import auc, roc_curve  # which import scipy.stats
+
     ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, 1), data)
     scores = tournament_wins(problem, labels, grid * factor)[:, 0]
     fpr, tpr, thresholds = roc_curve(labels == values[1], scores, sample_weight=data.weights, drop_intermediate=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import pydoc
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["answers", "check_workers", "client_of", "run", "version_here", "workers_of"]
+__all__ = ["answers", "arithmetic_here", "check_workers", "client_of", "run", "version_here", "workers_of"]
 
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
@@ -98,6 +99,17 @@ def answers(
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def arithmetic_here() -> dict[str, str]:
+    """What the last bits of sums depend on: the libraries that add up, and the machine."""
+    from threadpoolctl import threadpool_info
+
+    blas = {
+        f"{found['internal_api']} {found.get('version')}" for found in threadpool_info() if found["user_api"] == "blas"
+    }
+    versions = {name: str(import_module(name).__version__) for name in ("numpy", "scipy")}
+    return {**versions, "blas": ", ".join(sorted(blas)), "machine": platform.machine()}
 
 
 def version_here() -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_count
+from rankrls.io.rankings import trec_ranking
 from rankrls.ranking import Ranking, rank_scores
 from rankrls.streaming.engine import answers
 from rankrls.streaming.equation_sums import query_names
@@ -73,12 +74,10 @@ class RankJob:
     def best(self, rows: Any, scores: Any, qid: Any, ids: Any) -> NamedRanking:
         """The best of some rows, query by query in their order."""
         number = np.concatenate(([0], np.cumsum(qid[1:] != qid[:-1])))
-        ordered, docno = scores, None
         if self.as_trec:
-            docno = [str(row) for row in rows] if ids is None else ids
-            most = float(np.finfo(np.float32).max)
-            ordered = np.clip(scores, -most, most).astype(np.float32).astype(np.float64)
-        found = rank_scores(ordered, qid=number, k=self.k, docno=docno)
+            found = trec_ranking(scores, number, [str(row) for row in rows] if ids is None else ids, self.k)
+        else:
+            found = rank_scores(scores, qid=number, k=self.k)
         at = found.rows
         return NamedRanking(rows[at], found.positions, scores[at], qid[at], None if ids is None else ids[at])
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli._findings import check_measures, measure_of, measures_for
+from rankrls.cli._datasets import USUAL, Opened, is_dataset, open_data
+from rankrls.cli._findings import asked_measures, check_measures
 from rankrls.cli._models import load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable
-from rankrls.cli.datasets.opened import Opened, is_dataset
-from rankrls.cli.datasets.rankings import about as about_parts
-from rankrls.cli.datasets.rankings import compare as compare_parts
-from rankrls.comparison import RankingReport, compare_rankings
+from rankrls.comparison import RankingReport, compare_dataset, compare_rankings
+from rankrls.comparison.judgement import suitable_measures
 from rankrls.io._atomic import check_target
+from rankrls.persistence.stored import StoredModel
 
 __all__ = ["run"]
 
@@ -36,15 +37,20 @@ def run(options: Options, report: Report) -> Result:
         check_target(options.html, options.data, *paths)
     models = [load_model(path, report) for path in paths if _is_model(path)]
     files = [path for path in paths if path not in [stored.path for stored in models]]
-    baseline = None if options.baseline is None else labels[options.baseline]
+    how: dict[str, Any] = {"convention": options.convention}
+    how["baseline"] = None if options.baseline is None else labels[options.baseline]
+    data: Any
     if is_dataset(options.data):
-        if files:
-            problem = "it is no model, and scores of rows need all rows in memory: DATA is read a part at a time."
-            raise InputError(problem, file=str(files[0]))
-        data, found = compare_parts({labels[stored.path]: stored for stored in models}, baseline, options, report)
-        summary, described = Opened(str(options.data), data).summary(), about_parts(options.data, data)
+        data, found = _of_parts(models, files, labels, options, report, how)
+        count = len(data.data.describe()["files"])
+        described = f"{options.data}, {data.data.n_rows} rows in {count} file{'s' * (count != 1)}"
     else:
-        summary, described, found = _of_rows(models, files, labels, baseline, options, report)
+        data, scores = scores_of(options.data, models, files, options.reading(), report)
+        named = {name: scores[path] for path, name in labels.items()}
+        measures = asked_measures(options, suitable_measures(data.y))
+        with report.working("comparing", "comparing"):
+            found = compare_rankings(data.y, named, qid=data.qid, measures=measures, **how)
+        described = f"{options.data}, {data.n_rows} rows, SHA-256 {data.sha256}"
     top = options.top_queries
     if options.html is not None:
         title = options.title or f"Rankings of {options.data.name}"
@@ -53,25 +59,30 @@ def run(options: Options, report: Report) -> Result:
         found.save_html(options.html, title=printable(title), top=max(top, 10), about=about)
         report.note(f"the page is {options.html}")
     tables = [Table(title, columns, rows) for title, columns, rows in found.tables(str(options.data), top=top)]
-    return Result({"command": "compare", "data": summary, **found.as_dict(top=top)}, tables)
+    return Result({"command": "compare", "data": data.summary(), **found.as_dict(top=top)}, tables)
 
 
-def _of_rows(
-    models: Any, files: Any, labels: dict[Path, str], baseline: str | None, options: Options, report: Report
-) -> tuple[Any, str, RankingReport]:
-    """What the data are, in a dictionary and in words, and the rankings of all their rows compared."""
-    table, scores = scores_of(options.data, models, files, options.reading(), report)
-    assert table.y is not None
+def _of_parts(
+    models: Sequence[StoredModel],
+    files: Sequence[Path],
+    labels: Mapping[Path, str],
+    options: Options,
+    report: Report,
+    how: Mapping[str, Any],
+) -> tuple[Opened, RankingReport]:
+    """Models compared on data that are read a part at a time."""
+    if files:
+        problem = "it is no model, and scores of rows need all rows in memory: DATA is read a part at a time."
+        raise InputError(problem, file=str(files[0]))
+    data = open_data(options.data, options, report, models[0])
+    for stored in models:
+        if stored.encoder is not None or stored.items or stored.n_features != data.n_features:
+            problem = "the models have to take the same features, as numbers, where DATA is read a part at a time."
+            raise InputError(problem, file=str(stored.path))
+    named, measures = {labels[stored.path]: stored.model for stored in models}, asked_measures(options, USUAL)
     with report.working("comparing", "comparing"):
-        found = compare_rankings(
-            table.y,
-            {name: scores[path] for path, name in labels.items()},
-            qid=table.qid,
-            measures=[measure_of(name, options) for name in options.metrics or measures_for(table.y)],
-            convention=options.convention,
-            baseline=baseline,
-        )
-    return table.summary(), f"{options.data}, {table.n_rows} rows, SHA-256 {table.sha256}", found
+        found = compare_dataset(named, data, measures=measures, memory=options.memory, **how)
+    return Opened(str(options.data), data), found
 
 
 def _labels(paths: list[Path]) -> dict[Path, str]:

@@ -20,10 +20,6 @@ def run(options: Options, report: Report) -> Result:
     """Write data in another format."""
     if options.rows_per_file is not None:
         return _as_shards(options, options.rows_per_file, report)
-    for name in ("sort", "float32"):
-        if getattr(options, name):
-            problem = f"{{{name}}} is about Parquet shards: give {{rows_per_file}} too."
-            raise InputError(problem, parameter=name)
     check_target(options.out, options.data, options.names)
     to_letor = table_format(options.out) is None
     if to_letor and options.names is not None:
@@ -43,7 +39,6 @@ def _as_shards(options: Options, rows_per_file: int, report: Report) -> Result:
         problem, remedy = "shards are made of rows with query ids, not of {group}.", "Add a column of ids."
         raise InputError(problem, remedy=remedy, parameter="group")
     given = None if options.names is None else read_names(options.names)
-    format: Any = options.input_format or "auto"
     with report.working("writing", f"writing to {options.out}"):
         found = write_shards(
             options.data,
@@ -51,13 +46,8 @@ def _as_shards(options: Options, rows_per_file: int, report: Report) -> Result:
             rows_per_file=rows_per_file,
             sort=options.sort,
             float32=options.float32,
-            label=options.label,
-            qid=options.qid,
-            id=options.id,
-            features=options.features,
-            ignore=options.ignore or (),
             feature_names=given,
-            format=format,
+            **options.opening,
         )
     rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))
     report.note(f"{rows} rows of {queries} queries with {features} features are in {files} files in {options.out}.")

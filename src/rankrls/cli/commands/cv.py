@@ -25,7 +25,7 @@ _JUDGED = ("mean_score", "c_index", "standard_error", "low", "high")
 def run(options: Options, report: Report) -> Result:
     """Judge every candidate."""
     plan = _training.plan(options)
-    if plan.method.needs_vali and options.vali is None:
+    if plan.method.has("needs_vali") and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method, parameter="vali")
     data = _training.read_data(plan, report)
     if options.leave_pair_out and options.event is not None:
@@ -34,18 +34,18 @@ def run(options: Options, report: Report) -> Result:
         report.note("the features were scaled with the held-out rows in view.")
     if options.leave_pair_out and options.basis == "pursuit":
         report.note("the basis was chosen with the labels of the held-out rows in view.")
-    trained = _training.train(plan, data, report)
+    trained = _training.train(plan, data, report, _training.learn)
     if trained.interrupted:
         raise KeyboardInterrupt
-    judged = _training.judge_all(plan, data, trained, report)
+    judged = _training.judge_all(plan, data, report)
     estimator = trained.estimator
     value = "c_index" if options.leave_pair_out else "mean_score"
     curve, best = _curve(estimator, value)
     found = _learned.as_dict("cv", plan, data, trained, judged, report) | {"curve": curve, "best_index": best}
-    text = ""
+    text: tuple[str, ...] = ()
     if options.leave_pair_out:
         found |= {"how": estimator.selection_, "confidence": CONFIDENCE, "interval_method": METHOD}
-        text = f"Interval: {METHOD}.\n"
+        text = (f"Interval: {METHOD}.\n",)
     metric = "C-index" if options.leave_pair_out else plan.chosen_by
     table = _curve_table(metric, value, estimator.selection_, curve, best)
     found |= described_columns(plan.encoder)
@@ -84,7 +84,7 @@ def _of_times(options: Options, data: _training.Data, report: Report) -> Result:
     found |= {"curve": curve, "best_index": best, "confidence": CONFIDENCE, "interval_method": METHOD}
     found |= {"seconds": report.seconds, "notes": report.notes}
     tables = [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)]
-    return Result(found, tables, f"Interval: {METHOD}.\n")
+    return Result(found, tables, (f"Interval: {METHOD}.\n",))
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:

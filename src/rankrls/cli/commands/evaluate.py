@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._findings import check_measures, measure_of, measures_for, show
-from rankrls.cli._models import StoredModel, load_model, scores_of
+from rankrls.cli._datasets import USUAL, Opened, is_dataset, open_data
+from rankrls.cli._findings import asked_measures, check_measures, show
+from rankrls.cli._models import load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli._votes import comparable_pairs
-from rankrls.cli.datasets.opened import is_dataset
-from rankrls.cli.datasets.scores import evaluate as evaluate_parts
-from rankrls.comparison.judgement import Judgement, judge, judge_pairs
+from rankrls.comparison.judgement import Judgement, judge, judge_dataset, judge_pairs, suitable_measures
 from rankrls.io import PairTable
 from rankrls.io.data import Rows
 from rankrls.io.items import item_names, read_pairs
+from rankrls.persistence.stored import StoredModel
 
 __all__ = ["run"]
 
@@ -26,31 +27,54 @@ def run(options: Options, report: Report) -> Result:
     """Judge the ranking of a file's queries."""
     check_measures(options.metrics, options)
     if len(options.files) == 2 and is_dataset(options.files[1]):
-        return evaluate_parts(options, report)
+        return _of_dataset(options, report)
     stored, table, scores = _scored(options, report)
     whose = str(options.scores if stored is None else stored.path)
-    result = {"command": "evaluate", "scores_of": whose, "data": table.summary()}
     if options.judged_pairs is not None or options.event is not None:
         timed = options.event is not None
         pairs = comparable_pairs(table) if timed else _pairs(options, table, stored, report)
         qid = table.qid if stored is not None and stored.by_query else None
         found = {options.pair_measure: judge_pairs(pairs, scores, qid)}
-        result |= {"pairs": pairs.summary()}
         title = f"{whose} on {table.path if timed else options.judged_pairs}"
-        shown = Table(title, ["", "share", "95 % interval", "preferences"], _rows(found))
-        return Result(result | {"measures": _measures(found)}, [shown])
-    names = [measure_of(name, options) for name in options.metrics or measures_for(table.y)]
+        return _result(whose, table, found, title, {"pairs": pairs.summary()}, "share", "preferences")
+    assert table.y is not None
+    measures = asked_measures(options, suitable_measures(table.y))
     with report.working("judging", "judging"):
-        found = judge(names, options.convention, table, scores, must_judge=names if options.metrics else ())
-        result |= {"convention": options.convention, "measures": _measures(found)}
-    title = f"{whose} on {table.path}, {options.convention} measures"
-    tables = [Table(title, ["", "mean", "95 % interval", "queries"], _rows(found))]
-    if options.per_query:
-        queries = query_layout(table.qid, table.n_rows).ids.tolist()
-        result["per_query"] = {"qid": queries, **{name: j.per_query for name, j in found.items()}}
-        rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queries)]
-        tables.insert(0, Table("Queries", ["qid", *found], rows))
-    return Result(result, tables)
+        found = judge(measures, options.convention, table, scores, must_judge=options.metrics is not None)
+    result = _by_labels(whose, table, found, options)
+    if not options.per_query:
+        return result
+    queries = query_layout(table.qid, table.n_rows).ids.tolist()
+    rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queries)]
+    of_each = {"per_query": {"qid": queries, **{name: j.per_query for name, j in found.items()}}}
+    return Result({**result.found, **of_each}, [Table("Queries", ["qid", *found], rows), *result.tables])
+
+
+def _of_dataset(options: Options, report: Report) -> Result:
+    """Judge a model's ranking of data that are read a part at a time."""
+    stored = load_model(options.files[0], report)
+    data = open_data(options.files[1], options, report, stored)
+    with report.working("judging", "judging"):
+        measures = asked_measures(options, USUAL)
+        found = judge_dataset(stored.model, data, measures, options.convention, options.memory)
+    return _by_labels(str(stored.path), Opened(str(options.files[1]), data), found, options)
+
+
+def _by_labels(whose: str, data: Any, found: Mapping[str, Judgement], options: Options) -> Result:
+    title = f"{whose} on {data.path}, {options.convention} measures"
+    return _result(whose, data, found, title, {"convention": options.convention}, "mean", "queries")
+
+
+def _result(
+    whose: str, data: Any, found: Mapping[str, Judgement], title: str, about: dict[str, Any], value: str, unit: str
+) -> Result:
+    """Each measure with its interval and how much was judged."""
+    ends = {name: judgement.interval() for name, judgement in found.items()}
+    measures = {name: {**j.as_dict(), "interval": ends[name], "confidence": 0.95} for name, j in found.items()}
+    shown = {name: "-" if end is None else f"{end[0]:.4f} to {end[1]:.4f}" for name, end in ends.items()}
+    rows = [[name, show(j.value), shown[name], str(j.judged)] for name, j in found.items()]
+    result = {"command": "evaluate", "scores_of": whose, "data": data.summary(), **about, "measures": measures}
+    return Result(result, [Table(title, ["", value, "95 % interval", unit], rows)])
 
 
 def _scored(options: Options, report: Report) -> tuple[StoredModel | None, Rows, Any]:
@@ -86,13 +110,3 @@ def _pairs(options: Options, table: Rows, stored: StoredModel | None, report: Re
             raise error.followed(f"(The model was fitted with {{ids={ids}}}; else give {{ids=row}}.)") from None
     with report.working("reading", f"reading {options.judged_pairs}"):
         return read_pairs(options.judged_pairs, table, ids, report.note)[0]
-
-
-def _measures(found: dict[str, Judgement]) -> dict[str, Any]:
-    return {name: {**j.as_dict(), "interval": j.interval(), "confidence": 0.95} for name, j in found.items()}
-
-
-def _rows(found: dict[str, Judgement]) -> list[list[str]]:
-    """Mean, interval and how much was judged."""
-    ends = {name: "-" if (i := j.interval()) is None else f"{i[0]:.4f} to {i[1]:.4f}" for name, j in found.items()}
-    return [[name, show(j.value), ends[name], str(j.judged)] for name, j in found.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankrls._errors import InputError
+from rankrls.cli._files import read
 from rankrls.cli._models import load_model
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
@@ -16,7 +17,7 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """Say why item A stands above item B."""
     stored = load_model(options.model, report)
-    table = stored.read(options.data, options.reading(queries="optional", labels="ignored"), report)
+    table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
     stored.check_queries(table)
     given = None if options.names is None else read_names(options.names)
     if given is None and stored.names is None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from rankrls import export
 from rankrls._errors import InputError
-from rankrls.cli._models import StoredModel, load_model
+from rankrls.cli._files import read
+from rankrls.cli._models import load_model
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Result
 from rankrls.io._atomic import check_target
 from rankrls.io.data import Reading, read_names
+from rankrls.persistence.stored import StoredModel
 
 __all__ = ["run"]
 
@@ -58,7 +60,7 @@ def run(options: Options, report: Report) -> Result:
     for note in exported.notes:
         report.note(note)
     content = exported.content if options.file == "-" else b""
-    return Result(text=content.encode() if isinstance(content, str) else content)
+    return Result(text=(content.encode() if isinstance(content, str) else content,))
 
 
 def _offset(text: str | None, stored: StoredModel, report: Report) -> float | None:
@@ -71,7 +73,7 @@ def _offset(text: str | None, stored: StoredModel, report: Report) -> float | No
         if not Path(text).exists():
             problem = "{offset} must be a number or a file of items; {0!r} is neither."
             raise InputError(problem, text, parameter="offset") from None
-        table = stored.read(Path(text), Reading(queries="optional", labels="ignored"), report)
+        table = read(Path(text), Reading(queries="optional", labels="ignored"), report, stored)
         return export.positive_offset(stored.model, table.X)
     if not math.isfinite(value):
         raise InputError("{offset} must be a finite number or a file of items; got {0!r}.", text, parameter="offset")

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from rankrls._errors import InputError
+from rankrls.cli._datasets import is_dataset
 from rankrls.cli._encoding import columns_table
 from rankrls.cli._findings import file_rows, labels_shown
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
-from rankrls.cli.datasets.opened import is_dataset
 from rankrls.io.datasets.files import has_data_ending
 from rankrls.io.datasets.overview import overview
 from rankrls.io.tables.columns import Wanted

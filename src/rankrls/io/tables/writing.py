@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["cell", "check_names", "save_table", "write_arrow", "write_columns"]
+__all__ = ["cell", "check_names", "save_table", "write_arrow", "write_blocks"]
 
 _BLOCK_CELLS = 1 << 18
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -119,26 +119,25 @@ def save_table(
         return [*(column[part] for _, column in leading), *values.T]
 
     everything = [*(name for name, _ in leading), *names]
-    write_columns(path, everything, rows, block, escape_formulas=escape_formulas)
+    blocks = map(block, _steps(rows, len(everything)))
+    write_blocks(path, everything, blocks, escape_formulas=escape_formulas)
 
 
-def write_columns(
+def write_blocks(
     path: str | os.PathLike[str],
     names: Sequence[str],
-    rows: int,
-    block: Callable[[slice], list[NDArray[Any]]],
+    blocks: Iterable[Sequence[NDArray[Any]]],
     *,
     escape_formulas: bool = False,
 ) -> None:
-    """Write columns as the table that the path's ending says.
+    """Write columns that come some rows at a time as the table that the path's ending says.
 
     Parameters
     ----------
     path : path
     names : sequence of str
-    rows : int
-    block : callable
-        Gives the columns of some rows.
+    blocks : iterable
+        The columns of the first rows, of the next ones, and so on.
     escape_formulas : bool
         As for :func:`save_table`.
     """
@@ -151,12 +150,18 @@ def write_columns(
     if kind == "csv" and all(number(name.encode()) is not None for name in names):
         problem = "the names of the columns are all numbers: as text they would be read as a row."
         raise InputError(problem, remedy="Name them otherwise, or write Parquet.", file=path)
-    step = max(_BLOCK_CELLS // len(names), 1)
-    blocks = (block(slice(start, min(start + step, rows))) for start in range(0, rows, step))
-    opened = _text(path, names, escape_formulas) if kind == "csv" else _typed(path, names, kind)
+    opened, first = _text(path, names, escape_formulas) if kind == "csv" else _typed(path, names, kind), 0
     with opened as sink:
-        for k, columns in enumerate(blocks):
-            sink([_column(names[c], column, k * step) for c, column in enumerate(columns)])
+        for block in blocks:
+            for part in _steps(len(block[0]), len(names)):
+                sink([_column(name, column[part], first) for name, column in zip(names, block, strict=True)])
+                first += part.stop - part.start
+
+
+def _steps(rows: int, columns: int) -> Iterator[slice]:
+    """Rows a few at a time; none at all are one step."""
+    step = max(_BLOCK_CELLS // columns, 1)
+    return (slice(start, min(start + step, rows)) for start in range(0, max(rows, 1), step))
 
 
 def check_names(names: Sequence[str]) -> None:

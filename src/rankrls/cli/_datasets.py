@@ -1,0 +1,71 @@
+"""Data sets on the command line: which paths are some, and how they are opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rankrls.cli._options import Options
+from rankrls.cli._report import Report
+from rankrls.io import open_dataset
+from rankrls.models.families.selecting import AUTO_VALUES
+from rankrls.persistence.stored import StoredModel
+from rankrls.streaming.memory import exceeds_memory, rows_that_fit
+
+__all__ = ["USUAL", "Opened", "is_dataset", "open_data", "streams"]
+
+USUAL = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
+"""What is judged if nothing is said."""
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a path is a folder or a pattern of files."""
+    return path.is_dir() or (not path.exists() and any(sign in str(path) for sign in "*?["))
+
+
+def streams(options: Options) -> bool:
+    """Whether TRAIN is read a part at a time."""
+    if is_dataset(options.train) or options.scheduler is not None:
+        return True
+    held = not options.train.is_file() or options.train.suffix == ".gz" or options.by_pairs
+    return not held and exceeds_memory(options.train, options.memory)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A data set as results and later commands know files of rows."""
+
+    path: str
+    data: Any
+    label: str | None = None
+    id_name: str | None = None
+
+    utility_names = ()
+
+    @property
+    def feature_names(self) -> Any:
+        return self.data.feature_names
+
+    @property
+    def qid_name(self) -> Any:
+        return self.data.source.qid_name
+
+    @property
+    def zero_based(self) -> bool:
+        return bool(self.data.source.zero_based)
+
+    def summary(self) -> dict[str, Any]:
+        data = self.data
+        sizes = {"rows": data.n_rows, "queries": data.n_queries, "features": data.n_features}
+        return {"path": self.path, **sizes, "sparse": not data.source.dense, "labels": {}, "parts": len(data.parts)}
+
+
+def open_data(path: Path, options: Options, report: Report, model: StoredModel | None = None, **how: Any) -> Any:
+    """Open a data set, in parts of which the threads' share fits into ``--memory``; if one is given for a model."""
+    how |= options.opening
+    if options.memory is not None:
+        how["rows_per_part"] = partial(rows_that_fit, options.memory, values=AUTO_VALUES)
+    with report.working("opening", f"opening {path}"):
+        return open_dataset(path, **how) if model is None else model.open(path, **how)

@@ -1,0 +1,85 @@
+"""What ``rankrls fit`` does in its own way where data are read a part at a time: reading, learning, judging."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from rankrls._errors import InputError
+from rankrls.cli._datasets import Opened, open_data
+from rankrls.cli._findings import asked_measures
+from rankrls.cli._options import Options, flag_of
+from rankrls.cli._report import Report
+from rankrls.cli._training import Data, Plan
+from rankrls.comparison.judgement import Judgement, judge_dataset
+from rankrls.streaming.engine import arithmetic_here
+from rankrls.streaming.scaled import Scaled, fit_scaler
+
+__all__ = ["judge_all", "learn", "read_data"]
+
+_TAKES = (
+    "train save method vali test kernel gamma degree coef0 alphas ties balance regression_weight scale metric metrics "
+    "convention tied_labels rule cv selection max_iter tol patience label qid id features ignore input_format as_json "
+    "threads verbose quiet positive random_state n_basis basis memory checkpoint scheduler insecure"
+)
+"""The options of ``fit`` that data which are read a part at a time can do with."""
+
+
+def read_data(plan: Plan, report: Report) -> Data:
+    """Open the data, which all have the features of the training data, and are scaled as these are."""
+    options, scaler = plan.options, plan.scaler
+    whole = next((name for name in options.changed() if name not in _TAKES.split()), None)
+    if whole is not None:
+        problem = flag_of(whole) + " needs all rows in memory, and TRAIN is read a part at a time."
+        raise InputError(problem, parameter=whole)
+    if isinstance(options.positive, tuple):
+        raise InputError("{positive} of some features needs all rows in memory.", parameter="positive")
+    opened = {role: open_data(path, options, report) for role, path in plan.files.items() if path is not None}
+    train = opened["train"]
+    if cut := {address.piece.query for address in train.parts if address.piece is not None}:
+        several = "queries are" if len(cut) > 1 else "query is"
+        report.note(f"{len(cut)} {several} longer than a part: exact all the same; all scores of one are held at once.")
+    for parameter, other in (("vali", opened.get("validation")), ("test", opened.get("test"))):
+        if other is not None and other.n_features != train.n_features:
+            problem = f"{{{parameter}}} has {{0}} features, TRAIN {{1}}."
+            raise InputError(problem, other.n_features, train.n_features, parameter=parameter)
+    label = options.label or "label"
+    tables = {role: Opened(str(plan.files[role]), data, label, options.id) for role, data in opened.items()}
+    streamed = {"parts": len(train.parts), "engine": options.scheduler or "threads", **arithmetic_here()}
+    about = {"files": {role: data.describe() for role, data in opened.items()}, "streamed": streamed}
+    if scaler is not None:
+        own = None if options.checkpoint is None else options.checkpoint / "scaler"
+        with report.working("scaling", f"scaling {options.train}"), _engine(options) as executor:
+            fit_scaler(scaler, train, executor=executor, memory=options.memory, checkpoint=own)
+        tables = {role: replace(table, data=Scaled(table.data, scaler)) for role, table in tables.items()}
+    return Data(tables, {}, about=about, found={"parts": len(train.parts)})
+
+
+def learn(plan: Plan, data: Data) -> None:
+    """Fit the estimator, on threads of this machine or on a cluster."""
+    options, tables = plan.options, data.tables
+    given: dict[str, Any] = {"memory": options.memory, "checkpoint": options.checkpoint}
+    if "validation" in tables:
+        given["validation"] = tables["validation"].data
+    with _engine(options) as executor:
+        plan.estimator.fit_dataset(tables["train"].data, executor=executor, **given)
+
+
+def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:
+    """The measures on the test data."""
+    if "test" not in data.tables:
+        return {}
+    with report.working("judging", "judging"):
+        options, test = plan.options, data.tables["test"].data
+        names = asked_measures(options, (plan.metric, "disagreement"))
+        return {"test": judge_dataset(plan.estimator, test, names, options.convention, options.memory)}
+
+
+def _engine(options: Options) -> AbstractContextManager[Any]:
+    """Threads of this machine, or a cluster."""
+    if options.scheduler is None:
+        return nullcontext()
+    from rankrls.dask import executor_of
+
+    return executor_of(options.scheduler, insecure=options.insecure)

@@ -1,1 +1,0 @@
-"""Commands on data that are read a part at a time."""

@@ -1,0 +1,112 @@
+"""Rows of tables with more than numbers, as an encoder makes features of them; errors name the file and the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls.io import VoteTable
+from rankrls.io.data import Reading, Rows, like_queries
+from rankrls.preprocessing import TableEncoder
+
+__all__ = ["encoded_rows", "encoder_fitted", "encoder_of_items", "in_one_error"]
+
+_VOTES_OF_A_NAME = 5
+_LONG = 80
+
+
+def encoder_fitted(encoder: TableEncoder, table: Any) -> Rows:
+    """Training rows as features; the encoder is fitted to them.
+
+    A column of query ids that holds texts is the query's text, if none is named; else it is no feature.
+    """
+    asked, held = table.qid_name, table.X.column_names
+    by_text = table.qid is not None and table.qid.dtype == object
+    if encoder.query_text is None and asked in held and by_text:
+        encoder.set_params(query_text=asked)
+    elif asked in held and asked != encoder.query_text:
+        table = replace(table, X=table.X.drop_columns([asked]))
+    out = _features(encoder.fit_transform, encoder, table)
+    if encoder.columns == "named" and encoder.impute is not None and not (encoder.imputers_ or encoder.lists_):
+        problem = "{impute} is about numbers, and no column holds any."
+        raise InputError(problem, file=table.path, parameter="impute")
+    return out
+
+
+def encoded_rows(encoder: TableEncoder, table: Any, note: Callable[[str], object]) -> Rows:
+    """Other rows as features; missing and unseen cells are counted in a note."""
+    out = _features(encoder.transform, encoder, table)
+    unusual = encoder.count_unusual(table.X)
+    if unusual:
+        cells = ", ".join(
+            f"{name} {' and '.join(f'{count} {what}' for what, count in counts.items())}"
+            for name, counts in unusual.items()
+        )
+        note(f"{table.path} has cells that are missing or unseen in training: {cells}. They are treated as there.")
+    return out
+
+
+def encoder_of_items(votes: VoteTable, kind: str | None = None) -> tuple[TableEncoder, str]:
+    """An encoder of the texts that votes are between, and what it takes them for.
+
+    Parameters
+    ----------
+    votes : VoteTable
+    kind : {"names", "texts"}, optional
+        One feature for each different name, or features for the words of texts. By default names if they are short and
+        each is in some votes.
+    """
+    if kind is None:
+        short = np.median([len(item) for item in votes.items]) <= _LONG
+        kind = "names" if short and 2 * votes.n_pairs >= _VOTES_OF_A_NAME * len(votes.items) else "texts"
+    encoder = TableEncoder(columns="named", min_frequency=1, max_categories=len(votes.items) + 1)
+    encoder.set_params(**{"categorical" if kind == "names" else "text": "item"})
+    return encoder.fit({"item": votes.items}), kind
+
+
+def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError:
+    """The error of a table with a cell that is no number, or of all its columns that are not.
+
+    The file is read again, as texts; where that is not possible the error is that of the cell. What is wrong with the
+    labels, or that there are no query ids, is said too.
+    """
+    lenient = replace(reading, raw=True, queries="optional")
+    found: list[InputError] = []
+    try:
+        try:
+            table: Any = lenient.read(source, lambda text: None)
+        except InputError as of_labels:
+            found.append(of_labels)
+            table = replace(lenient, labels="ignored").read(source, lambda text: None)
+        queries = like_queries(table) if reading.queries == "required" and table.qid is None else []
+        rows = table.X.select([name for name in table.feature_names if name not in queries])
+    except (InputError, OSError):
+        return error
+    for check in (lambda: TableEncoder(columns="named", impute=None).fit(rows), lambda: reading.check_queries(table)):
+        try:
+            check()
+        except InputError as other:
+            found.append(other)
+    said = [other for other in found if str(other) != str(error)]
+    if said and "ignore" in error.remedy:  # the cell is one of a column that the others name
+        error, *said = said[0].located(file=error.file, line=error.line), *said[1:]
+    for more in said:
+        error = error.then(more)
+    return error
+
+
+def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -> Rows:
+    """The table with features in place of its cells."""
+    try:
+        X = encode(table.X)
+    except InputError as error:
+        row = error.row
+        line = None if row is None or table.lines is None else int(table.lines[row])
+        raise error.located(file=table.path, line=line) from error
+    names = tuple(encoder.get_feature_names_out().tolist())
+    rows: Rows = replace(table, X=X, feature_names=names)
+    return rows

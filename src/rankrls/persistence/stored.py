@@ -1,0 +1,218 @@
+"""A stored model and files: how it reads their rows, and the scores that it gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from rankrls._errors import InputError
+from rankrls._items import Items
+from rankrls.io import open_dataset
+from rankrls.io.data import Reading, Rows, few
+from rankrls.io.tables.formats import table_format
+from rankrls.metrics._scorer import final_step_inputs, predict_by_query
+from rankrls.models._pipelines import table_encoder
+from rankrls.models.inputs.encoded import encoded_rows
+from rankrls.persistence._archive import read_info
+from rankrls.persistence._files import load
+
+__all__ = ["StoredModel", "by_item", "stored_model"]
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model as its file has it: how it reads data, and what it makes of them.
+
+    Attributes
+    ----------
+    path : Path
+    model : Any
+        The estimator, or a pipeline that ends in one; without an encoder of tables that it begins with.
+    whole : Any
+        The same with it.
+    n_features : int
+        Features that it takes.
+    zero_based : bool or "auto"
+        Whether the training data counted features from 0; "auto" where the file does not say.
+    names : tuple of str, or None
+        The features' names, where it knows them.
+    usual : dict
+        What the training data called the columns of labels, query ids and items' ids.
+    ids : str or None
+        What named an item in the preferences that it was fitted on or judged by.
+    items : tuple of str
+        The columns of the items that it ranks for each row, if it ranks the same ones for all.
+    item_features : tuple of str, or None
+        What it knows of these items.
+    """
+
+    path: Path
+    model: Any
+    n_features: int
+    zero_based: Any
+    names: tuple[str, ...] | None = None
+    usual: dict[str, str] = field(default_factory=dict)
+    ids: str | None = None
+    whole: Any = None
+    encoder: Any = None
+    items: tuple[str, ...] = ()
+    item_features: tuple[str, ...] | None = None
+
+    @property
+    def by_query(self) -> bool:
+        """Whether its scores can be compared inside a query only."""
+        final = self.model.steps[-1][1] if isinstance(self.model, Pipeline) else self.model
+        return bool(getattr(final, "_fitted_with_qid", False))
+
+    @property
+    def scales_by_query(self) -> bool:
+        """Whether it cannot score a row without the others of its query."""
+        return isinstance(self.model, Pipeline) and any(
+            getattr(step, "fitted_with_qid_", False) for _, step in self.model.steps
+        )
+
+    @property
+    def reads_like(self) -> tuple[Any, ...]:
+        """What a file's rows depend on: models for which it is equal can share one reading."""
+        return self.n_features, self.zero_based, self.names, self.usual, self.encoder, self.items
+
+    def read(self, path: Path, reading: Reading, note: Callable[[str], object], *, source: Any = None) -> Rows:
+        """A file's rows, with the features that the model was fitted on.
+
+        Of a table the model's columns are taken by name, or in their order if it knows no names. In LETOR text a line
+        that names a further feature is an error; features that no line names are 0, and noted.
+
+        Parameters
+        ----------
+        path, note, source : as for :meth:`Reading.read`
+        reading : Reading
+            What is said of the columns.
+
+        Raises
+        ------
+        InputError
+            For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
+            :meth:`Reading.read`.
+        """
+        if reading.queries == "ignored" and (self.by_query or self.items):
+            problem = "it was fitted with queries: {queries=ignored} would compare scores of different queries."
+            raise InputError(problem, file=str(self.path))
+        if self.items:
+            for name, parameter in (("label", "label"), ("qid", "qid"), ("sizes", "group"), ("event", "event")):
+                if getattr(reading, name) is not None:
+                    problem = (
+                        f"a row is a query here, which ranks the items of the model: {{{parameter}}} means nothing."
+                    )
+                    raise InputError(problem, file=str(self.path), parameter=parameter)
+            asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
+            reading = replace(reading, queries="ignored", **asked)
+        if self.names is not None and reading.features is not None:
+            problem = "{features} means nothing here: the model names its features itself."
+            raise InputError(problem, parameter="features")
+        reading = reading.called(self.usual)
+        if self.encoder is not None:
+            raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))
+            return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
+        known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
+        fixed = f"(The model has {self.n_features} features.)"
+        table = replace(reading, fixed=fixed, **known).read(path, note, source=source)
+        if table.feature_names is None and self.names is not None:
+            note(f"{path} has features by number; the model's, in their order, are {few(self.names)}.")
+        if table.feature_names is None and table.n_named < self.n_features:
+            note(
+                f"{path} names features up to number {table.first_feature + table.n_named - 1} only; the model has "
+                f"{self.n_features}, and the others count as 0."
+            )
+        return table
+
+    def open(self, path: Path, **how: Any) -> Any:
+        """Data that are read a part at a time, with the features that the model was fitted on.
+
+        Parameters
+        ----------
+        path : path
+        **how
+            As for :func:`rankrls.io.open_dataset`; columns that are not named are called as in the training data.
+
+        Raises
+        ------
+        InputError
+            For a model that needs all rows in memory, and for data with another number of features.
+        """
+        if self.encoder is not None:
+            raise InputError("a model that encodes tables needs all rows in memory.", file=str(self.path))
+        if self.items:
+            raise InputError("a model that ranks columns needs all rows in memory.", file=str(self.path))
+        roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
+        how |= {role: how.get(role) or self.usual.get(role) for role in roles}
+        how["features"] = how.get("features") or self.names
+        format = how.get("format", "auto")
+        letor = format == "letor" or (format == "auto" and table_format(path) is None)
+        if how["features"] is None and letor:
+            how["features"] = (str(self.n_features),)
+        data = open_dataset(path, **how)
+        if data.n_features != self.n_features:
+            problem = "the data have {0} features, the model {1}."
+            raise InputError(problem, data.n_features, self.n_features, file=str(path))
+        return data
+
+    def check_queries(self, table: Rows) -> None:
+        """Refuse rows without query ids if the scores mean something inside a query only."""
+        if table.qid is None and (self.by_query or self.scales_by_query):
+            raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
+
+    def scores(self, table: Rows, items: Items | None = None) -> NDArray[np.float64]:
+        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were; if given, of other items."""
+        if table.qid is None and self.scales_by_query:
+            raise InputError("the model scales features inside each query, so every line needs a qid.", file=table.path)
+        if items is None:
+            return np.asarray(predict_by_query(self.model, table.X, table.qid))
+        final, X = final_step_inputs(self.model, table.X, table.qid)
+        return np.asarray(final.predict(X, items=items))
+
+
+def stored_model(path: Path) -> StoredModel:
+    """Load a model file, with what it says of the data that it was fitted on."""
+    given, model = read_info(path)["given"], load(path)
+    whole, encoder = model, table_encoder(model)
+    if encoder is not None:
+        model = model[1:] if len(model.steps) > 2 else model.steps[-1][1]
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
+    names = getattr(steps[0], "feature_names_in_", None)
+    usual = given.get("columns")
+    usual = usual if isinstance(usual, dict) else {}
+    about = given.get("items")
+    known = tuple(map(str, about["features"])) if isinstance(about, dict) and "features" in about else None
+    items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
+    usual = {k: v for k, v in usual.items() if isinstance(v, str)}
+    names = None if names is None else tuple(str(name) for name in names)
+    ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
+    zero_based = given.get("zero_based", "auto")
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder, items, known)
+
+
+def by_item(table: Any, models: Sequence[StoredModel]) -> tuple[Rows, NDArray[np.intp]]:
+    """Rows and items of models that rank the same items for each row, where these are known.
+
+    Raises
+    ------
+    InputError
+        If one of them ranks others, and if no labels are known.
+    """
+    first, *others = models
+    odd = next((stored for stored in others if stored.items != first.items), None)
+    if odd is not None:
+        problem = "it does not rank the items that {0} ranks for each row ({1})."
+        raise InputError(problem, first.path, few(first.items), file=str(odd.path))
+    if table.y is None:
+        problem = "it ranks the items that it was fitted to for each row: it is judged by their labels alone."
+        raise InputError(problem, file=str(first.path), parameter="judged_pairs")
+    found: tuple[Rows, NDArray[np.intp]] = table.by_item(first.items)
+    return found
