@@ -162,6 +162,23 @@ def test_one_ranking_has_a_standard_error_over_its_items():
     assert best.best_score_ < small.best_score_ <= best.best_score_ + best.best_score_error_
 
 
+@pytest.mark.parametrize("selection", ["hybrid", "tikhonov", "early_stopping"])
+@pytest.mark.parametrize("own_rows", [True, False])
+def test_standard_errors_are_those_of_the_readings_whether_a_rule_needs_all_or_none(selection, own_rows):
+    features, y = noisy(3)
+    Z, labels = noisy(4)
+    given = {} if own_rows else {"X_val": Z, "y_val": labels}
+    alphas = (0.1,) if selection == "early_stopping" else (0.01, 1.0, 100.0, 1e4)
+    late, all_of_them = (
+        CGRankRLS(alphas, selection=selection, rule=rule, tol=1e-3, random_state=0).fit(features, y, **given)
+        for rule in ("best", "one_se")
+    )
+    errors = late.cv_results_["standard_error"]
+    assert (errors > 0.0).all()
+    np.testing.assert_array_equal(errors, all_of_them.cv_results_["standard_error"])
+    assert late.best_score_error_ == errors[list(late.alphas_).index(late.alpha_)]
+
+
 def test_of_equal_measures_the_largest_alpha_counts_whenever_it_got_there():
     rng = np.random.default_rng(6)
     features = rng.normal(size=(60, 8)) * np.arange(1, 9) ** 1.5

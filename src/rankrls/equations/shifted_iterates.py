@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads, n_threads
+from rankrls._compiled.threads import map_threads, threads_worth
 
 __all__ = ["ShiftedIterates"]
 
 _STEPS = 8
-_BLOCK = 1 << 18
-"""Steps of entries below which another thread costs more than it brings."""
+_WORTH = 1 << 18
+"""Steps of entries that a thread shall have."""
 
 
 @compiled
@@ -109,7 +109,7 @@ class ShiftedIterates:
             return
         self._redeem()
         size, shifts = self._x.shape
-        threads = min(n_threads(), 1 + size * shifts * self._held // _BLOCK)
+        threads = threads_worth(size * shifts * self._held, _WORTH)
         edges = np.linspace(0, size, threads + 1).astype(np.int64)
 
         def run(part: tuple[int, int]) -> None:

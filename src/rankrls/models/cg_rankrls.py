@@ -346,7 +346,8 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
             return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]
 
         parts = [] if plan is None else plan.parts(data)
-        watched = [Watched(start(part.train, part.watched), part.judge) for part in parts]
+        late = self.rule == "best" or len(parts) > 1  # folds: the error is that of their values
+        watched = [Watched(start(part.train, part.watched), part.judge, late) for part in parts]
         final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
         report = reporter(self.verbose, type(self).__name__)
         surface = Surface(

@@ -66,8 +66,11 @@ class Judge(Protocol):
         """Which end of the measure is the better one."""
         ...
 
-    def curve(self, scores: NDArray[np.float64]) -> Curve:
-        """Judge scores (items, values, targets)."""
+    def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
+        """Judge scores (items, values, targets).
+
+        Without ``error`` the standard errors are NaN if they take longer than the measure, as those of one ranking do.
+        """
         ...
 
     def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
@@ -88,7 +91,7 @@ class LabelJudge:
     def greater_is_better(self) -> bool:
         return self.measure.greater_is_better
 
-    def curve(self, scores: NDArray[np.float64], *, merged: bool = False) -> Curve:
+    def curve(self, scores: NDArray[np.float64], *, merged: bool = False, error: bool = True) -> Curve:
         """Judge scores (rows, values, targets). Those of a query that differ by rounding only are ties."""
         if not merged:
             scores = merge_ties(scores, self.layout)
@@ -100,6 +103,8 @@ class LabelJudge:
             values, mean = (_mean_ignoring_nan(np.stack(part)) for part in zip(*judged, strict=True))
         if self.layout.n_queries > 1:
             return Curve(mean, mean_and_error(values)[1], values, scores)
+        if not error:
+            return Curve(mean, np.full(len(mean), np.nan), values, scores)
         errors = [self.measure.error_of_one(y, given, self.layout, used) for y, given in columns]
         return Curve(mean, np.sqrt(_mean_ignoring_nan(np.stack(errors) ** 2)), values, scores)
 
@@ -135,7 +140,7 @@ class PreferenceJudge:
     graph: PairGraph
     greater_is_better: bool
 
-    def curve(self, scores: NDArray[np.float64]) -> Curve:
+    def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
         """Judge scores (items, values, 1), all preferences together."""
         graph, scores = self.graph, np.ascontiguousarray(scores[:, :, 0])
 
@@ -151,8 +156,8 @@ class PreferenceJudge:
         # sum of c^2 (right - mean)^2, multiplied out
         spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
         several = np.count_nonzero(graph.weight * graph.strength) > 1
-        error = np.sqrt(spread) / total if several else np.full(len(mean), np.nan)
-        return Curve(mean, error, mean[None, :])
+        errors = np.sqrt(spread) / total if several else np.full(len(mean), np.nan)
+        return Curve(mean, errors, mean[None, :])
 
     def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
         """Blocks count the same; single preferences count by their weights."""

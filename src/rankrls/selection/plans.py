@@ -146,7 +146,7 @@ class Folds(JudgedPlan):
         judged = []
         for train, test in self.folds:
             scores = refitted_scores(comparisons, candidate, train, test, values)
-            judged.append(self.judge.part(test).curve(scores).values)
+            judged.append(self.judge.part(test).curve(scores, error=False).values)
         stacked = np.vstack([part for part in judged if part is not None])
         return Curve(*mean_and_error(stacked), stacked)
 

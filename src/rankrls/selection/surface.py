@@ -58,13 +58,20 @@ class Progress(NamedTuple):
 
 @dataclass
 class Watched:
-    """A training part: its runs, one a target, and what they are judged by."""
+    """A training part: its runs, one a target, and what they are judged by.
+
+    With ``late`` standard errors are not computed at each look but at the end, of the scores that :meth:`keep` kept:
+    one of a single ranking takes several times as long as the measure.
+    """
 
     runs: list[KrylovRun]
     judge: Judge
+    late: bool = False
     mean: NDArray[np.float64] = field(init=False)
     error: NDArray[np.float64] = field(init=False)
     values: NDArray[np.float64] | None = None
+    _seen: tuple[NDArray[np.intp], NDArray[np.float64]] | None = None
+    _kept: NDArray[np.float64] | None = None
 
     @property
     def size(self) -> NDArray[np.float64]:
@@ -75,14 +82,33 @@ class Watched:
     def look(self, moved: NDArray[np.bool_]) -> None:
         """Judge anew the alphas that have moved."""
         which = np.flatnonzero(moved | (self.values is None))  # the first look is at all, moved or not
+        self._seen = None
         if not len(which):
             return
-        curve = self.judge.curve(np.stack([run.scores_of(which) for run in self.runs], axis=2))
+        scores = np.stack([run.scores_of(which) for run in self.runs], axis=2)
+        curve = self.judge.curve(scores, error=not self.late)
         assert curve.values is not None
+        if self.late:
+            self._seen = which, scores
         if self.values is None:
             self.mean, self.error = np.full((2, len(moved)), np.nan)
             self.values = np.full((len(curve.values), len(moved)), np.nan)
         self.mean[which], self.error[which], self.values[:, which] = curve.mean, curve.error, curve.values
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Remember the scores of some alphas, of those among them that the last look was at."""
+        if self._seen is None:
+            return
+        places, scores = self._seen
+        if self._kept is None:
+            self._kept = scores.copy()
+        own = which[places]
+        self._kept[:, places[own]] = scores[:, own]
+
+    def errors(self) -> NDArray[np.float64]:
+        """The standard error of each alpha where it was kept last."""
+        assert self._kept is not None
+        return self.judge.curve(self._kept).error
 
 
 @dataclass(frozen=True)
@@ -141,6 +167,7 @@ class Surface:
         self._own_best = np.full(len(alphas), -np.inf)
         runs = {id(run): run for run in [*final, *(run for part in parts for run in part.runs)]}
         self._runs = list(runs.values())
+        self._late = [part for part in parts if part.late] if len(parts) == 1 else []
 
     def run(self) -> None:
         """To the end of the reading."""
@@ -196,7 +223,7 @@ class Surface:
         if not self.columns or not self.reading.every_iteration:
             return float(scores[k]), float(errors[k])
         place = min(max(n_iter, 1), len(self.columns)) - 1
-        return float(self.columns[place][k]), float(self.errors[place][k])
+        return float(self.columns[place][k]), float((errors if self._late else self.errors[place])[k])
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
@@ -218,7 +245,8 @@ class Surface:
             n_iter = np.maximum(self._improved, 1)
         place = np.minimum(np.maximum(n_iter, 1), table.shape[1]) - 1
         every = np.arange(count)
-        return table[every, place], errors[every, place], n_iter
+        read = self._late[0].errors() if self._late else errors[every, place]
+        return table[every, place], read, n_iter
 
     def iterations(self) -> NDArray[np.intp]:
         """Iterations of each alpha's solution, the most of any target."""
@@ -266,6 +294,8 @@ class Surface:
         check_judged(mean)
         goodness, scale = self.sign * mean, self.scales[-1]
         better = is_better(goodness, self._own_best, scale)
+        for part in self._late:
+            part.keep(better if self.reading.every_iteration else self.iterations() >= self.iteration)
         self._improved[better] = self.iteration
         self._own_best[better] = goodness[better]
         if self.reading.every_iteration:

@@ -226,6 +226,7 @@ class WatchedData:
     """
 
     values = None
+    late = False
 
     def __init__(
         self, run: KrylovRun, measure: RankingMeasure, stream: Stream, *, folds: int = 1, ahead: Sequence[Any] = ()
