@@ -23,6 +23,7 @@ dual).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
+from rankrls.features.blocks import Rows
 from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_numbers, row_products
 
 __all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
@@ -77,6 +79,7 @@ class _Holder:
     """Everything that all blocks share."""
 
     rows: FactorRows
+    products: Callable[[Rows], NDArray[np.float64]]  # of the rows' differences with the vectors
     target: NDArray[np.float64]
     values: NDArray[np.float64]  # eigenvalues, (n,)
     vectors: NDArray[np.float64]  # directions, (n, eigenvalues)
@@ -143,6 +146,7 @@ def holdout_scores(
     most = D.max(axis=1)
     holder = _Holder(
         rows,
+        rows.products(V),
         target,
         decomposition.values,
         V,
@@ -202,7 +206,7 @@ def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp
 def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> list[Any]:
     """Hold out some small blocks of one length; the list of those that had to be decomposed anew."""
     numbers = np.concatenate([row_numbers(b) for b in blocks])
-    D = row_products(h.rows.differences(numbers), h.vectors)
+    D = h.products(numbers)
     Z = h.rows.factor_of(numbers, D, h.vectors)
     if len(numbers) == len(blocks):
         # A held-out row moves the score of its own centre too, so the two are taken together.

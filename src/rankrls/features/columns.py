@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankrls._compiled.threads import n_threads
 from rankrls.features.blocks import Rows
 from rankrls.features.feature_rows import FeatureRows
+from rankrls.features.rows import row_products
 
 __all__ = ["BLOCK_BYTES", "BasisColumns", "take_items"]
 
@@ -73,6 +74,11 @@ class BasisColumns(FeatureRows):
         each = 8 * (columns**2 + self.block_rows * columns)
         threads = min(n_threads(), _MOST_BYTES // max(each, 1))
         return int(threads) if 2 * threads >= n_threads() else 1
+
+    def products(self, V: NDArray[np.float64]) -> Callable[[Rows], NDArray[np.float64]]:
+        """``block(rows) @ V`` of rows to come: one product for each block, since V is mixed beforehand."""
+        mixed = V if self.mixing is None else self.mixing @ V
+        return lambda rows: row_products(self.evaluate(take_items(self.X, rows)), mixed)
 
     def block(self, rows: Rows) -> NDArray[np.float64]:
         values = self.evaluate(take_items(self.X, rows))

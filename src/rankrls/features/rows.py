@@ -7,6 +7,7 @@ is gone before a product can round it. ``F X`` is never held whole unless a solv
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,10 @@ class FactorRows(ABC):
     @abstractmethod
     def differences(self, rows: Rows) -> NDArray[np.float64]:
         """What held-out rows are predicted from: items minus their query's mean, or winners minus losers."""
+
+    def products(self, V: NDArray[np.float64]) -> Callable[[Rows], NDArray[np.float64]]:
+        """``differences(rows) @ V`` of rows to come, in which equal rows give equal products."""
+        return lambda rows: row_products(self.differences(rows), V)
 
     def factor_of(self, rows: Rows, D: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
         """``factor(rows) @ V``, given ``D = differences(rows) @ V``; without a second product if there is a way."""

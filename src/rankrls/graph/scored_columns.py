@@ -6,7 +6,7 @@ block (one global ranking is the usual case) the means are computed once and kep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +58,9 @@ class ColumnRows(FactorRows):
 
     def differences(self, rows: Rows) -> NDArray[np.float64]:
         return self.X.block(rows)
+
+    def products(self, V: NDArray[np.float64]) -> Callable[[Rows], NDArray[np.float64]]:
+        return self.X.products(V)
 
     def factor(self, rows: Rows) -> NDArray[np.float64]:
         return self._levelled(row_numbers(rows), self.X.block(rows), None)
