@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DENSE_FROM",
-    "BadLine",
     "Filled",
     "Plan",
     "at_most",
@@ -40,14 +39,6 @@ DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
 
 
-@dataclass(frozen=True)
-class BadLine:
-    """What is wrong in a line, counted from 0 inside its block."""
-
-    line: int
-    error: LetorError
-
-
 class Filled(NamedTuple):
     """What a block was found to hold.
 
@@ -57,14 +48,14 @@ class Filled(NamedTuple):
         Rows that were parsed.
     entries, columns : int
         Values that are written, and columns up to the last one that a row of a dense table names; if no line is bad.
-    bad : BadLine or None
-        The first bad line.
+    bad : LetorError or None
+        The first bad line, counted from 0 inside its block.
     """
 
     rows: int
     entries: int
     columns: int
-    bad: BadLine | None
+    bad: LetorError | None
 
 
 @dataclass(frozen=True)
@@ -174,12 +165,11 @@ class Plan:
         if unsorted and (found := self._sort(block, job.row, job.row + n_rows)):
             bad.append(found)
         if problem != Problem.NONE:
-            error = _described(problem, _token(block, first, last), number, self.columns, self._first_id)
-            bad.append(BadLine(line, error))
+            bad.append(self._wrong(problem, line, _token(block, first, last), number))
         if self.text_qid and (found := self._undecodable(block, k, n_rows)):
             bad.append(found)
         columns = int(np.flatnonzero(seen[:-1] >= 0).max(initial=-1)) + 1
-        return Filled(n_rows, int(seen[-1]), columns, min(bad, key=lambda b: b.line, default=None))
+        return Filled(n_rows, int(seen[-1]), columns, min(bad, key=lambda error: error.line or 0, default=None))
 
     def shortened(self, rows: int) -> Plan:
         """The same with the first rows of a dense table only: those that were parsed, of as many as there might be."""
@@ -188,7 +178,7 @@ class Plan:
         target = target._replace(double=target.double[:values], single=target.single[:values], **rest)
         return replace(self, target=target)
 
-    def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[BadLine]:
+    def _settle_hard(self, block: Block, hard: NDArray[np.int64]) -> list[LetorError]:
         """Ask Python about the decimals that the compiled loop could not round. The first one that is too large."""
         values = self.target.single if self.single else self.target.double
         for first, last, line, at in hard.tolist():
@@ -199,14 +189,14 @@ class Plan:
                 stored = values.dtype.type(value) if at >= 0 else value
             if not math.isfinite(stored):
                 kind = Problem.VALUE if colon else Problem.LABEL
-                return [BadLine(line, _described(kind, token, int(name or 0), self.columns, self._first_id))]
+                return [self._wrong(kind, line, token, int(name or 0))]
             if at >= 0:
                 values[at] = stored
             else:
                 self.target.y[-1 - at] = value
         return []
 
-    def _sort(self, block: Block, first_row: int, last_row: int) -> BadLine | None:
+    def _sort(self, block: Block, first_row: int, last_row: int) -> LetorError | None:
         """Sort the block's sparse rows by column; the first row that names a column twice."""
         t = self.target
         here = slice(t.indptr[first_row], t.indptr[last_row])
@@ -218,11 +208,10 @@ class Plan:
         twice = np.flatnonzero((np.diff(column) == 0) & (np.diff(row) == 0))
         if not len(twice):
             return None
-        feature = int(column[twice[0]]) + self._first_id
-        error = _described(Problem.TWICE, b"", feature, self.columns, self._first_id)
-        return BadLine(int(row_lines(block)[row[twice[0]]]), error)
+        line, feature = int(row_lines(block)[row[twice[0]]]), int(column[twice[0]]) + self._first_id
+        return self._wrong(Problem.TWICE, line, b"", feature)
 
-    def _undecodable(self, block: Block, k: int, n_rows: int) -> BadLine | None:
+    def _undecodable(self, block: Block, k: int, n_rows: int) -> LetorError | None:
         """The first query id of the rows of block ``k`` that is not UTF-8."""
         start, first = int(self.before[k, Sums.QID_BYTES]), int(self.before[k, Sums.ROWS])
         ends = self.target.qid_ends[first : first + n_rows] - start
@@ -231,9 +220,12 @@ class Plan:
             return None
         for row, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
             if not is_utf8(data[begin:end]):
-                error = LetorError("the query id {0} is not UTF-8 text:", quoted(data[begin:end]), remedy=SAVE_AS_UTF8)
-                return BadLine(int(row_lines(block)[row]), error)
+                problem, line = "the query id {0} is not UTF-8 text:", int(row_lines(block)[row])
+                return LetorError(problem, quoted(data[begin:end]), remedy=SAVE_AS_UTF8, line=line)
         return None
+
+    def _wrong(self, problem: Problem, line: int, token: bytes, number: int) -> LetorError:
+        return _described(problem, token, number, self.columns, self._first_id).located(line=line)
 
     def features(self) -> NDArray[Any] | csr_array:
         """The features."""

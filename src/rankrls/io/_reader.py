@@ -7,7 +7,6 @@ again in two passes, which know every case and word every error.
 
 from __future__ import annotations
 
-import numbers
 import os
 import re
 import stat
@@ -17,10 +16,12 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rankrls._checks import check_count
 from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target, at_most, check_width, line_count, parsed_alone
+from rankrls.io._rows import float_type
 from rankrls.io._scan import RowsSeen, scan_block
 from rankrls.io._source import Block, block_size, blocks, foreign, open_bytes, read_text
 from rankrls.io._table import Comments, LetorError, LetorTable
@@ -129,24 +130,19 @@ def load_letor(
     problems = map_threads(fill, range(len(text.blocks)), threads=workers)
     for k, filled in enumerate(problems):
         if filled.bad is not None:
-            raise filled.bad.error.located(file=text.name, line=plan.first_line(k) + filled.bad.line)
+            raise filled.bad.located(file=text.name, line=plan.first_line(k) + (filled.bad.line or 0))
     check_width(plan.columns, plan.zero_based, n_features, "n_features", text.name)
     return plan.table(text.sha256)
 
 
 def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_threads: Any) -> np.dtype[Any]:
     for name, value in (("n_features", n_features), ("n_threads", n_threads)):
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= 1):
-            problem = f"{{{name}}} must be a whole number from 1 on, or None; got {{0!r}}."
-            raise InputError(problem, value, parameter=name)
+        if value is not None:
+            check_count(name, value, none="as many as there are")
     for name, value in (("zero_based", zero_based), ("dense", dense)):
         if value is not True and value is not False and not (isinstance(value, str) and value == "auto"):
             raise InputError(f"{{{name}}} must be True, False or 'auto'; got {{0!r}}.", value, parameter=name)
-    out = np.dtype(dtype)
-    if out not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
-    return out
+    return float_type(dtype)
 
 
 class _Shape(NamedTuple):

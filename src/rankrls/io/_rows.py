@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "coded", "is_utf8", "objects", "quoted"]
+from rankrls._errors import InputError
+
+__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "coded", "few", "float_type", "is_utf8", "objects", "quoted"]
 
 T = TypeVar("T", bound=Hashable)
 
@@ -37,6 +39,19 @@ def quoted(raw: bytes | str) -> str:
         return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
     text = raw.decode() if isinstance(raw, bytes) else raw
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def few(names: Sequence[str], most: int = 6) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """float64 or float32; an InputError for anything else."""
+    out = np.dtype(dtype)
+    if out not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
+    return out
 
 
 def objects(texts: Iterable[str]) -> NDArray[Any]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from rankrls._errors import InputError
 from rankrls._temporary import claim_folder, is_temporary, remove
 from rankrls.io._atomic import sync_folder, take_over
+from rankrls.io._rows import few
 
 __all__ = ["replaced_folder", "written_together"]
 
-_FEW = 3
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -77,7 +77,7 @@ def replaced_folder(folder: Path, ours: Callable[[str], object]) -> Iterator[tup
     place = _place(folder)
     if place.exists():
         others = sorted(name for name in _files(place) if not ours(name))
-        why = f"it also holds {_shown(others)}" if others else _why_it_stays(place)
+        why = f"it also holds {few(others, 3)}" if others else _why_it_stays(place)
         if why:
             problem, remedy = "the folder cannot be replaced, because {0}.", "Name another folder."
             raise InputError(problem, why, remedy=remedy, file=str(folder), parameter="folder")
@@ -144,15 +144,11 @@ def _can_be_replaced(folder: Path, names: set[str], called: str) -> bool:
         raise InputError(
             "{0} cannot be replaced together, because {1}.",
             ", ".join(sorted(there & names)),
-            fixed or f"the folder also holds {_shown(others)}",
+            fixed or f"the folder also holds {few(others, 3)}",
             remedy="Remove the old parts, or name another folder: parts of two splits are not mixed.",
             file=called,
         )
     return not others and not fixed
-
-
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(names[:_FEW]) + (" and others" if len(names) > _FEW else "")
 
 
 def _files(folder: Path) -> Iterator[str]:

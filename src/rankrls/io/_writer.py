@@ -19,10 +19,9 @@ from rankrls.io._rows import coded
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["as_features", "lines", "packed", "save_letor"]
+__all__ = ["as_features", "check_shape", "lines", "packed", "save_letor"]
 
 _BLOCK_ENTRIES = 200_000
-_FLAT = "{X} must have two dimensions, rows and features; got shape {0}."
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]")
 
 
@@ -89,11 +88,7 @@ def save_letor(
     features = as_features(X)
     rows, columns = features.shape
     labels = np.asarray(y, dtype=np.float64)
-    if rows == 0 or columns == 0:
-        raise InputError("{X} has shape {0}: there is nothing to write.", features.shape, parameter="X")
-    if labels.shape != (rows,):
-        problem = "{y} has shape {0}, but {X} has {1} rows:"
-        raise InputError(problem, labels.shape, rows, remedy="it needs one label per row.", parameter="y")
+    check_shape("y", labels, rows, "label")
     if not np.isfinite(labels).all():
         row = int(np.argmin(np.isfinite(labels)))
         problem = "{y} is {0} in row {1}:"
@@ -131,20 +126,28 @@ def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def as_features(X: Any) -> NDArray[Any] | csr_array:
+    """Features to write; of a sparse array each entry once."""
     if hasattr(X, "tocsr"):
         from scipy.sparse import csr_array
 
-        sparse = csr_array(X)
-        if sparse.ndim != 2:
-            raise InputError(_FLAT, sparse.shape, parameter="X")
-        if not sparse.has_canonical_format:
-            sparse = sparse.copy()
-            sparse.sum_duplicates()
-        return sparse
-    dense = np.asarray(X)
-    if dense.ndim != 2:
-        raise InputError(_FLAT, dense.shape, parameter="X")
-    return dense
+        X = csr_array(X)
+        if X.ndim == 2 and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise InputError("{X} must have two dimensions, rows and features; got shape {0}.", X.shape, parameter="X")
+    if 0 in X.shape:
+        raise InputError("{X} has shape {0}: there is nothing to write.", X.shape, parameter="X")
+    return X
+
+
+def check_shape(name: str, values: NDArray[Any], rows: int, each: str) -> None:
+    """Refuse anything but one value for each row."""
+    if values.shape != (rows,):
+        problem, remedy = f"{{{name}}} has shape {{0}}, but {{X}} has {{1}} rows:", f"it needs one {each} per row."
+        raise InputError(problem, values.shape, rows, remedy=remedy, parameter=name)
 
 
 def _entries(
@@ -228,9 +231,7 @@ def lines(
 
 def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
     ids = np.asarray(qid)
-    if ids.shape != (rows,):
-        problem = "{qid} has shape {0}, but {X} has {1} rows:"
-        raise InputError(problem, ids.shape, rows, remedy="it needs one query id per row.", parameter="qid")
+    check_shape("qid", ids, rows, "query id")
     if ids.dtype.kind in "iu":
         return [b"%d" % v for v in ids.tolist()]
     if ids.dtype.kind not in "UTO":

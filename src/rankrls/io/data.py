@@ -15,6 +15,7 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._reader import load_letor
+from rankrls.io._rows import few
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.sizes import sizes_beside
@@ -38,7 +39,6 @@ __all__ = [
 
 Rows = LetorTable | ColumnTable
 _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
-_FEW = 6
 _BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by {format}.)"
 
 
@@ -214,11 +214,6 @@ def check_file(path: Path) -> None:
     if path.suffix.lower() in _WORKBOOKS and path.exists():
         remedy = "Save its sheet as CSV (UTF-8) and read that."
         raise InputError("this is a workbook of a spreadsheet.", remedy=remedy, file=str(path))
-
-
-def few(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
-    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
 def read_names(path: Path) -> list[str]:

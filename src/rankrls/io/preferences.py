@@ -16,7 +16,16 @@ from rankrls.io.tables.columns import TableError
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Request, gather
 
-__all__ = ["PairTable", "PairText", "PairsError", "load_pairs", "read_pair_text", "strings"]
+__all__ = [
+    "PairTable",
+    "PairText",
+    "PairsError",
+    "check_weights",
+    "load_pairs",
+    "read_pair_text",
+    "row_error",
+    "strings",
+]
 
 _ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
 _COLUMNS = (*_ITEMS, *_NUMBERS, "group")
@@ -166,9 +175,7 @@ class PairText:
         if same.any():
             raise self._wrong(same, "the item {0} is compared with itself.", "winner")
         weight = self.numbers.get("weight")
-        if weight is not None and (weight < 0.0).any():
-            e = int(np.argmax(weight < 0.0))
-            raise self._at(e, "the weight {0:g} is negative.", weight[e], column="weight")
+        check_weights(self.name, self.lines, weight, "weight")
         if weight is not None and not weight.any():
             raise PairsError("every preference has weight 0.", file=self.name, column="weight")
         strength = self.numbers.get("strength")
@@ -213,12 +220,8 @@ class PairText:
 
     def _wrong(self, wrong: NDArray[np.bool_], problem: str, what: str, remedy: str = "") -> PairsError:
         e = int(np.argmax(wrong))
-        return self._at(e, problem, quoted(self.items[_ITEMS.index(what), e]), column=what, remedy=remedy)
-
-    def _at(self, e: int, problem: str, *values: Any, **facts: Any) -> PairsError:
-        if self.lines is not None:
-            return PairsError(problem, *values, file=self.name, line=int(self.lines[e]), row=e, **facts)
-        return PairsError(f"row {e}, counted from 0: {problem}", *values, file=self.name, row=e, **facts)
+        shown = quoted(self.items[_ITEMS.index(what), e])
+        return row_error(self.name, self.lines, e, problem, shown, column=what, remedy=remedy)
 
 
 def read_pair_text(source: Source) -> PairText:
@@ -250,6 +253,24 @@ def _naming(first: list[str]) -> list[str] | None:
     if len(first) > 4:
         raise PairsError("without a line that names them there are at most winner, loser, strength, weight.")
     return [*_COLUMNS[: max(len(first), 2)]]
+
+
+def row_error(
+    name: str, lines: NDArray[np.int64] | None, row: int, problem: str, *values: Any, **facts: Any
+) -> PairsError:
+    """An error about a row of a file, which has a line in text."""
+    if lines is not None:
+        return PairsError(problem, *values, file=name, line=int(lines[row]), row=row, **facts)
+    return PairsError(f"row {row}, counted from 0: {problem}", *values, file=name, row=row, **facts)
+
+
+def check_weights(
+    name: str, lines: NDArray[np.int64] | None, weight: NDArray[np.float64] | None, column: str | None
+) -> None:
+    """Refuse negative weights."""
+    if weight is not None and (weight < 0.0).any():
+        row = int(np.argmax(weight < 0.0))
+        raise row_error(name, lines, row, "the weight {0:g} is negative.", weight[row], column=column)
 
 
 def strings(values: NDArray[Any]) -> NDArray[Any]:

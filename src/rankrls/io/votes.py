@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import coded, objects, quoted
-from rankrls.io.preferences import PairsError, PairTable, strings
+from rankrls.io._rows import coded, few, objects, quoted
+from rankrls.io.preferences import PairsError, PairTable, check_weights, row_error, strings
 from rankrls.io.tables.columns import expanded, matching
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Opened, Request, gather
@@ -191,7 +191,7 @@ class _Reading:
         return [name for names in found.values() for name in names]
 
     def _no_column(self, role: str, name: str) -> InputError:
-        listed = ", ".join(map(repr, self.table.columns[:8]))
+        listed = few([*map(repr, self.table.columns)], 8)
         problem = f"there is no column {{0!r}} ({{{role}}}); there are {{1}}."
         return self.table.refuse(problem, name, listed, column=name, parameter=role)
 
@@ -268,21 +268,14 @@ class _Reading:
             row = int(np.argmax(np.isnan(values)))
             problem = "the choice {0} is neither side, nor a tie;"
             remedy = "it is left or right, the name of a side's column, or what stands on that side."
-            shown = quoted(words["preferred"][row])
-            raise self._at(row, problem, shown, remedy=remedy, column=self.preferred, parameter="preferred")
+            facts = {"remedy": remedy, "column": self.preferred, "parameter": "preferred"}
+            raise row_error(self.table.name, self.lines, row, problem, quoted(words["preferred"][row]), **facts)
         return values
 
     def _check(self, weight: NDArray[np.float64] | None, strength: NDArray[np.float64]) -> None:
-        if weight is not None and (weight < 0.0).any():
-            row = int(np.argmax(weight < 0.0))
-            raise self._at(row, "the weight {0:g} is negative.", weight[row], column=self.numbers["weight"])
+        check_weights(self.table.name, self.lines, weight, self.numbers.get("weight"))
         if not strength.any():
             raise PairsError("no vote prefers one of two different items.", file=self.table.name)
-
-    def _at(self, row: int, problem: str, *values: Any, **facts: Any) -> PairsError:
-        if self.lines is not None:
-            return PairsError(problem, *values, file=self.table.name, line=int(self.lines[row]), row=row, **facts)
-        return PairsError(f"row {row}, counted from 0: {problem}", *values, file=self.table.name, row=row, **facts)
 
 
 def _stems(given: Names, columns: list[str]) -> list[str]:

@@ -231,7 +231,7 @@ def _parsed(
     """
     plan, filled = parsed_alone(path, block, sums, n_features, zero_based, dense, np.dtype(np.float64), room)
     if filled.bad is not None:
-        raise filled.bad.error.located(file=path, line=line + filled.bad.line)
+        raise filled.bad.located(file=path, line=line + (filled.bad.line or 0))
     if not plan.with_qid:
         remedy = "every line needs qid:ID."
         raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from rankrls._checks import check_count
+from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
@@ -161,9 +161,7 @@ def _warn_of_large_groups(data: Dataset) -> None:
 
 def begin(files: tuple[File, ...], wanted: Wanted, format: str) -> Any:
     """Look at the schema of files; what comes back gives their outlines, and then says how rows are read."""
-    if format not in ("auto", *_FORMATS):
-        choices = ", ".join(map(repr, ("auto", *_FORMATS)))
-        raise InputError("{format} must be one of {0}; got {1!r}.", choices, format, parameter="format")
+    check_word("format", format, ("auto", *_FORMATS))
     kind = one_format([file.name for file in files]) if format == "auto" else format
     if kind == "arrow":
         remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import objects
+from rankrls.io._rows import few, objects
 from rankrls.io._table import FileTable
 
 __all__ = ["ColumnTable", "Columns", "RawTable", "Refuse", "TableError", "Wanted", "assign", "expanded", "matching"]
@@ -150,9 +151,7 @@ class Wanted:
                 raise InputError(
                     f"{{{name}}} must be the name of a column, or None; got {{0!r}}.", value, parameter=name
                 )
-        if labels not in ("required", "optional", "ignored"):
-            problem = "{labels} must be 'required', 'optional' or 'ignored'; got {0!r}."
-            raise InputError(problem, labels, parameter="labels")
+        check_word("labels", labels, ("required", "optional", "ignored"))
         if features is not None:
             features = _names("features", features)
             if not features:
@@ -250,7 +249,7 @@ class _Header:
             wanted = [name for name in self.parts(column) if name in chosen]
             if 0 < len(wanted) < size:
                 problem = "{0}, but only {1} {2} wanted;"
-                facts = (_lists_of(column, size), _few(wanted), _are(wanted))
+                facts = (_lists_of(column, size), _ends(wanted), _are(wanted))
                 self.fail(problem, *facts, remedy="a list is taken whole.", column=column)
 
     def fail(self, problem: str, *values: Any, **facts: Any) -> NoReturn:
@@ -358,20 +357,18 @@ def _refuse_missing(header: _Header, missing: list[str]) -> NoReturn:
     part = _PART.fullmatch(missing[0])
     column = part.group(1) if part else ""
     if column in header.lists:
-        facts = (_lists_of(column, header.lists[column]), _few(missing), _are(missing))
+        facts = (_lists_of(column, header.lists[column]), _ends(missing), _are(missing))
         header.fail("{0}, but {1} {2} wanted too.", *facts, column=column, parameter="features")
-    shown = ", ".join(map(repr, missing[:_SHOWN]))
-    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    problem = "there is no column {0}{1}{2}" if len(missing) == 1 else "there are no columns {0}{1}{2}"
-    hint = _hint(missing[0], header.columns)
-    header.fail(problem, shown, more, hint, column=missing[0], parameter="features")
+    problem = "there is no column {0}{1}" if len(missing) == 1 else "there are no columns {0}{1}"
+    shown, hint = few([*map(repr, missing)], _SHOWN), _hint(missing[0], header.columns)
+    header.fail(problem, shown, hint, column=missing[0], parameter="features")
 
 
 def _lists_of(column: str, size: int) -> str:
     return f"the column {column!r} holds lists of {size} number{'s' * (size != 1)}, each a feature"
 
 
-def _few(names: list[str]) -> str:
+def _ends(names: list[str]) -> str:
     return repr(names[0]) if len(names) == 1 else f"{names[0]!r} to {names[-1]!r}"
 
 
@@ -411,5 +408,4 @@ def _hint(name: str, header: Sequence[str]) -> str:
 
 
 def _listed(header: Sequence[str]) -> str:
-    shown = ", ".join(header[:_SHOWN]) + (f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else "")
-    return f" (columns: {shown})."
+    return f" (columns: {few(header, _SHOWN)})."

@@ -9,15 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankrls._errors import InputError
+from rankrls._checks import check_word
+from rankrls.io._rows import few, float_type
 from rankrls.io.tables.columns import Columns, ColumnTable, RawTable, TableError, Wanted, assign
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import FORMATS, Source, open_table
 from rankrls.io.tables.parts import AS_IT_IS, Gathered, Opened, Request, gather
 
 __all__ = ["load_table", "read_raw", "read_table"]
-
-_SHOWN = 8
 
 
 def load_table(
@@ -129,7 +128,7 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
         columns = assign(table.refuse, there, wanted if names is None else replace(wanted, features=(), ignore=()))
         chosen = columns.features if names is None else tuple(name for name in names if name in there)
         if names and not chosen:
-            listed = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
+            listed = few(there, 8)
             problem = "there is none of the columns that the model was learned from, {0} (columns: {1})."
             raise table.refuse(problem, ", ".join(map(repr, names)), listed, column=names[0], parameter="features")
         held = [*dict.fromkeys([*chosen, *(() if columns.qid is None else (columns.qid,))])]
@@ -146,16 +145,9 @@ def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] |
 
 def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
     """:func:`load_table`, its arguments about columns checked."""
-    if format not in ("auto", *FORMATS):
-        choices = ", ".join(map(repr, ("auto", *FORMATS)))
-        raise InputError("{format} must be one of {0}; got {1!r}.", choices, format, parameter="format")
-    if delimiter != "auto" and delimiter not in DELIMITERS:
-        choices = ", ".join(map(repr, DELIMITERS))
-        problem = "{delimiter} must be 'auto' or one of {0}; got {1!r}."
-        raise InputError(problem, choices, delimiter, parameter="delimiter")
-    out = np.dtype(dtype)
-    if out not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
+    check_word("format", format, ("auto", *FORMATS))
+    check_word("delimiter", delimiter, ("auto", *DELIMITERS))
+    out = float_type(dtype)
     with open_table(source, format, TableError, delimiter=delimiter) as table:
         lists = table.lists({wanted.label, wanted.qid, wanted.id, *wanted.usual_names.values()})
         columns = assign(table.refuse, table.columns, wanted, lists)

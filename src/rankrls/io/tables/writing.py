@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import coded, objects
-from rankrls.io._writer import as_features, packed
+from rankrls.io._writer import as_features, check_shape, packed
 from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
@@ -91,8 +91,6 @@ def save_table(
     """
     features = as_features(X)
     rows, n = features.shape
-    if rows == 0 or n == 0:
-        raise InputError("{X} has shape {0}: there is nothing to write.", features.shape, parameter="X")
     names = [f"f{k}" for k in range(1, n + 1)] if feature_names is None else [str(name) for name in feature_names]
     if len(names) != n:
         problem = "{feature_names} has {0} names, but {X} has {1} columns."
@@ -102,9 +100,7 @@ def save_table(
         if values is None:
             continue
         column = np.asarray(values, dtype=np.float64) if what == "y" else _ids(what, values)
-        if column.shape != (rows,):
-            problem = f"{{{what}}} has shape {{0}}, but {{X}} has {{1}} rows:"
-            raise InputError(problem, column.shape, rows, remedy="it needs one value per row.", parameter=what)
+        check_shape(what, column, rows, "value")
         leading.append((name, column))
 
     def block(part: slice) -> list[NDArray[Any]]:
