@@ -12,7 +12,7 @@ from typing import Any
 from rankrls._queries import group_to_qid
 from rankrls.io._atomic import atomic_write
 from rankrls.io._reader import load_letor
-from rankrls.io._source import open_bytes
+from rankrls.io._source import open_bytes, pieces
 from rankrls.io._table import LetorError
 from rankrls.io._writer import packed
 from rankrls.io.data import Reading, check_file
@@ -102,10 +102,7 @@ def _delimited(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[s
 
 def _letor(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[Any] | None]:
     with open_bytes(path, LetorError) as (name, _, source, _):
-        parts, piece = [], bytearray(1 << 20)
-        while count := source.readinto(memoryview(piece)):
-            parts.append(bytes(piece[:count]))
-    data = b"".join(parts)
+        data = b"".join(map(bytes, pieces(source)))
     stream = io.BytesIO(data)
     stream.name = name
     table = load_letor(stream)

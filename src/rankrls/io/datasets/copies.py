@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rankrls._errors import InputError
-from rankrls.io._source import open_bytes
+from rankrls.io._source import open_bytes, pieces
 from rankrls.io.datasets.files import one_format
 from rankrls.io.tables.columns import TableError
 
 __all__ = ["plain_copies"]
 
-_PIECE = 1 << 20
 _ROWS = 1 << 16
 
 
@@ -42,9 +41,7 @@ def _copied(file: str, kind: str, name: str) -> str:
     if not packed:
         return file
     with open_bytes(file, TableError) as (_, _, source, _), open(name, "wb") as out:
-        piece = memoryview(bytearray(_PIECE))
-        while count := source.readinto(piece):
-            out.write(piece[:count])
+        out.writelines(pieces(source))
     return name
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File, refuse_packed
-from rankrls.io.datasets.index import Outline, Unit
+from rankrls.io.datasets.index import Outline
 from rankrls.io.datasets.roles import TableFiles, alike
 from rankrls.io.tables.columns import TableError, Wanted
 from rankrls.io.tables.delimited import Delimited
@@ -41,7 +41,8 @@ class DelimitedFiles(TableFiles):
             with _opened(file) as table:
                 for found in table.parts(self.request(features=False)):
                     assert found.stretch is not None
-                    unit = Unit(number, found.stretch.first, found.stretch.last, len(found.X), found.stretch.line)
+                    first, last, line = found.stretch
+                    unit = Span(number, first, last, 0, len(found.X), line)
                     yield Outline(unit, found.texts["qid"], found.y, found.weight, found.lines)
 
 

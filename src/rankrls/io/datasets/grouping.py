@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import stream_threads
-from rankrls.io._rows import objects
+from rankrls.io._rows import Growing
 from rankrls.io.datasets.dataset import Dataset, Part
 from rankrls.io.datasets.index import Outline
 from rankrls.io.datasets.layout import Layout
@@ -22,7 +22,6 @@ __all__ = ["Appearance", "grouped"]
 
 _BUCKET_BYTES = 1 << 26
 _MOST_BUCKETS = 256
-_HEAD = np.dtype([("query", np.int64), ("y", np.float64)])
 
 
 class Appearance:
@@ -72,7 +71,7 @@ def grouped(
     files, each with some consecutive queries of that order, and read again file by file.
     """
     sizes = appearance.sizes
-    rows = max(_BUCKET_BYTES // (data.n_features * layout.dtype.itemsize + _HEAD.itemsize), limit, 1)
+    rows = max(_BUCKET_BYTES // (data.n_features * layout.dtype.itemsize + 16), limit, 1)
     rows = max(rows, math.ceil(data.n_rows / _MOST_BUCKETS))
     bucket_of = (np.cumsum(sizes) - sizes) // rows
     buckets = _Buckets(folder, layout)
@@ -87,74 +86,67 @@ def grouped(
 
 
 class _Buckets:
-    """Files of rows: features row by row, query and label, and ids."""
+    """Files of rows, each of them some Arrow streams behind one another."""
 
     def __init__(self, folder: Path, layout: Layout) -> None:
         self._folder, self._layout = folder, layout
-        self._numbered = False  # ids are whole numbers
 
     def add(self, part: Part, query: NDArray[np.int64], bucket: NDArray[np.int64], X: NDArray[Any]) -> None:
         """Rows to the ends of their files."""
-        head = np.empty(len(query), dtype=_HEAD)
-        head["query"], head["y"] = query, part.y
+        import pyarrow as pa
+
         order = np.argsort(bucket, kind="stable")
         borders = np.flatnonzero(np.diff(bucket[order], prepend=-1))
         for rows in np.split(order, borders[1:]):
-            name = str(bucket[rows[0]])
-            self._append(name, "X", X[rows].data)
-            self._append(name, "head", head[rows].tobytes())
+            columns = {"query": query[rows], "y": part.y[rows]}
+            columns["X"] = pa.FixedSizeListArray.from_arrays(pa.array(X[rows].ravel()), X.shape[1])
             if self._layout.id is not None:
                 assert part.ids is not None  # every row has one
-                self._add_ids(name, part.ids[rows])
+                columns["id"] = pa.array(part.ids[rows], pa.large_string() if part.ids.dtype == object else None)
+            batch = pa.record_batch(columns)
+            path = self._path(bucket[rows[0]])  # opened anew, since there may be more than may be open
+            with open(path, "ab") as file, pa.ipc.new_stream(file, batch.schema) as stream:
+                stream.write(batch)
 
     def tables(
         self, bucket: int, names: Sequence[str], sizes: NDArray[np.int64], limit: int
     ) -> Iterator[tuple[Any, int]]:
         """The rows of a file, query by query; the file goes."""
-        layout, name = self._layout, str(bucket)
-        head = np.fromfile(self._path(name, "head"), dtype=_HEAD)
-        X = np.memmap(self._path(name, "X"), dtype=layout.dtype, mode="r", shape=(len(head), len(layout.features)))
-        ids = None if layout.id is None else self._ids(name, len(head))
-        order = np.argsort(head["query"], kind="stable")
-        query = head["query"][order]
+        X, all_queries, y, ids = self._read(bucket)
+        order = np.argsort(all_queries, kind="stable")
+        query = all_queries[order]
         starts = np.flatnonzero(np.diff(query, prepend=-1))
         for start, stop in _groups(np.r_[starts, len(query)], limit):
             rows, own = order[start:stop], query[start:stop]
-            table = layout.table(
+            table = self._layout.table(
                 X[rows],
-                head["y"][rows],
+                y[rows],
                 names[own[0] : own[-1] + 1],
                 own - own[0],
                 None if ids is None else ids[rows],
             )
             first = start == 0 or query[start - 1] != own[0]
             yield table, max(len(rows), int(sizes[own[0]])) if first else 0
-        del X
-        for kind in ("X", "head", "ids", "lengths"):
-            self._path(name, kind).unlink(missing_ok=True)
 
-    def _add_ids(self, name: str, ids: NDArray[Any]) -> None:
-        self._numbered = ids.dtype != object
-        if self._numbered:
-            self._append(name, "ids", ids.tobytes())
-            return
-        texts = [text.encode() for text in ids.tolist()]
-        self._append(name, "ids", b"".join(texts))
-        self._append(name, "lengths", np.array([*map(len, texts)], dtype=np.int64).tobytes())
+    def _read(self, bucket: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64], NDArray[Any] | None]:
+        import pyarrow as pa
 
-    def _ids(self, name: str, rows: int) -> NDArray[Any]:
-        if self._numbered:
-            return np.fromfile(self._path(name, "ids"), dtype=np.int64)
-        ends = np.cumsum(np.fromfile(self._path(name, "lengths"), dtype=np.int64)).tolist()
-        data = self._path(name, "ids").read_bytes()
-        return objects(data[start:end].decode() for start, end in zip([0, *ends], ends, strict=False))
+        path, layout, n = self._path(bucket), self._layout, len(self._layout.features)
+        X, query, y = Growing((n,), layout.dtype), Growing((), np.int64), Growing((), np.float64)
+        ids: list[NDArray[Any]] = []
+        with pa.OSFile(str(path)) as file:
+            while file.tell() < file.size():
+                (batch,) = pa.ipc.open_stream(file).read_all().to_batches()
+                X.append(batch.column("X").flatten().to_numpy().reshape(-1, n))
+                query.append(batch.column("query").to_numpy())
+                y.append(batch.column("y").to_numpy())
+                if layout.id is not None:
+                    ids.append(batch.column("id").to_numpy(zero_copy_only=False))
+        path.unlink()
+        return X.finish(), query.finish(), y.finish(), np.concatenate(ids) if ids else None
 
-    def _append(self, name: str, kind: str, data: Any) -> None:
-        with open(self._path(name, kind), "ab") as file:  # opened anew, since there may be more than may be open
-            file.write(data)
-
-    def _path(self, name: str, kind: str) -> Path:
-        return self._folder / f"bucket-{name}.{kind}"
+    def _path(self, bucket: int) -> Path:
+        return self._folder / f"bucket-{bucket}.arrows"
 
 
 def _groups(borders: NDArray[np.intp], limit: int) -> Iterator[tuple[int, int]]:

@@ -16,33 +16,21 @@ from rankrls.io.datasets.files import File
 from rankrls.io.datasets.runs import Runs, Seen, are_whole, keys_of, names_of
 from rankrls.io.tables.parts import IdBlock
 
-__all__ = ["Cut", "Levels", "Outline", "Together", "Unit", "Watch", "cut"]
+__all__ = ["Cut", "Levels", "Outline", "Together", "Watch", "cut"]
 
 _SLACK = 1.1
 """So much smaller than the limit are the parts of a row group that is larger than it: queries end where they end."""
 
 
-class Unit(NamedTuple):
-    """Rows that are read together: row groups of a Parquet file, or some lines of text.
-
-    ``first`` and ``last`` are numbers of row groups or of bytes; ``line`` is that of the first line of text.
-    """
-
-    file: int
-    first: int
-    last: int
-    rows: int
-    line: int = 1
-
-
 class Outline(NamedTuple):
-    """What the index looks at, of some consecutive rows of one unit.
+    """What the index looks at, of some consecutive rows of one unit: of rows that are read together, which are some row
+    groups of a Parquet file, or some lines of text.
 
     ``lines`` are those of the rows, of text; ``places`` the bytes with which they begin, where all rows of a unit are
     looked at together.
     """
 
-    unit: Unit
+    unit: Span
     qid: IdBlock
     y: NDArray[np.float64] | None
     weight: NDArray[np.float64] | None
@@ -54,7 +42,7 @@ class _Begun(NamedTuple):
     """A unit, the row with which it begins, and where queries begin in it: rows of all, bytes and lines."""
 
     row: int
-    unit: Unit
+    unit: Span
     rows: NDArray[np.int64]
     places: NDArray[np.int64]
     lines: NDArray[np.int64]

@@ -15,11 +15,11 @@ from rankrls._errors import InputError
 from rankrls.io._plan import DENSE_FROM, at_most, check_width, line_count, parsed_alone, row_lines
 from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8
 from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import Block, Limited, blocks
+from rankrls.io._source import Block, Blocks, Limited
 from rankrls.io._table import LetorError, LetorTable, docids_of
 from rankrls.io.datasets.dataset import Source, Span
 from rankrls.io.datasets.files import File, refuse_packed
-from rankrls.io.datasets.index import Outline, Unit
+from rankrls.io.datasets.index import Outline
 from rankrls.io.tables.columns import Wanted
 from rankrls.io.tables.parts import IdBlock, Rows
 
@@ -51,7 +51,7 @@ class LetorFiles(Source):
         with file.opened() as stream:
             stream.seek(span.first)
             size = span.last - span.first
-            for block in blocks(Limited(stream, size), min(_BLOCK, size), at_start=span.first == 0):
+            for block in Blocks(Limited(stream, size), min(_BLOCK, size), at_start=span.first == 0):
                 sums = self._sums(block)
                 if sums[Sums.ROWS]:
                     room = None  # so many rows at most are parsed to where they belong
@@ -117,7 +117,7 @@ class LetorOpening:
                 self._add(glance)
                 block, sums, _, found = glance
                 rows = int(sums[Sums.ROWS])
-                unit = Unit(number, at, at + block.last, rows, line)
+                unit = Span(number, at, at + block.last, 0, rows, line)
                 if rows and found is None:
                     table = _parsed(file.name, block, sums, line, self._n_features, "auto", False)
                     y = table.y if self._labels else None
@@ -153,7 +153,7 @@ class LetorOpening:
     def _glances(self, file: File) -> Iterator[_Glance]:
         with file.opened() as stream:
             refuse_packed(file, stream)
-            yield from stream_threads(_glance, blocks(Limited(stream, file.size), _BLOCK))
+            yield from stream_threads(_glance, Blocks(Limited(stream, file.size), _BLOCK))
 
     def _add(self, glance: _Glance) -> None:
         sums = glance.sums

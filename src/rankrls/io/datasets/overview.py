@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.io._table import counted_labels
+from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import Paths
-from rankrls.io.datasets.index import Levels, Outline, Unit, Watch
+from rankrls.io.datasets.index import Levels, Outline, Watch
 from rankrls.io.datasets.opening import look
 from rankrls.io.tables.columns import Wanted
 
@@ -23,7 +24,7 @@ class _Noted:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self.levels, self.labels, self.sizes = Levels(), 0, array("q")
-        self.units, self.largest, self._unit = 0, 0, Unit(-1, 0, 0, 0)
+        self.units, self.largest, self._unit = 0, 0, Span(-1, 0, 0, 0, 0, 0)
 
     def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
         self._watch.add(outline, begins)

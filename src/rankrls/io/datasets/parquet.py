@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File
-from rankrls.io.datasets.index import Outline, Unit
+from rankrls.io.datasets.index import Outline
 from rankrls.io.datasets.roles import Alike, TableFiles, alike
 from rankrls.io.tables.arrow import ArrowTable
 from rankrls.io.tables.batches import Flow
@@ -59,7 +59,7 @@ class ParquetFiles(TableFiles):
         for number, file in enumerate(files):
             with _opened(file) as table:
                 for group, rows in enumerate(table.row_groups):
-                    unit = Unit(number, group, group + 1, rows)
+                    unit = Span(number, group, group + 1, 0, rows, 1)
                     for found in table.parts(request, table.flow(request, range(group, group + 1))) if rows else ():
                         yield Outline(unit, found.texts["qid"], found.y, found.weight)
 

@@ -26,7 +26,6 @@ _BATCH_CELLS = 1 << 22
 _BLOCK_CELLS = 1 << 16  # so few that columns become rows inside the processor's cache
 _TENSOR_CELLS = 1 << 17
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
-_PIECE = 1 << 20
 _BUFFER = 1 << 16  # of each column
 _EXACT = 1 << 53
 _CALLED = {"parquet": "Parquet file", "arrow": "Arrow file", "frame": "data frame"}
@@ -43,11 +42,8 @@ def open_arrow(source: Any, format: str, kind: type[InputError]) -> Iterator[Arr
         yield ArrowTable(name, io.BytesIO(data), format, hashlib.sha256(data).hexdigest(), kind)
     else:
         with open(source, "rb") as file:
-            digest = hashlib.sha256()
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-            file.seek(0)
-            yield ArrowTable(os.fspath(source), file, format, digest.hexdigest(), kind)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            yield ArrowTable(os.fspath(source), file, format, sha256, kind)
 
 
 class ArrowTable:
