@@ -107,12 +107,19 @@ class Kernel:
 
         def evaluate(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            _measure(formula, X, right, rows, columns, centre, out)
+            if centre is None:
+                _measure(formula, X, right, rows, columns, None, out)
+            else:
+                wide = _widened(_tile(right, columns, centre), 1.0, 1.0, norms[columns]).T
             width = columns.stop - columns.start
             for part in _strips(rows, width):
                 block = out[part, columns]
                 if squares:
-                    _to_squares(block, own_norms[part], norms[columns])
+                    if centre is None:
+                        _to_squares(block, own_norms[part], norms[columns])
+                    else:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2
+                        np.matmul(_widened(_tile(X, part, centre), -2.0, own_norms[part], 1.0), wide, out=block)
+                    np.maximum(block, 0.0, out=block)
                     if symmetric and rows == columns:
                         np.fill_diagonal(block[:, part.start - rows.start :], 0.0)
                 formula.finish(block, self)
@@ -224,7 +231,10 @@ class KernelColumns:
         for rows in _strips(slice(0, X.shape[0]), self.n_columns):
             part = out[rows]
             if self._right is not None:
-                np.matmul(self._augmented(_tile(X, rows, self._centre)), self._right, out=part)
+                block = _tile(X, rows, self._centre)
+                norms = np.einsum("ij,ij->i", block, block)
+                left = _widened(block, 2.0 * kernel.gamma, -kernel.gamma * norms, 1.0)
+                np.matmul(left, self._right, out=part)
                 np.minimum(part, 0.0, out=part)
                 np.exp(part, out=part)
                 continue
@@ -232,17 +242,9 @@ class KernelColumns:
             _measure(formula, X, self.Z, rows, everything, centre, out)
             if self._squares:
                 _to_squares(part, _squared_norms(X[rows], centre), self._norms)
+                np.maximum(part, 0.0, out=part)
             formula.finish(part, kernel)
         return out
-
-    def _augmented(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        n = block.shape[1]
-        left = np.empty((block.shape[0], n + 2))
-        np.multiply(block, 2.0 * self.kernel.gamma, out=left[:, :n])
-        np.einsum("ij,ij->i", block, block, out=left[:, n])
-        left[:, n] *= -self.kernel.gamma
-        left[:, n + 1] = 1.0
-        return left
 
 
 def kernel_parameters(kernel: Any) -> tuple[str, ...]:
@@ -325,11 +327,19 @@ def _measure(
 
 
 def _to_squares(products: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64]) -> None:
-    """Squared distances from inner products and squared norms, in place."""
+    """Squared distances to rounding, from inner products and squared norms, in place."""
     products *= -2.0
     products += left[:, None]
     products += right
-    np.maximum(products, 0.0, out=products)
+
+
+def _widened(block: NDArray[np.float64], factor: float, last_but_one: Any, last: Any) -> NDArray[np.float64]:
+    """Multiples of rows with two columns more, so that a product with others also adds what is known of each row."""
+    rows, n = block.shape
+    out = np.empty((rows, n + 2))
+    np.multiply(block, factor, out=out[:, :n])
+    out[:, n], out[:, n + 1] = last_but_one, last
+    return out
 
 
 def mirror(block: NDArray[np.float64]) -> None:
@@ -337,9 +347,8 @@ def mirror(block: NDArray[np.float64]) -> None:
     for start in range(0, len(block), _PANEL):
         panel = slice(start, min(start + _PANEL, len(block)))
         block[:start, panel] = block[panel, :start].T
-        corner = block[panel, panel]
-        upper = np.triu_indices(len(corner), 1)
-        corner[upper] = corner.T[upper]
+        corner = np.tril(block[panel, panel])
+        block[panel, panel] = corner + np.tril(corner, -1).T
 
 
 def _strips(rows: slice, width: int) -> Iterator[slice]:

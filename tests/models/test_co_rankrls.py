@@ -13,7 +13,7 @@ from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.metrics import disagreement_error
-from rankrls.problems.consensus import FeatureViews, KernelViews, Views
+from rankrls.problems.consensus import FeatureViews, KernelViews, Views, _inverse_columns
 from tests.oracles import explicit_laplacian, gaussian
 from tests.refusals import Refusal
 
@@ -181,6 +181,26 @@ def test_an_indefinite_kernel_of_a_view_is_refused(mu):
     for views in (["sigmoid"], ["rbf", lambda a, b: -float(a @ b)]):
         with Refusal("semidefinite", f"views[{len(views) - 1}]", parameter="kernel", remedy="kernel"):
             CoRankRLS(mu=mu, views=views, gamma=3.0, coef0=-2.0).fit(X, y, qid=qid)
+
+
+def test_an_indefinite_kernel_with_a_positive_diagonal_is_refused():
+    rng, m = np.random.default_rng(0), 40
+    V = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    K = (V * np.r_[-0.5, np.ones(m - 1)]) @ V.T
+    K = (K + K.T) / 2.0
+    graph = ScoredGraph.build(np.zeros((m, 1)), query_layout(np.zeros(m), m), weights=np.ones(m))
+    C = np.eye(m) - 1.0 / m
+    assert (np.diag(C @ K @ C) > 0.3).all()
+    with Refusal("semidefinite", "views[0]", parameter="kernel", remedy="kernel"):
+        KernelViews([lambda: K], graph, np.arange(8)).agree(100.0)
+
+
+@pytest.mark.parametrize("judged", [5, 20])
+def test_a_matrix_without_a_cholesky_factor_is_inverted_by_its_eigenvalues(judged):
+    rng = np.random.default_rng(1)
+    B = rng.normal(size=(30, 6))
+    A = B @ B.T - 1e-2 * np.eye(30)
+    np.testing.assert_allclose(_inverse_columns(A.copy(), np.arange(judged)), np.linalg.inv(A)[:, :judged], atol=1e-9)
 
 
 def test_one_scored_query_is_judged_by_folds_of_its_rows():

@@ -113,13 +113,14 @@ class KernelViews(Views):
         across, reach = np.zeros((len(self.judged), m)), np.zeros((len(queries), m))
         views: list[Array] = []
         for v, make in enumerate(self.kernels):
-            K = make()
-            centred = _Centred.of(K, graph)
-            A = _inverse(centred.matrix(1.0 / mu), f"in views[{v}]")
+            centred = _Centred.of(make(), graph)
+            faint = mu * centred.trace < _FAINT * graph.weights.sum()
+            rows = centred.K[self.judged] if faint else None
+            A = _inverse(centred.overwritten(1.0 / mu), f"in views[{v}]")
             total += A
             views.append(A)
-            if mu * centred.trace < _FAINT * graph.weights.sum():
-                across += _through(graph, A, K[self.judged])
+            if rows is not None:
+                across += _through(graph, A, rows)
                 continue
             agreed -= A[self.judged]
             agreed[np.arange(len(self.judged)), self.judged] += mu
@@ -178,29 +179,29 @@ class _Centred:
         inside = (self.K.diagonal() - self.means[codes, rows]) - self.rest[rows, codes]
         return float(self.graph.weights @ inside)
 
-    def matrix(self, ridge: float) -> Array:
-        """``F K F' + ridge I``."""
-        out, root, codes = np.empty_like(self.K), np.sqrt(self.graph.weights), self.graph.layout.codes
+    def overwritten(self, ridge: float) -> Array:
+        """``F K F' + ridge I`` in the place of K: new memory would take longer than the arithmetic."""
+        root, codes = np.sqrt(self.graph.weights), self.graph.layout.codes
 
         def run(rows: slice) -> None:
-            _centre(self.K, codes, self.means, self.rest, root, rows.start, rows.stop, out)
+            _centre(self.K, codes, self.means, self.rest, root, rows.start, rows.stop)
 
-        map_threads(run, row_slices(0, len(out)))
-        out[np.diag_indices_from(out)] += ridge
-        return out
+        map_threads(run, row_slices(0, len(self.K)))
+        self.K[np.diag_indices_from(self.K)] += ridge
+        return self.K
 
 
 @compiled
-def _centre(K, codes, means, rest, root, first, last, out):  # type: ignore[no-untyped-def]
+def _centre(K, codes, means, rest, root, first, last):  # type: ignore[no-untyped-def]
     for i in range(np.uint64(first), np.uint64(last)):
         query, scale = np.uint64(codes[i]), root[i]
         for j in range(np.uint64(K.shape[1])):
-            out[i, j] = scale * root[j] * ((K[i, j] - means[query, j]) - rest[i, np.uint64(codes[j])])
+            K[i, j] = scale * root[j] * ((K[i, j] - means[query, j]) - rest[i, np.uint64(codes[j])])
 
 
 def _through(graph: ScoredGraph, A: Array, rows: Array) -> Array:
-    """``rows F'A F`` of a symmetric A."""
-    return np.asarray((graph.F.T @ (A @ (graph.F @ rows.T))).T)
+    """``rows F'A F`` of a symmetric A, by the product with few rows, which is faster than that with few columns."""
+    return np.asarray((graph.F.T @ ((graph.F @ rows.T).T @ A).T).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,27 +275,32 @@ def _inverse(A: Array, of: str = "") -> Array:
     """
     diagonal = A.diagonal().copy()
     # A row of A is a column to LAPACK: its upper triangle is the lower one here.
-    factor, failed = linalg.lapack.dpotrf(A.T, overwrite_a=1)
+    factor, failed = linalg.lapack.dpotrf(A.T, clean=0, overwrite_a=1)
     if failed:
-        mirror(A.T)  # the other triangle was left alone
-        A[np.diag_indices_from(A)] = diagonal
-        if of:
-            check_semidefinite(linalg.eigvalsh(A, check_finite=False), of)
-        return np.asarray(linalg.pinvh(A))
+        return _pseudo_inverse(A, diagonal, of)
     inverse: Array = linalg.lapack.dpotri(factor, overwrite_c=1)[0].T
     mirror(inverse)
     return inverse
 
 
+def _pseudo_inverse(A: Array, diagonal: Array, of: str = "") -> Array:
+    """Of a symmetric matrix, from what an attempt at Cholesky has left: the triangle above the diagonal."""
+    mirror(A.T)
+    A[np.diag_indices_from(A)] = diagonal
+    if of:
+        check_semidefinite(linalg.eigvalsh(A, check_finite=False), of)
+    return np.asarray(linalg.pinvh(A))
+
+
 def _inverse_columns(A: Array, columns: NDArray[np.intp]) -> Array:
     """Some columns of the inverse of a positive definite matrix, which is overwritten."""
-    if 3 * len(columns) < len(A):
-        rights = np.zeros((len(A), len(columns)), order="F")
-        rights[columns, np.arange(len(columns))] = 1.0
-        _, found, failed = linalg.lapack.dposv(A.T.copy(order="F"), rights, overwrite_a=1, overwrite_b=1)
-        if not failed:
-            return np.asarray(found)
-    return _inverse(A)[:, columns]
+    if 3 * len(columns) >= len(A):
+        return _inverse(A)[:, columns]
+    diagonal = A.diagonal().copy()
+    rights = np.zeros((len(A), len(columns)), order="F")
+    rights[columns, np.arange(len(columns))] = 1.0
+    _, found, failed = linalg.lapack.dposv(A.T, rights, overwrite_a=1, overwrite_b=1)
+    return np.asarray(_pseudo_inverse(A, diagonal)[:, columns] if failed else found)
 
 
 class ConsensusProblem(DualProblem):

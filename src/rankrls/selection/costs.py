@@ -153,9 +153,9 @@ def transductive_cost(m: int, n: float, hidden: int) -> Cost:
 def consensus_cost(m: int, n: float, views: int, agreements: int) -> Cost:
     """Of what several views with n features make of m rows, for some weights of their agreement.
 
-    An inverse and two products for each view. Those of the best agreement are held beside those of the next.
+    An inverse for each view and some passes over it. Those of the best agreement are held beside those of the next.
     """
-    products = views * (float(m) ** 2 * (n + 20.0) + 3.0 * float(m) ** 3)
+    products = views * (float(m) ** 2 * (n + 20.0 + 10.0 * _PASS) + 0.5 * float(m) ** 3)
     held = views * min(agreements, 2) + 8.0
     return Cost(agreements * products, bytes=8.0 * m**2 * held, matrix=m)
 
