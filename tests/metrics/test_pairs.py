@@ -1,5 +1,6 @@
 """Measures over pairs against enumeration, scipy and scikit-learn."""
 
+from dataclasses import fields
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.stats import kendalltau
 from sklearn.metrics import roc_auc_score
 from tests.refusals import Refusal
 
-from rankrls._compiled.pair_counts import count_pairs
+from rankrls._compiled.pair_counts import PairCounts, count_pairs
 from rankrls._queries import query_layout
 from rankrls.metrics import Measure, disagreement_error, kendall_tau, pair_accuracy, pair_squared_error
 
@@ -71,11 +72,18 @@ def test_one_long_query_with_few_and_many_labels(labels, values):
         assert error == pytest.approx(e / n, rel=1e-12)
 
 
-def test_counts_of_every_kind_of_pair():
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("values", [5, 10**6])
+@pytest.mark.parametrize(("n", "labels"), [(40, 3), (64, 10**6), (65, 10**6), (129, 30), (300, 150)])
+def test_counts_of_every_kind_of_pair(n, labels, values, weighted):
     rng = np.random.default_rng(3)
-    y, f, w = rng.integers(0, 3, 40).astype(float), rng.integers(0, 5, (40, 3)).astype(float), rng.uniform(size=40)
-    counts = count_pairs(y, f, np.arange(40), np.array([0, 40]), w)
-    i, j = np.triu_indices(40, 1)
+    y, f = rng.integers(0, labels, n + 70).astype(float), rng.integers(0, values, (n + 70, 3)).astype(float)
+    w = rng.uniform(size=n + 70) if weighted else np.ones(n + 70)
+    # after another query, of which nothing may remain
+    counts = count_pairs(y, f, np.arange(n + 70), np.array([0, 70, n + 70]), w if weighted else None)
+    counts = PairCounts(*(getattr(counts, field.name)[1:] for field in fields(counts)))
+    y, f, w = y[70:], f[70:], w[70:]
+    i, j = np.triu_indices(n, 1)
     pair = w[i] * w[j]
     order, tied = y[i] != y[j], y[i] == y[j]
     assert counts.ordered[0] == pytest.approx(pair[order].sum())
@@ -87,6 +95,15 @@ def test_counts_of_every_kind_of_pair():
         assert counts.level[0, c] == pytest.approx(pair[order & ~apart].sum())
         assert counts.apart[0, c] == pytest.approx(pair[apart].sum())
         assert counts.tied_apart[0, c] == pytest.approx(pair[tied & apart].sum())
+
+
+@pytest.mark.parametrize("n", [4096, 4097])
+def test_very_long_queries_are_counted_as_by_weights(n):
+    rng = np.random.default_rng(n)
+    y, f = rng.integers(0, n // 2, n).astype(float), rng.integers(0, n, (n, 2)).astype(float)
+    plain, weighted = (count_pairs(y, f, np.arange(n), np.array([0, n]), w) for w in (None, np.full(n, 0.5)))
+    for field in fields(plain):
+        np.testing.assert_array_equal(getattr(plain, field.name), 4.0 * getattr(weighted, field.name))
 
 
 @pytest.mark.parametrize("seed", range(5))

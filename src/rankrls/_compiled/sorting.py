@@ -14,13 +14,13 @@ _MANY = 64
 
 
 @compiled
-def _insert(keys, rows, n):  # type: ignore[no-untyped-def]
-    """Insertion sort as long as it moves little; whether it came to the end."""
+def _insert(keys, rows, n, slack):  # type: ignore[no-untyped-def]
+    """Insertion sort as long as it moves little: ``slack`` places and two for each key. Whether it came to the end."""
     one = np.uint64(1)
     n = np.uint64(n)
     moves = np.uint64(0)
     i = one
-    while i < n and moves <= n + n:
+    while i < n and moves <= np.uint64(slack) + i + i:
         key = keys[i]
         row = rows[i]
         j = i
@@ -45,21 +45,24 @@ def _spread(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-d
         bottom = keys[i] if keys[i] < bottom else bottom
     if not top - bottom > 0.0 or top - bottom == np.inf:
         return
-    scale = (n - np.uint64(1)) / (top - bottom)
-    ends = np.zeros(n, np.uint64)
+    last = n - np.uint64(1)
+    scale = last / (top - bottom)
+    buckets = np.empty(n, np.uint32)
     for i in range(n):
         place = (top - keys[i]) * scale
-        ends[np.uint64(place) if place < n else n - np.uint64(1)] += np.uint64(1)  # the last one also for NaN
-    before = np.uint64(0)
+        buckets[i] = np.uint32(place) if place < last else np.uint32(last)  # the last one also for NaN
+    ends = np.zeros(n, np.uint32)
+    for i in range(n):
+        ends[buckets[i]] += np.uint32(1)
+    before = np.uint32(0)
     for k in range(n):
         ends[k], before = before, before + ends[k]
     for i in range(n):
-        place = (top - keys[i]) * scale
-        bucket = np.uint64(place) if place < n else n - np.uint64(1)
+        bucket = buckets[i]
         to = ends[bucket]
         spare_keys[to] = keys[i]
         spare_rows[to] = rows[i]
-        ends[bucket] = to + np.uint64(1)
+        ends[bucket] = to + np.uint32(1)
     for i in range(n):
         keys[i] = spare_keys[i]
         rows[i] = spare_rows[i]
@@ -136,7 +139,7 @@ def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-u
     """
     if n >= _MANY:
         _spread(keys, rows, spare_keys, spare_rows, n)
-        if _insert(keys, rows, n):
+        if _insert(keys, rows, n, n):
             return
     _merge_runs(keys, rows, spare_keys, spare_rows, n)
 
@@ -148,5 +151,5 @@ def sort_again(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untype
     The scores of the next regularization value nearly have the order of the last one. Equal keys keep the order that
     they come in.
     """
-    if not _insert(keys, rows, n):
+    if not _insert(keys, rows, n, np.uint64(_MANY)):
         sort_descending(keys, rows, spare_keys, spare_rows, n)

@@ -149,10 +149,11 @@ class CompleteUtilities:
         return T if self.items is None else T @ self.items.vectors
 
     @cached_property
-    def _along(self) -> tuple[Array, Array]:
-        """``V'T``, and what of T lies outside of V."""
-        inside = self.queries.vectors.T @ self._T
-        return inside, self._T - self.queries.vectors @ inside
+    def _along(self) -> tuple[Array, Array | None]:
+        """``V'T``, and what of T lies outside of V; None if V is a basis of everything."""
+        V = self.queries.vectors
+        inside = V.T @ self._T
+        return inside, None if V.shape[0] == V.shape[1] else self._T - V @ inside
 
     @property
     def _sigma(self) -> Array:
@@ -169,7 +170,8 @@ class CompleteUtilities:
         scaled = self._products + alpha
         scaled = np.divide(inside, scaled, out=scaled if scaled.shape == inside.shape else None)
         c = np.asarray(self.queries.vectors[rows] @ scaled)
-        c += outside[rows] / alpha
+        if outside is not None:
+            c += outside[rows] / alpha
         return c
 
     def _levels(self, alpha: float) -> tuple[Array, Array, Array]:
@@ -212,11 +214,13 @@ class CompleteUtilities:
         sigma = self.items.values  # descending
         place = np.log(alpha / sigma) / _WIDTH
         numbers = np.floor(place).astype(np.intp)
-        parts = []
+        out = np.empty((len(self.Y[rows]), len(sigma)))
         for k in np.unique(numbers):
-            x = 2.0 * (place[numbers == k] - k) - 1.0
-            parts.append(self._piece(int(k))[rows] @ chebyshev.chebvander(x, _NODES - 1).T)
-        return np.asarray(np.hstack(parts) / sigma)
+            own = slice(*np.searchsorted(numbers, (k, k + 1)))  # they ascend
+            x = 2.0 * (place[own] - k) - 1.0
+            polynomials = chebyshev.chebvander(x, _NODES - 1) / sigma[own, None]
+            np.matmul(self._piece(int(k))[rows], polynomials.T, out=out[:, own])
+        return out
 
     def solution(self, alpha: float) -> tuple[Array, Array]:
         """Coefficients ``a`` (q, d) with ``f = K a G``, and the items' intercepts, (d,). O(q d (q + d))."""
@@ -238,11 +242,13 @@ class CompleteUtilities:
         errors /= diagonal
         return errors
 
-    def without_each_query(self, alpha: float, rows: slice = slice(None)) -> Array:
+    def without_each_query(self, alpha: float, rows: slice = slice(None), out: Array | None = None) -> Array:
         """Centred scores of every query, or some of them, by the model of all others, (queries, d)."""
         held = self._errors_without(alpha, rows)
+        if self.items is None:
+            return np.subtract(self._T[rows], held, out=held if out is None else out)
         np.subtract(self._T[rows], held, out=held)
-        return held if self.items is None else held @ self.items.vectors.T
+        return np.matmul(held, self.items.vectors.T, out=out)
 
     def squared_errors_without(self, alphas: Array) -> Array:
         """Squared lengths of each query's centred error by the model of all others, (queries, alphas)."""
@@ -253,16 +259,21 @@ class CompleteUtilities:
         errors = (self._errors_without(float(alpha), slice(None)) for alpha in alphas)
         return np.column_stack([lost + np.einsum("ij,ij->i", e, e) for e in errors])
 
-    def without_queries(self, alphas: Array) -> Iterator[tuple[slice, Array]]:
-        """The same of every alpha, (alphas, queries, d), some queries at a time. The next ones overwrite them."""
+    def without_queries(self, alphas: Array) -> Iterator[tuple[slice, slice, Array]]:
+        """The same of every alpha: which queries and alphas, and their scores (alphas, queries, d).
+
+        Some at a time: all queries of several alphas, or some queries of one. The next ones overwrite them.
+        """
         q, d = self.Y.shape
-        step = min(q, max(1, _HELD // (d * len(alphas))))
-        held = np.empty((len(alphas), step, d))
-        for rows in row_slices(0, q, step):
-            part = held[:, : rows.stop - rows.start]
-            for k, alpha in enumerate(alphas):
-                part[k] = self.without_each_query(float(alpha), rows)
-            yield rows, part
+        step = min(q, max(1, _HELD // d))
+        several = max(1, _HELD // (step * d))
+        held = np.empty((min(several, len(alphas)), step, d))
+        for values in row_slices(0, len(alphas), several):
+            for rows in row_slices(0, q, step):
+                part = held[: values.stop - values.start, : rows.stop - rows.start]
+                for alpha, scores in zip(alphas[values], part, strict=True):
+                    self.without_each_query(float(alpha), rows, scores)
+                yield rows, values, part
 
 
 @dataclass(frozen=True, eq=False)

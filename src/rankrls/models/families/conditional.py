@@ -329,8 +329,10 @@ class UtilityData:
     def judge_held_out(self, measure: RankingMeasure, problem: CompleteUtilities, alphas: Array) -> Array:
         """The measure of each query by the model of all others, for every alpha, (queries, alphas)."""
         if not measure.quadratic:
-            parts = [self.judge(measure, self.Y[rows], scores) for rows, scores in problem.without_queries(alphas)]
-            return np.vstack(parts)
+            judged = np.empty((len(self.Y), len(alphas)))
+            for rows, values, scores in problem.without_queries(alphas):
+                judged[rows, values] = self.judge(measure, self.Y[rows], scores)
+            return judged
         d = self.Y.shape[1]  # the mean of squared differences of errors over pairs
         return problem.squared_errors_without(alphas) * (2.0 / (d - 1.0) if d > 1 else np.nan)
 
