@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from tests.refusals import Refusal
 
 from rankrls import InputError
+from rankrls._compiled.near_ties import merge_near_ties
 from rankrls._queries import query_layout
 from rankrls.metrics import (
     Measure,
@@ -306,3 +307,18 @@ def test_a_name_that_is_nearly_one(given, meant):
         resolve_measure(given)
     assert error.value.parameter == "measure"
     assert error.value.remedy == (f"Did you mean {meant}?" if meant else "")
+
+
+@pytest.mark.parametrize("name", ["disagreement", "pair_accuracy", "tau", "map", "ndcg@5"])
+@pytest.mark.parametrize("near", [1e-10, (0.2, 1e-10)])
+def test_scores_that_differ_by_rounding_are_judged_as_ties(name, near):
+    rng = np.random.default_rng(0)
+    y, layout = rng.integers(0, 3, 90).astype(float), query_layout(np.repeat(np.arange(9), 10), 90)
+    exact = rng.integers(0, 4, (90, 2)).astype(float)
+    noisy = exact * (1.0 + 1e-15 * rng.normal(size=exact.shape))
+    merged = merge_near_ties(noisy, layout.order, layout.starts, near)
+    measure, w = resolve_measure(name), rng.uniform(size=90)
+    found = measure.judge_computed(y, noisy.copy(), layout, w, near=near, overwrite=True)
+    assert len(np.unique(noisy)) > len(np.unique(merged))
+    for own, expected in zip(found, measure.judge(y, merged, layout, w), strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-12)

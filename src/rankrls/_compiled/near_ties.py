@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.pair_counts import column_strides, tiles, writable
-from rankrls._compiled.sorting import sort_again
+from rankrls._compiled.pair_counts import ROUNDING, column_strides, tiles, writable
+from rankrls._compiled.sorting import level_near, sort_again
 from rankrls._compiled.threads import map_threads
 
 __all__ = ["NEAR", "merge_near_ties"]
 
 NEAR = 1e-10
-_ROUNDING = 1e-14
 
 
 @compiled
@@ -40,15 +39,10 @@ def _merge(flat, row_step, column_step, order, starts, tile, near, rounding):  #
             for i in range(n):
                 keys[i] = flat[rows[i] + offset]
             sort_again(keys, rows, spare_keys, spare_rows, n)
-            top, bottom = keys[0], keys[n - one]
-            gap = near[column] * (top - bottom) + rounding * max(abs(top), abs(bottom))
-            before = top
+            level_near(keys, n, near[column], rounding)
             for i in range(one, n):
-                key = keys[i]
-                if before - key <= gap:
-                    keys[i] = keys[i - one]
+                if keys[i] == keys[i - one]:
                     flat[rows[i] + offset] = keys[i]
-                before = key
 
 
 def merge_near_ties(
@@ -92,7 +86,7 @@ def merge_near_ties(
     shares = np.array(np.broadcast_to(near, out.shape[1]), dtype=np.float64)
 
     def run(tile: NDArray[np.intp]) -> None:
-        _merge(flat, row_step, column_step, order, starts, tile, shares, _ROUNDING)
+        _merge(flat, row_step, column_step, order, starts, tile, shares, ROUNDING)
 
     map_threads(run, tiles(starts, out.shape[1]))
     return out

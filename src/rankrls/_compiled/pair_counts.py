@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.sorting import sort_again, sort_descending
+from rankrls._compiled.sorting import level_near, sort_again, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
-__all__ = ["PairCounts", "column_strides", "count_pairs", "counts_without", "spreads", "tiles", "writable"]
+__all__ = ["ROUNDING", "PairCounts", "column_strides", "count_pairs", "counts_without", "spreads", "tiles", "writable"]
 
 _FEW_LABELS = 24
 _MOST_BITS = 1 << 12
 """Up to so many rows of weight 1 are counted by bits: what comes before a word is added to for each row."""
+ROUNDING = 1e-14
+"""A difference of scores that is a smaller share of the largest one is 0 on paper, where rounding counts at all."""
 _ROUNDED = 1e-13
 """A difference of sums of weights that is a smaller share of all pairs' weight is 0 on paper."""
 
@@ -61,7 +63,7 @@ def _ones(word):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _count(y, flat, row_step, column_step, order, starts, weights, tile, ordered, tied, counts):  # type: ignore[no-untyped-def]
+def _count(y, flat, row_step, column_step, order, starts, weights, near, rounding, tile, ordered, tied, counts):  # type: ignore[no-untyped-def]
     """Fill ``ordered[q]``, ``tied[q]`` and ``counts[q, column] = wrong, level, apart, tied apart`` for one tile.
 
     Rows are swept from the highest score down. ``below[c]`` is the weight swept so far of labels under ``c``, which
@@ -130,6 +132,8 @@ def _count(y, flat, row_step, column_step, order, starts, weights, tile, ordered
             for i in range(n):
                 keys[i] = flat[np.uint64(order[first + rows[i]]) * step + offset]
             sort_again(keys, rows, spare_keys, spare_rows, n)
+            if near[column] > 0.0:
+                level_near(keys, n, near[column], rounding)
             for c in range(labels):
                 seen[c] = 0.0
                 below[c] = 0.0
@@ -207,6 +211,7 @@ def count_pairs(
     order: NDArray[np.intp],
     starts: NDArray[np.intp],
     weights: NDArray[np.float64] | None = None,
+    near: Any = 0.0,
 ) -> PairCounts:
     """Pairs of each query that the scores put in the right order, in the wrong order, or in none.
 
@@ -220,6 +225,9 @@ def count_pairs(
         ``order[starts[q]:starts[q + 1]]`` are the rows of query q.
     weights : ndarray of shape (m,), optional
         Row weights, not negative; 1 by default.
+    near : float or array-like of shape (columns,), default=0.0
+        Scores are equal also where :func:`rankrls._compiled.near_ties.merge_near_ties` makes them so; 0 if they are
+        exact.
 
     Notes
     -----
@@ -232,10 +240,11 @@ def count_pairs(
     flat, row_step, column_step = column_strides(scores)
     y, order, starts = writable(y, np.float64), writable(order, np.intp), writable(starts, np.intp)
     w = np.ones(len(y)) if weights is None else writable(weights, np.float64)
+    shares = np.array(np.broadcast_to(near, columns), dtype=np.float64)
 
     def run(tile: NDArray[np.intp]) -> None:
         # Tiles that share queries write the same two numbers to ordered and tied.
-        _count(y, flat, row_step, column_step, order, starts, w, tile, ordered, tied, counts)
+        _count(y, flat, row_step, column_step, order, starts, w, shares, ROUNDING, tile, ordered, tied, counts)
 
     map_threads(run, tiles(starts, columns))
     return PairCounts(ordered, tied, counts[..., 0], counts[..., 1], counts[..., 2], counts[..., 3])

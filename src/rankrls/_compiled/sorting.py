@@ -6,7 +6,7 @@ import numpy as np
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["sort_again", "sort_descending"]
+__all__ = ["level_near", "sort_again", "sort_descending"]
 
 _RUN = 12
 _MANY = 64
@@ -153,3 +153,20 @@ def sort_again(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untype
     """
     if not _insert(keys, rows, n, np.uint64(_MANY)):
         sort_descending(keys, rows, spare_keys, spare_rows, n)
+
+
+@compiled
+def level_near(keys, n, near, rounding):  # type: ignore[no-untyped-def]
+    """Give sorted keys the value of the one before, where they differ by a share ``near`` of their range or less.
+
+    Or by a share ``rounding`` of the largest.
+    """
+    one = np.uint64(1)
+    n = np.uint64(n)
+    gap = near * (keys[0] - keys[n - one]) + rounding * max(abs(keys[0]), abs(keys[n - one]))
+    before = keys[0]
+    for i in range(one, n):
+        key = keys[i]
+        if before - key <= gap:
+            keys[i] = keys[i - one]
+        before = key

@@ -112,6 +112,8 @@ class Task:
     docno : array-like of shape (m,) or None
     k : int or None
     choices : Choices
+    near : float or array-like of shape (columns,)
+        The share of the range of a query's scores that counts as rounding, for measures that merge such scores.
     """
 
     y: Array
@@ -121,6 +123,7 @@ class Task:
     docno: Any
     k: int | None
     choices: Choices
+    near: Any = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,8 @@ class Definition(ABC):
 
     over_pairs: ClassVar[bool]
     quadratic: ClassVar[bool] = False
+    merges: ClassVar[bool] = False
+    """Whether it makes scores equal itself that differ by rounding, as its task says."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -63,6 +63,25 @@ class RankingMeasure(ABC):
         NaN is a query that is not judged, and the average of none.
         """
 
+    def judge_computed(
+        self,
+        y_true: Array,
+        y_score: Array,
+        layout: QueryLayout,
+        sample_weight: Array | None = None,
+        *,
+        near: Any,
+        overwrite: bool = False,
+    ) -> tuple[Array, Array]:
+        """As :meth:`judge`, of scores that rounding may have made different: near ones of a query are ties.
+
+        ``near`` and ``overwrite`` are those of :func:`rankrls._compiled.near_ties.merge_near_ties`.
+        """
+        from rankrls._compiled.near_ties import merge_near_ties
+
+        merged = merge_near_ties(y_score, layout.order, layout.starts, near, overwrite=overwrite)
+        return self.judge(y_true, merged, layout, sample_weight)
+
     def error_of_one(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
     ) -> Array:
@@ -225,6 +244,20 @@ class Measure(RankingMeasure):
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> tuple[Array, Array]:
         return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
+
+    def judge_computed(
+        self,
+        y_true: Array,
+        y_score: Array,
+        layout: QueryLayout,
+        sample_weight: Array | None = None,
+        *,
+        near: Any,
+        overwrite: bool = False,
+    ) -> tuple[Array, Array]:
+        if not self._definition.merges:
+            return super().judge_computed(y_true, y_score, layout, sample_weight, near=near, overwrite=overwrite)
+        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices, near))
 
     def error_of_one(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None

@@ -38,10 +38,13 @@ class OverPairs(Definition):
 class PairMeasure(OverPairs):
     """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
 
+    merges: ClassVar[bool] = True
+
     def judge_pairs(self, task: Task) -> tuple[Array, Array]:
         from rankrls._compiled.pair_counts import count_pairs
 
-        counts = count_pairs(task.y, task.scores, task.layout.order, task.layout.starts, task.sample_weight)
+        layout = task.layout
+        counts = count_pairs(task.y, task.scores, layout.order, layout.starts, task.sample_weight, task.near)
         values, average = self.compute(counts, task.choices)
         return values, average
 
@@ -83,6 +86,7 @@ class SquaredDifferences(OverPairs):
     """The mean over a query's pairs of the squared error of their score differences."""
 
     quadratic: ClassVar[bool] = True
+    merges: ClassVar[bool] = True  # for which there is no need: no tie is looked at
 
     def judge_pairs(self, task: Task) -> tuple[Array, Array]:
         from rankrls._compiled.pair_counts import spreads

@@ -22,7 +22,6 @@ from rankrls.metrics import RankingMeasure
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import query_blocks
-from rankrls.selection.judging import merge_ties
 from rankrls.streaming.cut_queries import densified
 from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
 from rankrls.streaming.exact_sums import JudgedSums
@@ -141,9 +140,10 @@ def _sums(data: LabelledItems, scores: _Array, measure: RankingMeasure) -> Judge
 
 def _merged_sums(data: LabelledItems, scores: _Array, measure: RankingMeasure, near: Any) -> JudgedSums:
     """The same for scores that rounding may have made different."""
-    if data.n_rows:
-        scores = merge_ties(scores[:, :, None], data.layout, near)[:, :, 0]
-    return _sums(data, scores, measure)
+    if not data.n_rows:
+        return _sums(data, scores, measure)
+    used = data.weights if measure.uses_sample_weight else None
+    return JudgedSums.of(measure.judge_computed(data.Y[:, 0], scores, data.layout, used, near=near)[0])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._compiled.near_ties import merge_near_ties
+from rankrls._compiled.near_ties import NEAR
 from rankrls._errors import InputError, InputWarning
 from rankrls._items import Items
 from rankrls._queries import query_layout
@@ -37,7 +37,6 @@ from rankrls.models.inputs.validation import (
 )
 from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, centred_items, kernel_root
 from rankrls.ranking import rank_positions
-from rankrls.selection.judging import LabelJudge
 
 __all__ = [
     "ConditionalRanker",
@@ -319,11 +318,9 @@ class UtilityData:
         values = np.full((len(Y), len(scores)), np.nan)
         flat = scores.reshape(len(scores), -1)
         flat = (flat if known.all() else flat[:, known.ravel()]).T
-        if not measure.quadratic:
-            flat = merge_near_ties(flat, layout.order, layout.starts, overwrite=True)
-        found = LabelJudge(measure, Y[known][:, None], layout).curve(flat[:, :, None], merged=True).values
-        if found is not None and len(row):
-            values[layout.ids] = found
+        if len(row):
+            judged, _ = measure.judge_computed(Y[known], flat, layout, near=NEAR, overwrite=True)
+            values[layout.ids] = judged
         return values
 
     def judge_held_out(self, measure: RankingMeasure, problem: CompleteUtilities, alphas: Array) -> Array:
