@@ -277,7 +277,7 @@ def test_a_forked_child_fits_after_its_parent(kind):
         sender.close()
         assert receiver.poll(60), "the child hangs"
         np.testing.assert_allclose(receiver.recv(), expected, rtol=1e-10, atol=1e-10)
-        child.join(10)
+        child.join(60)
         assert child.exitcode == 0
 
 
@@ -347,7 +347,7 @@ def test_a_fork_while_another_thread_computes_a_property():
     assert entered.wait(30)
     leave.wait = lambda seconds: None  # of the child's own object
     try:
-        assert ends_well(fork(lambda: Slow().value), 10)
+        assert ends_well(fork(lambda: Slow().value), 25)
     finally:
         leave.set()
         thread.join()
@@ -376,7 +376,7 @@ def test_forks_while_threads_fit(kind, no_limits):
     try:
         for _ in range(20):
             time.sleep(rng.uniform(0.0, 0.01))
-            assert ends_well(fork(fit), 10), "a child waits for a lock"
+            assert ends_well(fork(fit), 60), "a child waits for a lock"
     finally:
         stop.set()
         for thread in threads:

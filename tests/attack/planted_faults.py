@@ -11,7 +11,7 @@ def in_place(text, target):
         for sign in text:
             file.write(sign)
             file.flush()
-            time.sleep(0.001)
+            time.sleep(0.005)
 
 
 def forgets_its_temporary(text, target):

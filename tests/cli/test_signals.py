@@ -131,9 +131,11 @@ def test_a_command_that_is_killed_takes_the_program_with_it():
 def test_who_ignores_an_interruption_is_not_interrupted(files):
     """As behind ``nohup``, or in the background of a script."""
     argv = [sys.executable, "-m", "rankrls", "fit", files / "train.txt", "-m", files / "m.rankrls", "-q"]
-    process = subprocess.Popen(["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *argv])
-    for _ in range(4):
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGHUP)
-    assert process.wait(60) == 0
+    line = 'trap "" INT HUP; echo ignored; exec "$@"'
+    with subprocess.Popen(["sh", "-c", line, "sh", *argv], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ignored\n"
+        for _ in range(4):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 0

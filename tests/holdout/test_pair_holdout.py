@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -63,6 +65,14 @@ def refitted_differences(K, y, qid, w, graph):
     return out
 
 
+@cache
+def refits_of_a_case(name, n, kernel):
+    """The same, of a case and the bytes of a kernel matrix: they take most of the time and serve several tests."""
+    _, qid, graph, weighted = next(case for case in CASES if case[0] == name)
+    _, y, w = data(n, weighted)
+    return refitted_differences(np.frombuffer(kernel).reshape(M, M), y, qid, w, graph)
+
+
 def problems(X, y, qid, w, graph):
     """Every form on the graph of pairs, with its kernel matrix and ridge parameters."""
     beta, balance = graph.get("beta", 0.0), graph["balance"]
@@ -93,11 +103,8 @@ def test_equals_refits(name, qid, graph, weighted, n, rows, monkeypatch):
     monkeypatch.setattr(pair_holdout, "_ROWS", rows)
     X, y, w = data(n, weighted)
     pair_weight = np.ones((M, M)) if w is None else w[:, None] * w
-    refits = {}
     for K, problem, ridge in problems(X, y, qid, w, graph):
-        if id(K) not in refits:
-            refits[id(K)] = refitted_differences(K, y, qid, w, graph)
-        expected = refits[id(K)]
+        expected = refits_of_a_case(name, n, K.tobytes())
         i, j = np.nonzero(~np.isnan(expected[:, :, 0]))
         got = held_out_differences(problem, y, ridge, i, j)
         np.testing.assert_allclose(got, expected[i, j], rtol=1e-6, atol=1e-8)
