@@ -23,7 +23,7 @@ from rankrls._errors import InputError
 from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target, at_most, check_width, line_count, parsed_alone
 from rankrls.io._rows import float_type
 from rankrls.io._scan import RowsSeen, scan_block
-from rankrls.io._source import Block, Blocks, block_size, foreign, open_bytes, read_text
+from rankrls.io._source import Block, block_size, blocks, foreign, open_bytes, read_text
 from rankrls.io._table import Comments, LetorError, LetorTable
 
 __all__ = ["load_letor"]
@@ -179,7 +179,7 @@ def _read_dense(
     with open_bytes(path, LetorError) as (name, start, source, digest):
         if foreign(start) or start.startswith(b"\x1f\x8b"):
             return None
-        stream = iter(Blocks(source, block_size(status.st_size, threads)))
+        stream = blocks(source, block_size(status.st_size, threads))
         first = next(stream, None)
         shape = None if first is None else _shape_of(first, n_features, zero_based, dense)
         if first is None or shape is None:

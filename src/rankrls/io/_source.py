@@ -23,18 +23,7 @@ from rankrls.io._table import LetorError
 
 T = TypeVar("T")
 
-__all__ = [
-    "Block",
-    "Blocks",
-    "Limited",
-    "Text",
-    "block_size",
-    "foreign",
-    "line_end",
-    "open_bytes",
-    "pieces",
-    "read_text",
-]
+__all__ = ["Block", "Limited", "Text", "block_size", "blocks", "foreign", "open_bytes", "pieces", "read_text"]
 
 _PIECE = 1 << 20
 _LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
@@ -181,7 +170,7 @@ def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T]
             remedy = "plain text and gzip are read."
             raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
         step = _LARGEST_BLOCK if hasattr(path, "read") else block_size(os.stat(path).st_size, threads)
-        found = [*stream_threads(lambda block: (block, ask(block)), Blocks(source, step), threads=threads)]
+        found = [*stream_threads(lambda block: (block, ask(block)), blocks(source, step), threads=threads)]
         return Text(name, [block for block, _ in found], [answer for _, answer in found], str(digest.hexdigest()))
 
 
@@ -234,58 +223,40 @@ def _first_bytes(stream: Any) -> bytes:
     return bytes(head[:count])
 
 
-def line_end(text: mmap.mmap, start: int, stop: int) -> int:
-    """Where the last whole line of ``text[start:stop]`` ends; 0 if there is none."""
-    return text.rfind(b"\n", start, stop) + 1
-
-
-@dataclass
-class Blocks:
-    """A source cut into blocks that end with a line end; a byte order mark at the start of a file is left out.
+def blocks(source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True) -> Iterator[Block]:
+    """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 
     Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
     thinks of it.
-
-    Attributes
-    ----------
-    source : readable
-    size : int
-        Bytes of the next block.
-    at_start : bool
-        Whether the source begins where the file does.
-    ends : callable
-        Finds where a block that is cut off anywhere may end.
     """
+    carried, first = b"", at_start
+    while True:
+        capacity = size
+        while capacity <= 2 * len(carried):  # a line longer than a block
+            capacity *= 2
+        area = mmap.mmap(-1, capacity + 1, **_AREA)
+        area[: len(carried)] = carried
+        filled = _fill(source, area, len(carried), capacity)
+        if filled == 0:
+            return
+        at_end = filled < capacity
+        stop = filled if at_end else area.rfind(b"\n", 0, filled) + 1
+        carried = area[stop:filled]
+        if stop:
+            yield _whole_lines(area, stop, at_start=first)
+            first = False
+        if at_end:
+            return
 
-    source: _Source
-    size: int = _LARGEST_BLOCK
-    at_start: bool = True
-    ends: Callable[[mmap.mmap, int, int], int] = line_end
 
-    def __iter__(self) -> Iterator[Block]:
-        carried, at_start = b"", self.at_start
-        while True:
-            capacity = self.size
-            while capacity <= 2 * len(carried):  # a line longer than a block
-                capacity *= 2
-            area = mmap.mmap(-1, capacity + 1, **_AREA)
-            area[: len(carried)] = carried
-            filled = _fill(self.source, area, len(carried), capacity)
-            if filled == 0:
-                return
-            start = len(_MARK) if at_start and area[: len(_MARK)] == _MARK else 0
-            at_end = filled < capacity
-            stop = filled if at_end else self.ends(area, start, filled)
-            carried = area[stop:filled]
-            if stop:
-                last = stop
-                if area[stop - 1] != 10:  # the last line end of a file is missing
-                    area[stop] = 10
-                    last += 1
-                yield Block(np.frombuffer(area, dtype=np.uint8), start, last)
-                at_start = False
-            if at_end:
-                return
+def _whole_lines(area: mmap.mmap, stop: int, *, at_start: bool) -> Block:
+    """Lines as a block; a byte order mark at the file's start is left out, a missing last line end is added."""
+    last = stop
+    if area[stop - 1] != 10:
+        area[stop] = 10
+        last += 1
+    first = len(_MARK) if at_start and area[: len(_MARK)] == _MARK else 0
+    return Block(np.frombuffer(area, dtype=np.uint8), first, last)
 
 
 def _fill(source: _Source, area: mmap.mmap, filled: int, capacity: int) -> int:

@@ -15,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls.io._plan import DENSE_FROM, at_most, check_width, line_count, parsed_alone, row_lines
 from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8
 from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import Block, Blocks, Limited
+from rankrls.io._source import Block, Limited, blocks
 from rankrls.io._table import LetorError, LetorTable, docids_of
 from rankrls.io.datasets.dataset import Source, Span
 from rankrls.io.datasets.files import File, refuse_packed
@@ -51,7 +51,7 @@ class LetorFiles(Source):
         with file.opened() as stream:
             stream.seek(span.first)
             size = span.last - span.first
-            for block in Blocks(Limited(stream, size), min(_BLOCK, size), at_start=span.first == 0):
+            for block in blocks(Limited(stream, size), min(_BLOCK, size), at_start=span.first == 0):
                 sums = self._sums(block)
                 if sums[Sums.ROWS]:
                     room = None  # so many rows at most are parsed to where they belong
@@ -153,7 +153,7 @@ class LetorOpening:
     def _glances(self, file: File) -> Iterator[_Glance]:
         with file.opened() as stream:
             refuse_packed(file, stream)
-            yield from stream_threads(_glance, Blocks(Limited(stream, file.size), _BLOCK))
+            yield from stream_threads(_glance, blocks(Limited(stream, file.size), _BLOCK))
 
     def _add(self, glance: _Glance) -> None:
         sums = glance.sums

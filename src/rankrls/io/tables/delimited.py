@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
-from mmap import mmap
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8, quoted
-from rankrls.io._source import Blocks, Limited, foreign, line_end, open_bytes
+from rankrls.io._source import Limited, foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
 from rankrls.io.tables.parts import LARGEST_SINGLE, Request, Rows, Stretch, may_be_empty, needed
@@ -73,10 +71,11 @@ class Delimited:
         self, name: str, source: Any, digest: Any, kind: type[InputError], delimiter: str, naming: Naming | None
     ) -> None:
         self.name, self._source, self._digest, self._kind = name, source, digest, kind
-        self._delimiter = delimiter
-        blocks = Blocks(source, _BLOCK, ends=self._row_end)
-        stream = self._placed(blocks, 0, 1)
-        first, data, place = self._first_record(stream)
+        self._at_end = False
+        start = self._take(b"", _BLOCK)
+        self._rest = start.removeprefix(_MARK)
+        self._at = len(start) - len(self._rest)  # the byte of the file with which the rest begins
+        first = self._first_record(delimiter)
         self.columns = [self._decoded(cell, first.line) for cell in first.cells]
         try:
             names = None if naming is None else naming(self.columns)
@@ -84,15 +83,14 @@ class Delimited:
             raise error.located(file=name, line=first.line) from None
         if naming is None and all(number(cell) is not None for cell in first.cells):
             raise self._fail(first.line, "the first line must name the columns; it holds numbers only.")
-        self._header_line = first.line
+        self._header_line, self._line = first.line, first.line
         self.refuse: Refuse = partial(self._refuse_header, _SEPARATED if len(first.cells) == 1 else "")
-        self.header = b"" if names is not None else data[first.start : first.end]
+        self.header = b"" if names is not None else bytes(self._rest[first.start : first.end])
         self.columns = self.columns if names is None else names
         self.place = {name: k for k, name in [*enumerate(self.columns)][::-1]}
-        self._size = blocks.size = max(_BLOCK, len(self.columns) * _BYTES_PER_COLUMN)
-        start = first.start + len(self.header)
-        rest = data[start:], Stretch(place.first + start, place.last, first.line + self.header.count(b"\n"))
-        self._stream: Iterator[tuple[bytes, Stretch]] = chain([rest] if rest[0] else [], stream)
+        self._line += self.header.count(b"\n")
+        self._rest = self._rest[first.start + len(self.header) :]
+        self._at += first.start + len(self.header)
 
     def lists(self, others: set[str | None], known: Mapping[str, int] | None = None) -> Mapping[str, int]:
         """Text holds no lists."""
@@ -108,11 +106,10 @@ class Delimited:
 
         if place is not None:
             self._source.seek(place.first)
-            source = Limited(self._source, place.last - place.first)
-            blocks = Blocks(source, self._size, at_start=False, ends=self._row_end)
-            self._stream = self._placed(blocks, place.first, place.line)
+            self._source, self._rest, self._at_end = Limited(self._source, place.last - place.first), bytearray(), False
+            self._at, self._line = place.first, place.line
         rows = 0
-        for part in stream_threads(_Reading(self, request), self._stream):
+        for part in stream_threads(_Reading(self, request), self._blocks()):
             if isinstance(part, InputError):  # not raised by the threads: the first of the file is the one to tell
                 raise part
             rows += len(part.X)
@@ -122,11 +119,11 @@ class Delimited:
 
     def records(self) -> Iterator[tuple[Record, bytes]]:
         """All rows cell by cell, each with its bytes as they stand in the file."""
-        for block, place in self._stream:
+        for block, place in self._blocks():
             for record in self.records_of(block, place.line):
-                yield record, block[record.start : record.end]
+                yield record, bytes(block[record.start : record.end])
 
-    def records_of(self, block: bytes, line: int) -> Iterator[Record]:
+    def records_of(self, block: bytes | bytearray, line: int) -> Iterator[Record]:
         """Rows of a block that begins in a line, each with as many cells as there are columns."""
         wanted = len(self.columns)
         try:
@@ -173,41 +170,56 @@ class Delimited:
             return value
         raise self._fail(record.line, problem, shown(cell), column, remedy=remedy, column=column)
 
-    def _placed(self, blocks: Blocks, at: int, line: int) -> Iterator[tuple[bytes, Stretch]]:
-        """Blocks of whole rows from a byte and a line of the file on, and where each stands."""
-        for block in blocks:
-            data = block.text[block.first : block.last].tobytes()
-            yield data, Stretch(at + block.first, at + block.last, line)
-            line, at = line + data.count(b"\n"), at + block.last
+    def _first_record(self, delimiter: str) -> Record:
+        """The first row, for which as much is read as it needs; sets the delimiter."""
+        while True:
+            body = self._rest.lstrip(b" \r\n")
+            first_line, line_end, _ = body.partition(b"\n")
+            if line_end:
+                skipped = len(self._rest) - len(body)
+                self.delimiter = (_likely(self.name, bytes(first_line)) if delimiter == "auto" else delimiter).encode()
+                try:
+                    found = next(records(body, self.delimiter, self._rest.count(b"\n", 0, skipped) + 1))
+                    return found._replace(start=found.start + skipped, end=found.end + skipped)
+                except Unreadable as broken:
+                    if not broken.open or self._at_end:
+                        raise self._fail(broken.line, "this is no line of column names: " + broken.problem) from None
+            elif self._at_end:
+                raise self._fail(None, "the file is empty.")
+            self._rest = self._take(self._rest, 2 * len(self._rest))
 
-    def _row_end(self, text: mmap, start: int, stop: int) -> int:
-        """Where the last whole row ends of some text that is cut off anywhere; 0 if there is none."""
-        if text.find(b'"', start, stop) < 0:
-            return line_end(text, start, stop)
-        data = text[start:stop]
-        end = _last_end(data, self._delimiter_of(data.lstrip(b" \r\n")))
-        return start + end if end else 0
+    def _take(self, rest: bytes | bytearray, size: int) -> bytearray:
+        """The rest of what was read, and more; less than ``size`` only at the file's end, where a line end is added."""
+        filled = len(rest)
+        buffer = bytearray(max(filled + 1, size))
+        buffer[:filled] = rest
+        with memoryview(buffer) as view:
+            while filled < len(buffer) and not self._at_end:
+                with view[filled:] as space:
+                    count = self._source.readinto(space)
+                self._at_end = count == 0
+                filled += count
+        del buffer[filled:]
+        if self._at_end and not buffer.endswith(b"\n"):
+            buffer += b"\n"
+        return buffer
 
-    def _delimiter_of(self, text: bytes) -> bytes:
-        """The delimiter, which the first line tells if nobody else has."""
-        if self._delimiter == "auto":
-            self._delimiter = _likely(self.name, text.partition(b"\n")[0])
-        return self._delimiter.encode()
-
-    def _first_record(self, stream: Iterator[tuple[bytes, Stretch]]) -> tuple[Record, bytes, Stretch]:
-        """The first row, and the block that it is in; sets the delimiter."""
-        for data, place in stream:
-            body = data.lstrip(b" \r\n")
-            if not body:
-                continue
-            skipped = len(data) - len(body)
-            self.delimiter = self._delimiter_of(body)
-            try:
-                found = next(records(body, self.delimiter, place.line + data.count(b"\n", 0, skipped)))
-            except Unreadable as broken:
-                raise self._fail(broken.line, "this is no line of column names: " + broken.problem) from None
-            return found._replace(start=found.start + skipped, end=found.end + skipped), data, place
-        raise self._fail(None, "the file is empty.")
+    def _blocks(self) -> Iterator[tuple[bytearray, Stretch]]:
+        """Whole rows, and where each block stands; the last byte of a block is a line end."""
+        size = max(_BLOCK, len(self.columns) * _BYTES_PER_COLUMN)
+        rest, self._rest = self._rest, bytearray()
+        line, at = self._line, self._at
+        while rest or not self._at_end:
+            block = rest if self._at_end else self._take(rest, size)
+            stop = len(block) if self._at_end else _last_end(block, self.delimiter)
+            rest = block[stop:]
+            if stop:
+                del block[stop:]
+                place = Stretch(at, at + stop, line)
+                line, at = line + block.count(b"\n"), at + stop
+                yield block, place
+            else:  # a row is longer than a block
+                size = 2 * len(rest)
 
     def _decoded(self, cell: bytes, line: int) -> str:
         if not is_utf8(cell):
@@ -229,7 +241,7 @@ class _Reading:
         self.table, self.request = table, request
         self.numbers = [*request.numbers, *request.alone]
 
-    def __call__(self, block: tuple[bytes, Stretch]) -> Rows | InputError:
+    def __call__(self, block: tuple[bytearray, Stretch]) -> Rows | InputError:
         """A block as arrays, or what is wrong with it."""
         data, place = block
         try:
@@ -240,7 +252,7 @@ class _Reading:
         except InputError as error:
             return error
 
-    def _by_arrow(self, data: bytes, line: int) -> Rows:
+    def _by_arrow(self, data: bytearray, line: int) -> Rows:
         import pyarrow as pa
         from pyarrow import csv
 
@@ -284,7 +296,7 @@ class _Reading:
         ids = {role: _texts_of(column(name), role) for role, name in texts.items()}
         return Rows(X, y, ids, self._lines(data, line, len(X)), w)
 
-    def _by_cells(self, data: bytes, line: int) -> Rows:
+    def _by_cells(self, data: bytearray, line: int) -> Rows:
         table, request = self.table, self.request
         rows: list[list[float]] = []
         cells: dict[str, list[str]] = {role: [] for role in request.texts}
@@ -305,7 +317,7 @@ class _Reading:
         y = labels if request.utilities else labels[:, 0] if request.labels else None
         return values[:, :n], None if request.weight is None else values[:, -1], y
 
-    def _lines(self, data: bytes, line: int, rows: int) -> NDArray[np.int64] | None:
+    def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
         if not self.request.lines:
             return None
         if data.count(b"\n") == rows:
@@ -324,7 +336,7 @@ def _texts_of(column: Any, role: str) -> tuple[list[str], NDArray[Any]]:
     return texts, chunk.indices.to_numpy()
 
 
-def _check_quotes(data: bytes, delimiter: bytes) -> None:
+def _check_quotes(data: bytearray, delimiter: bytes) -> None:
     """Refuse quotes inside cells, text beside closing quotes, and carriage returns that end no line.
 
     Also a byte order mark, which pyarrow takes from the start of every block: it is one at the start of a file only.
@@ -355,8 +367,10 @@ def _are_regular(text: NDArray[np.uint8], quotes: NDArray[np.intp], delimiter: b
     return bool(starts.all() and around[behind].all())
 
 
-def _last_end(data: bytes, delimiter: bytes) -> int:
-    """Where the last whole row of some text with quotes ends that is cut off anywhere; 0 if there is none."""
+def _last_end(data: bytearray, delimiter: bytes) -> int:
+    """Where the last whole row of some text ends that is cut off anywhere; 0 if there is none."""
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
     text = np.frombuffer(data, dtype=np.uint8)
     quotes = np.flatnonzero(text == 34)
     if _are_regular(text, quotes, delimiter):
