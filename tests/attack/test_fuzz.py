@@ -1,16 +1,17 @@
 """A small part of the attack that is always the same, and that a campaign sees what it looks for."""
 
 import json
-import os
-import subprocess
-import sys
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 from attack.campaign import BAD, ROOT, find, generator, run, verdict_of
 from attack.fuzz import TARGETS
 
 from attack import fuzz
+from tests.processes import processes
 
 CASES = {
     **{"letor": 60, "delimited": 250, "round-trip": 40, "typed": 120, "preferences": 250},
@@ -40,17 +41,22 @@ def test_the_first_model_files(tmp_path):
     assert min(tally.counts["read"], tally.counts["refused"]) > 0
 
 
+def replayed(name, inputs):
+    """The exit code of the attack, and what it prints."""
+    out = StringIO()
+    with redirect_stdout(out):
+        status = fuzz.main(["--folder", str(CORPUS / name), "--replay", name, *inputs])
+    return status, out.getvalue().splitlines()
+
+
 @pytest.mark.parametrize("name", sorted(folder.name for folder in CORPUS.iterdir()))
 def test_the_corpus(name):
     """Inputs that a fuzzer guided by coverage kept, and inputs that once went wrong."""
     paths = sorted((CORPUS / name).iterdir())
-    command = [sys.executable, "-m", "attack.fuzz", "--folder", str(CORPUS / name), "--replay", name]
-    search = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    environment = {**os.environ, "PYTHONPATH": search}
-    done = subprocess.run([*command, *(p.name for p in paths)], capture_output=True, text=True, env=environment)
-    verdicts = done.stdout.splitlines()
+    with ProcessPoolExecutor(1, mp_context=processes()) as pool:  # an input may end its process
+        status, verdicts = pool.submit(replayed, name, [path.name for path in paths]).result()
     assert [line for line in verdicts if line.split(": ")[1] in BAD] == []
-    assert (len(verdicts), done.returncode) == (len(paths), 0), done.stderr
+    assert (len(verdicts), status) == (len(paths), 0)
 
 
 def test_a_campaign_finds_faults_of_every_kind(tmp_path):
