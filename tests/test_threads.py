@@ -52,6 +52,17 @@ def no_limits(monkeypatch):
 
 def test_how_many_threads(no_limits):
     assert n_threads() == joblib.cpu_count()
+    if hasattr(os, "sched_setaffinity"):
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(before)})
+        try:
+            assert n_threads() == 1
+        finally:
+            os.sched_setaffinity(0, before)
+    no_limits.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert n_threads() == 1
+    no_limits.delenv("LOKY_MAX_CPU_COUNT")
+    assert n_threads() == joblib.cpu_count()
     no_limits.setenv("OMP_NUM_THREADS", "3")
     assert n_threads() == 3
     no_limits.setenv("OMP_NUM_THREADS", "5,2")  # one number for each level of nesting

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, TypeVar
 
 import joblib
@@ -58,12 +59,20 @@ def n_threads() -> int:
         value = os.environ.get(variable, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
             return int(value)
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return _processors(frozenset(allowed), os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@cache
+def _processors(allowed: frozenset[int], limit: str | None) -> int:
+    """What joblib counts while these do not change: it reads files, which would take a sixth of many a small fit."""
     return max(1, int(joblib.cpu_count()))
 
 
 def threads_worth(work: float, each: float) -> int:
     """Threads for some work where none shall have less than ``each`` of it: a pool of them costs half a millisecond."""
-    return max(1, min(n_threads(), int(work // each)))
+    worth = int(work // each)
+    return min(n_threads(), worth) if worth > 1 else 1
 
 
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
@@ -74,7 +83,7 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int 
     ended, and so is an interruption; no other call is begun.
     """
     work: Sequence[T] = list(items)
-    workers = min(n_threads() if threads is None else threads, len(work))
+    workers = 1 if len(work) <= 1 else min(n_threads() if threads is None else threads, len(work))
     if workers <= 1:
         return [function(item) for item in work]
     todo, done, failed = deque(range(len(work))), dict[int, R](), dict[int, Exception]()
@@ -169,7 +178,9 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     queries = len(starts) - 1
     if queries <= 0:
         return []
-    wanted = np.linspace(starts[0], starts[-1], max(1, min(n_blocks, queries)) + 1)
+    if min(n_blocks, queries) <= 1:
+        return [(0, queries)]
+    wanted = np.linspace(starts[0], starts[-1], min(n_blocks, queries) + 1)
     cuts = np.unique(np.searchsorted(starts, wanted[1:-1], side="left"))
     edges = [0, *(int(c) for c in cuts if 0 < c < queries), queries]
     return list(zip(edges[:-1], edges[1:], strict=True))
