@@ -116,6 +116,8 @@ class _Gunzip:
     def __init__(self, raw: _Raw, name: str, kind: type[InputError]) -> None:
         self._raw, self._refuse, self._unpacked = raw, partial(kind, file=name), 0
         self._file = gzip.GzipFile(fileobj=io.BufferedReader(raw, _PIECE), mode="rb")
+        if len(raw.start) > 3 and raw.start[3] & 0xE0:  # Python ignores what no reader may (RFC 1952, 2.3.1.2)
+            raise self._refuse("the gzip data are damaged ({0}).", "unknown flags of their header")
 
     def readinto(self, buffer: memoryview) -> int:
         try:
