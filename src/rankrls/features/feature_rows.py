@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.jit import compiled
+from rankrls._compiled.read_ahead import read_ahead
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import ENTRIES_A_THREAD, Rows, row_slices
@@ -34,8 +35,10 @@ def sparse_dot(data, indices, indptr, rows, first, last, p, out):  # type: ignor
     one = np.uint64(1)
     for r in range(np.uint64(first), np.uint64(last)):
         i = np.uint64(rows[r])
+        lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        read_ahead(data, indices, lo, hi)
         total = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
+        for k in range(lo, hi):
             total += data[k] * p[np.uint64(indices[k])]
         out[r - np.uint64(first)] = total
 
@@ -47,7 +50,9 @@ def sparse_add(data, indices, indptr, rows, first, last, a, out):  # type: ignor
     for r in range(np.uint64(first), np.uint64(last)):
         value = a[r - np.uint64(first)]
         i = np.uint64(rows[r])
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
+        lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        read_ahead(data, indices, lo, hi)
+        for k in range(lo, hi):
             out[np.uint64(indices[k])] += value * data[k]
 
 

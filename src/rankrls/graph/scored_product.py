@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
+from rankrls._compiled.read_ahead import read_ahead
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.features.feature_rows import FeatureRows, SparseRows, even_parts, sparse_add, sparse_dot
 from rankrls.graph._base import LaplacianProduct
@@ -92,6 +93,7 @@ def _sparse_piece(data, indices, indptr, rows, first, last, p, w, slot, known, o
     for r in range(np.uint64(first), np.uint64(last)):
         i = np.uint64(rows[r])
         lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        read_ahead(data, indices, lo, hi)
         score = 0.0
         for k in range(lo, hi):
             score += data[k] * p[np.uint64(indices[k])]

@@ -69,7 +69,8 @@ class Judge(Protocol):
     def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
         """Judge scores (items, values, targets).
 
-        Without ``error`` the standard errors are NaN if they take longer than the measure, as those of one ranking do.
+        Without ``error`` it is the measure that is asked for: standard errors are NaN if they take longer, as those of
+        one ranking do, and there are no scores.
         """
         ...
 
@@ -93,18 +94,21 @@ class LabelJudge:
 
     def curve(self, scores: NDArray[np.float64], *, merged: bool = False, error: bool = True) -> Curve:
         """Judge scores (rows, values, targets). Those of a query that differ by rounding only are ties."""
-        if not merged:
+        if error and not merged:
             scores = merge_ties(scores, self.layout)
         used = self.weights if self.measure.uses_sample_weight else None
         columns = [(self.Y[:, t], _in_order(scores[:, :, t])) for t in range(self.Y.shape[1])]
-        judged = [self.measure.judge(y, given, self.layout, used) for y, given in columns]
+        if error:
+            judged = [self.measure.judge(y, given, self.layout, used) for y, given in columns]
+        else:
+            judged = [self.measure.judge_computed(y, given, self.layout, used, near=NEAR) for y, given in columns]
         values, mean = judged[0]
         if len(judged) > 1:
             values, mean = (_mean_ignoring_nan(np.stack(part)) for part in zip(*judged, strict=True))
         if self.layout.n_queries > 1:
-            return Curve(mean, mean_and_error(values)[1], values, scores)
+            return Curve(mean, mean_and_error(values)[1], values, scores if error else None)
         if not error:
-            return Curve(mean, np.full(len(mean), np.nan), values, scores)
+            return Curve(mean, np.full(len(mean), np.nan), values)
         errors = [self.measure.error_of_one(y, given, self.layout, used) for y, given in columns]
         return Curve(mean, np.sqrt(_mean_ignoring_nan(np.stack(errors) ** 2)), values, scores)
 
