@@ -1,6 +1,7 @@
 """What is compiled on a second processor is what the first command needs, and no other command starts a process."""
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -35,10 +36,13 @@ def started(monkeypatch):
 
 def test_the_first_choice_starts_a_process_and_ends_it(started, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    usual = gc.get_threshold()
     with contextlib.suppress(KeyboardInterrupt), ahead.compiling_ahead("fit"):
         assert started == [[sys.executable, "-m", "rankrls.cli.startup.ahead"]]
+        assert gc.get_threshold()[0] > usual[0]
         raise KeyboardInterrupt
     assert started[1:] == ["kill", "wait"]
+    assert gc.get_threshold() == usual
 
 
 @pytest.mark.parametrize("case", ["compiled", "one processor", "another command", "not compiled at all"])
@@ -51,8 +55,10 @@ def test_no_other_command_does(started, monkeypatch, tmp_path, case):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     elif case == "not compiled at all":
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    usual = gc.get_threshold()
     with ahead.compiling_ahead("predict" if case == "another command" else "cv"):
         assert started == []
+        assert (gc.get_threshold() == usual) == (case != "one processor")  # which compiles it all itself
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankrls._compiled.pair_counts import tiles
-from rankrls._compiled.sorting import sort_again, sort_descending
+from rankrls._compiled.sorting import sort_descending
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 
@@ -55,7 +55,7 @@ def test_sorting_again_keeps_the_order_of_what_is_equal(n, distinct, swaps):
     for i in rng.integers(0, max(n - 1, 1), swaps if n > 1 else 0):
         values[[i, i + 1]] = values[[i + 1, i]]
     keys, rows = values.copy(), np.arange(n, dtype=np.uint64)
-    sort_again(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
+    sort_descending(keys, rows, np.empty(n), np.empty(n, np.uint64), n)
     expected = np.argsort(-values, kind="stable")
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(keys, values[expected])

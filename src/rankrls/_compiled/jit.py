@@ -17,7 +17,7 @@ from rankrls._errors import InputWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
 
@@ -34,6 +34,11 @@ def compiled(function: F) -> F:
         with contextlib.suppress(RuntimeError):  # numba finds no writable place for its cache
             loop._cache = _Cache(function)
     return cast(F, loop)
+
+
+def inlined(function: F) -> F:
+    """A loop for other loops only: it becomes part of each that calls it, and is not compiled by itself."""
+    return cast(F, numba.njit(inline="always", **_OPTIONS)(function))
 
 
 class _Checked(CompileResultCacheImpl):

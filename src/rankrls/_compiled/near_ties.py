@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.pair_counts import ROUNDING, column_strides, tiles, writable
-from rankrls._compiled.sorting import level_near, sort_again
+from rankrls._compiled.sorting import level_near, sort_descending
 from rankrls._compiled.threads import map_threads
 
 __all__ = ["NEAR", "merge_near_ties"]
@@ -38,7 +38,7 @@ def _merge(flat, row_step, column_step, order, starts, tile, near, rounding):  #
             offset = column * np.uint64(column_step)
             for i in range(n):
                 keys[i] = flat[rows[i] + offset]
-            sort_again(keys, rows, spare_keys, spare_rows, n)
+            sort_descending(keys, rows, spare_keys, spare_rows, n)
             level_near(keys, n, near[column], rounding)
             for i in range(one, n):
                 if keys[i] == keys[i - one]:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.jit import compiled
-from rankrls._compiled.sorting import level_near, sort_again, sort_descending
+from rankrls._compiled.jit import compiled, inlined
+from rankrls._compiled.sorting import level_near, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
 __all__ = ["ROUNDING", "PairCounts", "column_strides", "count_pairs", "counts_without", "spreads", "tiles", "writable"]
 
-_FEW_LABELS = 24
 _MOST_BITS = 1 << 12
 """Up to so many rows of weight 1 are counted by bits: what comes before a word is added to for each row."""
 ROUNDING = 1e-14
@@ -52,7 +51,7 @@ class PairCounts:
     tied_apart: NDArray[np.float64]
 
 
-@compiled
+@inlined
 def _ones(word):  # type: ignore[no-untyped-def]
     """Bits of a word that are 1. (The compiler knows this loop for one instruction.)"""
     count = np.uint64(0)
@@ -67,12 +66,11 @@ def _count(y, flat, row_step, column_step, order, starts, weights, near, roundin
     """Fill ``ordered[q]``, ``tied[q]`` and ``counts[q, column] = wrong, level, apart, tied apart`` for one tile.
 
     Rows are swept from the highest score down. ``below[c]`` is the weight swept so far of labels under ``c``, which
-    is the weight that row's label should have come before: for few labels a plain table, for many a Fenwick tree. Rows
-    of weight 1 are bits in the order of their labels instead, and ``before`` counts those of all lower words.
+    is the weight that row's label should have come before, in a Fenwick tree. Rows of weight 1 are bits in the order of
+    their labels instead, and ``before`` counts those of all lower words.
     """
     one = np.uint64(1)
     zero = np.uint64(0)
-    few = np.uint64(_FEW_LABELS)
     longest = zero
     for q in range(np.uint64(tile[0]), np.uint64(tile[1])):
         longest = max(longest, np.uint64(starts[q + one] - starts[q]))
@@ -124,14 +122,13 @@ def _count(y, flat, row_step, column_step, order, starts, weights, near, roundin
         labels += one
         ordered[q] = higher
         tied[q] = same
-        units &= labels > few
         words = (n + np.uint64(63)) >> np.uint64(6)
 
         for column in range(np.uint64(tile[2]), np.uint64(tile[3])):
             offset = column * np.uint64(column_step)
             for i in range(n):
                 keys[i] = flat[np.uint64(order[first + rows[i]]) * step + offset]
-            sort_again(keys, rows, spare_keys, spare_rows, n)
+            sort_descending(keys, rows, spare_keys, spare_rows, n)
             if near[column] > 0.0:
                 level_near(keys, n, near[column], rounding)
             for c in range(labels):
@@ -167,9 +164,7 @@ def _count(y, flat, row_step, column_step, order, starts, weights, near, roundin
                     c = label[i]
                     tied_apart += w[i] * seen[c]
                     weight += w[i]
-                    if labels <= few:
-                        wrong += w[i] * below[c]
-                    elif units:
+                    if units:
                         word = least[i] >> np.uint64(6)
                         wrong += before[word] + _ones(bits[word] & ((one << (least[i] & np.uint64(63))) - one))
                     else:
@@ -185,11 +180,7 @@ def _count(y, flat, row_step, column_step, order, starts, weights, near, roundin
                     c = label[i]
                     seen[c] += w[i]
                     c += one
-                    if labels <= few:
-                        while c < labels:
-                            below[c] += w[i]
-                            c += one
-                    elif units:
+                    if units:
                         word = place[i] >> np.uint64(6)
                         bits[word] |= one << (place[i] & np.uint64(63))
                         for k in range(words):

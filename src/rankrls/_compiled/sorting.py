@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled.jit import compiled, inlined
 
-__all__ = ["level_near", "sort_again", "sort_descending"]
+__all__ = ["level_near", "sort_descending"]
 
 _RUN = 12
 _MANY = 64
 """So many keys are first put where their values say that they belong."""
 
 
-@compiled
+@inlined
 def _insert(keys, rows, n, slack):  # type: ignore[no-untyped-def]
     """Insertion sort as long as it moves little: ``slack`` places and two for each key. Whether it came to the end."""
     one = np.uint64(1)
@@ -35,7 +35,7 @@ def _insert(keys, rows, n, slack):  # type: ignore[no-untyped-def]
     return i >= n
 
 
-@compiled
+@inlined
 def _spread(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
     """Put keys into n buckets of equal width, the highest first; inside a bucket they keep their order."""
     n = np.uint64(n)
@@ -68,7 +68,7 @@ def _spread(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-d
         rows[i] = spare_rows[i]
 
 
-@compiled
+@inlined
 def _merge_runs(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
     """A bottom-up merge sort over insertion-sorted runs, with no branch to mispredict in a merge step."""
     one = np.uint64(1)
@@ -131,31 +131,22 @@ def _merge_runs(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyp
 
 @compiled
 def sort_descending(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
-    """Sort ``keys[:n]`` in descending order and ``rows[:n]`` along; equal keys keep their order.
+    """Sort ``keys[:n]`` in descending order and ``rows[:n]`` along; equal keys keep the order that they come in.
 
-    O(n) for many keys that are spread about evenly, and O(n log n) at worst. The two spare arrays are the caller's.
+    O(n) for keys that are nearly sorted, as scores of the next regularization value in the order of the last one often
+    are, and for many keys that are spread about evenly; O(n log n) at worst. The two spare arrays are the caller's.
 
     (Callers in other files keep a compiled copy of this loop in their own cache: touch them when this changes.)
     """
-    if n >= _MANY:
+    done = _insert(keys, rows, n, np.uint64(_MANY))
+    if not done and n >= _MANY:
         _spread(keys, rows, spare_keys, spare_rows, n)
-        if _insert(keys, rows, n, n):
-            return
-    _merge_runs(keys, rows, spare_keys, spare_rows, n)
+        done = _insert(keys, rows, n, n)
+    if not done:
+        _merge_runs(keys, rows, spare_keys, spare_rows, n)
 
 
-@compiled
-def sort_again(keys, rows, spare_keys, spare_rows, n):  # type: ignore[no-untyped-def]
-    """As :func:`sort_descending` for keys that are nearly sorted: insertion, as long as it moves little.
-
-    The scores of the next regularization value nearly have the order of the last one. Equal keys keep the order that
-    they come in.
-    """
-    if not _insert(keys, rows, n, np.uint64(_MANY)):
-        sort_descending(keys, rows, spare_keys, spare_rows, n)
-
-
-@compiled
+@inlined
 def level_near(keys, n, near, rounding):  # type: ignore[no-untyped-def]
     """Give sorted keys the value of the one before, where they differ by a share ``near`` of their range or less.
 

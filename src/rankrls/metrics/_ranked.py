@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.pair_counts import column_strides, tiles, writable
-from rankrls._compiled.sorting import sort_again, sort_descending
+from rankrls._compiled.sorting import sort_descending
 from rankrls._compiled.threads import map_threads
 
 __all__ = ["rank_sums"]
@@ -49,7 +49,7 @@ def _rank(kind, ties, values, discounts, flat, row_step, column_step, order, sta
             offset = column * np.uint64(column_step)
             for i in range(n):
                 keys[i] = flat[np.uint64(order[first + rows[i]]) * step + offset]
-            sort_again(keys, rows, spare_keys, spare_rows, n)
+            sort_descending(keys, rows, spare_keys, spare_rows, n)
             tied = False
             for i in range(one, n):
                 tied |= keys[i] == keys[i - one]

@@ -6,6 +6,7 @@ need, while the command imports libraries and compiles its reader. What it has n
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -17,13 +18,19 @@ __all__ = ["compiling_ahead"]
 
 _CHOOSING = ("cv", "fit")
 _LOOP = "pair_counts._count-*.nbi"
+_SELDOM = 100_000
+"""New objects after which a command that compiles looks for garbage: the compiler makes many, and little garbage."""
 
 
 @contextmanager
 def compiling_ahead(command: str) -> Iterator[None]:
     """Inside, another process compiles, if the command will have to; it ends with the command."""
-    process = None
-    if command in _CHOOSING and _is_the_first() and len(getattr(os, "sched_getaffinity", lambda _: ())(0)) > 1:
+    if command not in _CHOOSING or not _is_the_first():
+        yield
+        return
+    process, thresholds = None, gc.get_threshold()
+    gc.set_threshold(_SELDOM)
+    if len(getattr(os, "sched_getaffinity", lambda _: ())(0)) > 1:
         with suppress(OSError):  # then the command does it all
             process = subprocess.Popen(
                 [sys.executable, "-m", __name__],
@@ -34,6 +41,7 @@ def compiling_ahead(command: str) -> Iterator[None]:
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)
         if process is not None:
             process.kill()
             process.wait()
@@ -64,4 +72,5 @@ def compile_loops() -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()
     compile_loops()
