@@ -20,7 +20,7 @@ from rankrls._compiled.threads import n_threads
 from rankrls.io import load_table, open_dataset, write_shards
 from rankrls.io.datasets import opening, shards
 from rankrls.io.datasets.runs import Seen, keys_of
-from rankrls.io.tables.batches import ParquetBatches
+from rankrls.io.tables.batches import parquet_batches
 
 NAMES = ("a", "b")
 
@@ -215,14 +215,14 @@ class TestLargeRowGroups:
     @pytest.fixture
     def decoded(self, monkeypatch):
         """Rows that pyarrow has decoded of features."""
-        found, batches = [0], ParquetBatches.batches
+        found = [0]
 
-        def counted(self, rows):
-            for batch in batches(self, min(rows, 7)):
+        def counted(file, names, groups, rows):
+            for batch in parquet_batches(file, names, groups, min(rows, 7)):
                 found[0] += batch.num_rows * ("a" in batch.schema.names)
                 yield batch
 
-        monkeypatch.setattr(ParquetBatches, "batches", counted)
+        monkeypatch.setattr("rankrls.io.tables.arrow.parquet_batches", counted)
         return found
 
     @given(st.lists(st.integers(1, 9), min_size=1, max_size=15), st.integers(1, 60), st.integers(1, 20), st.data())

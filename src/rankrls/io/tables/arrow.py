@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import is_utf8, quoted
-from rankrls.io.tables.batches import ArrowBatches, Flow, ParquetBatches, validate
+from rankrls.io.tables.batches import Flow, Reader, parquet_batches, validate
 from rankrls.io.tables.columns import Refuse, expanded
 from rankrls.io.tables.parts import IdBlock, Request, Rows, may_be_empty, needed
 
@@ -160,14 +160,17 @@ class ArrowTable:
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise self.refuse("{0} ({1}).", what, line) from None
 
-    def _reader(self, names: Sequence[str] | None = None, ids: Sequence[str] = (), groups: range | None = None) -> Any:
-        """What has the schema, reads everything, and reads some columns in batches, of the three formats."""
+    def _reader(
+        self, names: Sequence[str] | None = None, ids: Sequence[str] = (), groups: range | None = None
+    ) -> Reader:
+        """All columns or some, of the three formats."""
         import pyarrow as pa
         from pyarrow import ipc, parquet
 
         if self._format == "frame":
             table = pa.table(self._source)
-            return (table if names is None else table.select(names)).to_reader()
+            stream = (table if names is None else table.select(names)).to_reader()
+            return Reader(stream.schema, stream.read_all, lambda _: stream)
         self._source.seek(0)
         if self._format == "parquet":
             # ids as codes of their different texts, so that a long one is held once
@@ -178,16 +181,16 @@ class ArrowTable:
             self.metadata = file.metadata
             if sum(self.row_groups) != self.metadata.num_rows:
                 raise pa.ArrowInvalid("the row groups do not add up to the rows")
-            return ParquetBatches(file, names, groups)
+            return Reader(file.schema_arrow, file.read, partial(parquet_batches, file, names, groups))
         magic = self._source.read(6)
         self._source.seek(0)
         fields = None if names is None else [self.columns.index(n) for n in names]
         options = ipc.IpcReadOptions(included_fields=fields)
-        return (
-            ArrowBatches(ipc.open_file(self._source, options=options))
-            if magic == b"ARROW1"
-            else ipc.open_stream(self._source, options=options)
-        )
+        if magic != b"ARROW1":
+            stream = ipc.open_stream(self._source, options=options)
+            return Reader(stream.schema, stream.read_all, lambda _: stream)
+        held = ipc.open_file(self._source, options=options)
+        return Reader(held.schema, held.read_all, lambda _: map(held.get_batch, range(held.num_record_batches)))
 
     def batches(
         self, rows: int, names: Sequence[str] | None = None, ids: Sequence[str] = (), groups: range | None = None
@@ -195,7 +198,7 @@ class ArrowTable:
         """All columns or some, at most so many rows at a time; of Parquet all row groups or some, and ids as codes."""
         with self._understood(self._damaged):
             reader = self._reader(self.columns if names is None else names, ids, groups)
-            for batch in reader.batches(rows) if isinstance(reader, ParquetBatches) else reader:
+            for batch in reader.batches(rows):
                 if self._format != "frame":
                     validate([batch])
                 for at in range(0, batch.num_rows, rows):

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["ArrowBatches", "Flow", "ParquetBatches", "validate"]
-
-
-class ParquetBatches:
-    """A Parquet file, or some of its columns, in batches."""
-
-    def __init__(self, file: Any, names: Sequence[str] | None, groups: range | None) -> None:
-        self.schema, self._file, self._names = file.schema_arrow, file, names
-        self._all = groups is None  # parts that follow each other use the same memory again
-        self._groups = range(file.metadata.num_row_groups) if groups is None else groups
-
-    def read_all(self) -> Any:
-        return self._file.read()
-
-    def batches(self, rows: int) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for group in self._groups:  # an iteration over all keeps what it has unpacked
-            read, wanted = 0, self._file.metadata.row_group(group).num_rows
-            for batch in self._file.iter_batches(rows, row_groups=[group], columns=self._names, use_threads=False):
-                read += batch.num_rows
-                yield batch
-            if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
-                raise pa.ArrowInvalid(f"{read} rows of {wanted} in row group {group} can be read")
-            if self._all:
-                pa.default_memory_pool().release_unused()
+__all__ = ["Flow", "Reader", "parquet_batches", "validate"]
 
 
-class ArrowBatches:
-    """An Arrow file, read like an Arrow stream."""
+class Reader(NamedTuple):
+    """What a file or a data frame gives: its schema, all of it as a table, and batches of some rows at a time."""
 
-    def __init__(self, file: Any) -> None:
-        self.schema, self._file = file.schema, file
-        self.read_all = file.read_all
+    schema: Any
+    read_all: Callable[[], Any]
+    batches: Callable[[int], Iterable[Any]]
 
-    def __iter__(self) -> Iterator[Any]:
-        for k in range(self._file.num_record_batches):
-            yield self._file.get_batch(k)
+
+def parquet_batches(file: Any, names: Sequence[str] | None, groups: range | None, rows: int) -> Iterator[Any]:
+    """Some columns of a Parquet file, or of some of its row groups."""
+    import pyarrow as pa
+
+    # an iteration over all groups keeps what it has unpacked
+    for group in range(file.metadata.num_row_groups) if groups is None else groups:
+        read, wanted = 0, file.metadata.row_group(group).num_rows
+        for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+            read += batch.num_rows
+            yield batch
+        if read != wanted:  # of a damaged column pyarrow may give fewer, and say nothing
+            raise pa.ArrowInvalid(f"{read} rows of {wanted} in row group {group} can be read")
+        if groups is None:  # parts that follow each other use the same memory again
+            pa.default_memory_pool().release_unused()
 
 
 class Flow:
