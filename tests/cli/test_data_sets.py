@@ -261,6 +261,26 @@ def test_what_needs_all_rows(folder, words, said, tmp_path, capsys):
     assert not (tmp_path / "m.rankrls").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("predict", "--items", "items.csv"),
+        ("predict", "--group", "sizes"),
+        ("evaluate", "--per-query"),
+        ("evaluate", "--global"),
+        ("evaluate", "--pairs", "votes.csv"),
+        ("evaluate", "--event", "f0"),
+    ],
+    ids=str,
+)
+def test_what_needs_all_rows_of_other_commands(folder, words, tmp_path, capsys):
+    fit(capsys, folder / "all.parquet", tmp_path / "m.rankrls")
+    command, *options = words
+    status, out, err = run(capsys, command, tmp_path / "m.rankrls", folder / "shards", *options)
+    assert (status, out) == (2, "")
+    assert f"{options[0]} needs all rows" in err
+
+
 def test_a_checkpoint_needs_parts(folder, tmp_path, capsys):
     words = ("fit", folder / "all.parquet", *COLUMNS, "--model", tmp_path / "m", "--checkpoint", tmp_path / "c")
     status, _, err = run(capsys, *words)

@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.equations import holdout
 from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
-from rankrls.selection.search import choices_at_edges
+from rankrls.selection.search import choices_at_edges, ends_of_grids
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -311,6 +311,17 @@ def test_edge_of_the_grid():
     assert edge(best / 1e7, best, best * 1e7) == (False, best)
     assert edge(best, best * 1e7) == (False, best)  # two values have no inside
     assert edge(best) == (False, best)
+
+
+def test_the_end_of_a_grid_is_named():
+    def ends(*alphas, **options):
+        return ends_of_grids(RankRLSCV(alphas, **options).fit(X, Y, qid=QID))
+
+    best = RankRLSCV(tuple(np.geomspace(1e-3, 1e3, 25))).fit(X, Y, qid=QID).alpha_
+    assert ends(best, best * 1e6, best * 2e6) == {"alpha": "smallest"}
+    assert ends(best / 1e8, best / 1e7, best) == {"alpha": "largest"}
+    assert ends(best / 1e7, best, best * 1e7) == {}
+    assert ends(1.0, kernel=("linear", "rbf"), gamma=(1e-9, 1e-8, 1e-7)).get("gamma") in (None, "largest")
 
 
 def test_edge_of_the_grids_of_a_kernel():

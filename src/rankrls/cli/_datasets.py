@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report
 from rankrls.io import open_dataset
@@ -14,10 +16,13 @@ from rankrls.models.families.selecting import AUTO_VALUES
 from rankrls.persistence.stored import StoredModel
 from rankrls.streaming.memory import exceeds_memory, rows_that_fit
 
-__all__ = ["USUAL", "Opened", "is_dataset", "open_data", "streams"]
+__all__ = ["USUAL", "Opened", "check_parts", "is_dataset", "open_data", "streams"]
 
 USUAL = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
 """What is judged if nothing is said."""
+
+_WHOLE = "everything group target items event judged_pairs per_query"
+"""The options of commands on models that need all rows in memory."""
 
 
 def is_dataset(path: Path) -> bool:
@@ -62,8 +67,18 @@ class Opened:
         return {"path": self.path, **sizes, "sparse": not data.source.dense, "labels": {}, "parts": len(data.parts)}
 
 
+def check_parts(options: Options, what: str, possible: Callable[[str], bool]) -> None:
+    """Refuse an option that is not possible where data are read a part at a time."""
+    whole = next((name for name in options.changed() if not possible(name)), None)
+    if whole is not None:
+        problem = f"{{{whole}}} needs all rows in memory, and {what} is read a part at a time."
+        raise InputError(problem, parameter=whole)
+
+
 def open_data(path: Path, options: Options, report: Report, model: StoredModel | None = None, **how: Any) -> Any:
     """Open a data set, in parts of which the threads' share fits into ``--memory``; if one is given for a model."""
+    if model is not None:
+        check_parts(options, "DATA", lambda name: name not in _WHOLE.split())
     how |= options.opening
     if options.memory is not None:
         how["rows_per_part"] = partial(rows_that_fit, options.memory, values=AUTO_VALUES)

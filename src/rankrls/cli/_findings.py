@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from rankrls.metrics import Measure, resolve_measure
 __all__ = [
     "asked_measures",
     "check_measures",
+    "columns_table",
+    "described_columns",
     "file_rows",
     "file_tables",
     "labels_shown",
@@ -118,3 +120,17 @@ def show(value: float, error: float | None = None) -> str:
     if np.isnan(value):
         return "-"
     return f"{value:.4f}" + ("" if error is None or np.isnan(error) else f" ± {error:.4f}")
+
+
+def described_columns(encoder: Any) -> dict[str, Any]:
+    """What each column is used as, for JSON and for the model's provenance."""
+    if encoder is None:
+        return {}
+    return {"columns_used": [vars(use) for use in encoder.columns_]}
+
+
+def columns_table(uses: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """The same for people; no table if nothing was encoded."""
+    cells = ("name", "kind", "reason", "n_missing", "n_features")
+    rows = [[str(use.get(cell, "")) for cell in cells] for use in uses]
+    return [] if not rows else [Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3)]

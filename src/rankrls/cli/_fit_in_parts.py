@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli._datasets import Opened, open_data
+from rankrls.cli._datasets import Opened, check_parts, open_data
 from rankrls.cli._findings import asked_measures
-from rankrls.cli._options import Options, flag_of
+from rankrls.cli._options import Options
 from rankrls.cli._report import Report
 from rankrls.cli._training import Data, Plan
 from rankrls.comparison.judgement import Judgement, judge_dataset
@@ -29,10 +29,7 @@ _TAKES = (
 def read_data(plan: Plan, report: Report) -> Data:
     """Open the data, which all have the features of the training data, and are scaled as these are."""
     options, scaler = plan.options, plan.scaler
-    whole = next((name for name in options.changed() if name not in _TAKES.split()), None)
-    if whole is not None:
-        problem = flag_of(whole) + " needs all rows in memory, and TRAIN is read a part at a time."
-        raise InputError(problem, parameter=whole)
+    check_parts(options, "TRAIN", lambda name: name in _TAKES.split())
     if isinstance(options.positive, tuple):
         raise InputError("{positive} of some features needs all rows in memory.", parameter="positive")
     opened = {role: open_data(path, options, report) for role, path in plan.files.items() if path is not None}

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from rankrls.cli._findings import show
+from rankrls.cli._findings import columns_table, described_columns, file_tables, measure_tables, show
 from rankrls.cli._report import Report, Table
-from rankrls.cli._training import Data, Plan, Trained
-from rankrls.comparison.judgement import Judgement
+from rankrls.cli._training import Data, Learned, Plan
 from rankrls.io.data import few
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["as_dict", "choice_table", "described", "measured", "model_tables"]
+__all__ = ["as_dict", "choice_table", "described", "measured", "model_tables", "tables"]
 
 _SELECTION = {"how": "selection_", "rule": "rule", "value": "best_score_", "standard_error": "best_score_error_"}
-Judged = dict[str, dict[str, Judgement]]
 
 
 def described(data: Data) -> dict[str, Any]:
@@ -30,8 +28,9 @@ def described(data: Data) -> dict[str, Any]:
     return out
 
 
-def chosen(plan: Plan, estimator: Any) -> dict[str, Any]:
+def chosen(plan: Plan) -> dict[str, Any]:
     """What was chosen."""
+    estimator = plan.estimator
     out = dict(getattr(estimator, "best_params_", {}))
     for name in plan.method.reports.split():
         if hasattr(estimator, name):
@@ -39,39 +38,46 @@ def chosen(plan: Plan, estimator: Any) -> dict[str, Any]:
     return out
 
 
-def measured(judged: Judged) -> dict[str, Any]:
+def measured(found: Learned) -> dict[str, Any]:
     """The measures of each role."""
-    return {role: {name: j.as_dict() for name, j in found.items()} for role, found in judged.items()}
+    return {role: {name: j.as_dict() for name, j in judged.items()} for role, judged in found.judged.items()}
 
 
-def as_dict(command: str, plan: Plan, data: Data, trained: Trained, judged: Judged, report: Report) -> dict[str, Any]:
+def as_dict(command: str, found: Learned, report: Report) -> dict[str, Any]:
     """Everything, for JSON."""
-    estimator = trained.estimator
+    estimator, options = found.estimator, found.plan.options
     out = {
         "command": command,
-        **described(data),
-        "method": plan.options.method,
-        "scale": plan.options.scale,
-        "chosen": chosen(plan, estimator),
+        **described(found.data),
+        "method": options.method,
+        "scale": options.scale,
+        "chosen": chosen(found.plan),
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
             **{key: getattr(estimator, name, None) for key, name in _SELECTION.items()},
-            "measure": plan.chosen_by,
-            "convention": plan.options.convention,
+            "measure": found.plan.chosen_by,
+            "convention": options.convention,
         },
-        "measures": {role.replace(" ", "_"): found for role, found in measured(judged).items()},
+        "measures": {role.replace(" ", "_"): measures for role, measures in measured(found).items()},
         "seconds": report.seconds,
         "notes": report.notes,
+        **described_columns(found.plan.encoder),
     }
     if hasattr(estimator, "results_"):
         out["models"] = [dict(zip(estimator.results_, row, strict=True)) for row in _rows(estimator.results_)]
         out["skipped"] = estimator.skipped_
-    return out | {"interrupted": True} if trained.interrupted else out
+    return out | {"interrupted": True} if found.interrupted else out
 
 
-def model_tables(plan: Plan, trained: Trained) -> list[Table]:
+def tables(found: Learned, *middle: Table) -> list[Table]:
+    """What was read and what it was used as, what a command has to say, and the measures."""
+    uses = described_columns(found.plan.encoder).get("columns_used", [])
+    return [*file_tables(described(found.data)), *columns_table(uses), *middle, *measure_tables(found.judged)]
+
+
+def model_tables(plan: Plan) -> list[Table]:
     """What each model reached that an estimator chose among, if it did."""
-    found = getattr(trained.estimator, "results_", None)
+    found = getattr(plan.estimator, "results_", None)
     if found is None:
         return []
     names = ["", "model", "scale", plan.metric, "behind", "seconds", "export"]
@@ -87,14 +93,13 @@ def _rows(columns: dict[str, Any]) -> list[tuple[Any, ...]]:
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-def choice_table(plan: Plan, data: Data, trained: Trained) -> Table:
+def choice_table(plan: Plan, data: Data) -> Table:
     """What was chosen, of which features, and by what."""
-    estimator, scale = trained.estimator, plan.options.scale
+    estimator, scale = plan.estimator, plan.options.scale
     names = data.tables["train"].feature_names
     rows = [] if names is None else [["features", few(names)]]
     rows += [
-        [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)]
-        for name, v in chosen(plan, estimator).items()
+        [name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else str(v)] for name, v in chosen(plan).items()
     ]
     if scale != "none":
         where = "by all training rows" if scale.endswith("-all") else "inside each query"

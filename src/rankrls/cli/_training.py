@@ -14,13 +14,13 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._items import Items
-from rankrls.cli._encoding import encoder_for
 from rankrls.cli._files import read, read_items
 from rankrls.cli._findings import asked_measures, check_measures, measure_of
 from rankrls.cli._methods import METHODS, Method, able_to, build
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Say
 from rankrls.cli._supervisor import keeping_its_best
+from rankrls.cli._together import TOLD
 from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.doubts import doubtful_features
@@ -30,9 +30,10 @@ from rankrls.io.items import item_features, read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
-from rankrls.selection.search import choices_at_edges
+from rankrls.preprocessing import TableEncoder
+from rankrls.selection.search import ends_of_grids
 
-__all__ = ["Data", "Plan", "Trained", "judge_all", "learn", "plan", "read_data", "train"]
+__all__ = ["Data", "Learned", "Plan", "judge_all", "learn", "learned", "plan", "read_data"]
 
 _GRIDS = {
     "alpha": "--alphas lo:hi:n",
@@ -115,12 +116,30 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """The fitted estimator; the model to save, which is the same or a pipeline that ends in it; was it cut short."""
+class Learned:
+    """What a plan has come to.
 
-    estimator: Any
+    ``model`` is what to save, the fitted estimator or a pipeline that ends in it; ``judged`` are the measures by the
+    role of what was judged; ``interrupted`` says that the search was cut short, and nothing was judged.
+    """
+
+    plan: Plan
+    data: Data
     model: Any
+    judged: dict[str, dict[str, Judgement]]
     interrupted: bool = False
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator."""
+        return self.plan.estimator
+
+
+def learned(plan: Plan, report: Report, way: Any) -> Learned:
+    """Read, choose, fit and judge: ``read_data``, ``learn`` and ``judge_all`` are the way's own."""
+    data = way.read_data(plan, report)
+    model, interrupted = train(plan, data, report, way.learn)
+    return Learned(plan, data, model, {} if interrupted else way.judge_all(plan, data, report), interrupted)
 
 
 def plan(options: Options) -> Plan:
@@ -132,7 +151,7 @@ def plan(options: Options) -> Plan:
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
     own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
     estimator = build(own, scoring=resolve_measure(choice, options.convention), **how)
-    out = Plan(options, metric, estimator, _scaler(options.scale), encoder_for(options))
+    out = Plan(options, metric, estimator, _scaler(options.scale), _encoder(options))
     _check_pairs(out)
     return out
 
@@ -147,6 +166,17 @@ def _scaler(word: str) -> Any:
         return None
     name = {"minmax": "MinMaxScaler", "standard": "StandardScaler"}[word.removesuffix("-all")]
     return getattr(of_rows, name)() if word.endswith("-all") else getattr(of_queries, f"Query{name}")()
+
+
+def _encoder(options: Options) -> Any:
+    """The encoder that the options ask for; None if they say nothing of columns."""
+    told = {name: getattr(options, name) for name in TOLD if getattr(options, name) is not None}
+    if not told:
+        return None
+    told.setdefault("columns", "named")
+    if told["columns"] == "named":
+        told.setdefault("impute", None)
+    return TableEncoder(**told, sparse_output="auto" if options.scale == "none" else False)
 
 
 def _check_pairs(plan: Plan) -> None:
@@ -259,8 +289,8 @@ def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
     return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
 
-def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], None]) -> Trained:
-    """Choose and fit. Where the user interrupts and the estimator has kept its best model so far, that is it."""
+def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], None]) -> tuple[Any, bool]:
+    """The fitted model, and whether the user interrupted: then it is the best so far, if the estimator keeps that."""
     estimator, interrupted = plan.estimator, False
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
@@ -288,7 +318,7 @@ def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], 
         # arrays went in; who loads the model finds the names where data frames would have left them
         vars(estimator).pop("feature_names_in_", None)
         steps[0][1].feature_names_in_ = np.array(names, dtype=object)
-    return Trained(estimator, estimator if len(steps) == 1 else Pipeline(steps), interrupted)
+    return estimator if len(steps) == 1 else Pipeline(steps), interrupted
 
 
 def learn(plan: Plan, data: Data) -> None:
@@ -375,18 +405,10 @@ def progress(say: Say, metric: str) -> Callable[[Any], None]:
 
 def _note_edges(estimator: Any, report: Report) -> None:
     """What was chosen from a grid, and may be better outside of it."""
-    for name, at_edge in choices_at_edges(estimator).items():
-        if not at_edge:
-            continue
-        value, tried = estimator.best_params_[name], estimator.cv_results_[name]
-        numbers = [v for v in tried.tolist() if v is not None]  # other kernels may not have it
-        low, high = min(numbers), max(numbers)  # of all combinations: an automatic grid is each one's own
-        end = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
-        grid = _GRIDS.get(name) or f"{flag_of(name)} a,b,c"
-        report.note(
-            f"the chosen {name.replace('_', ' ')}, {value:.3g}, is the {end} of its grid: a wider one ({grid}) may do "
-            "better."
-        )
+    for name, end in ends_of_grids(estimator).items():
+        wider = _GRIDS.get(name) or f"{flag_of(name)} a,b,c"
+        value = f"the chosen {name.replace('_', ' ')}, {estimator.best_params_[name]:.3g},"
+        report.note(f"{value} is the {end} of its grid: a wider one ({wider}) may do better.")
 
 
 def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:

@@ -20,7 +20,7 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.progress import Meter
 from rankrls.selection.rules import RULES, best
 
-__all__ = ["Chosen", "Results", "choices_at_edges", "search"]
+__all__ = ["Chosen", "Results", "choices_at_edges", "ends_of_grids", "search"]
 
 _AT_EDGE = "_at_edge_"
 _JUDGED = ("mean_score", "standard_error", "low", "high")
@@ -32,6 +32,20 @@ def choices_at_edges(estimator: Any) -> dict[str, bool]:
     return {
         name.removesuffix(_AT_EDGE): bool(value) for name, value in vars(estimator).items() if name.endswith(_AT_EDGE)
     }
+
+
+def ends_of_grids(estimator: Any) -> dict[str, str]:
+    """Of each parameter that was chosen at an edge of its grid: is it the "largest" or the "smallest" value?
+
+    The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
+    """
+    out = {}
+    for name in (name for name, at_edge in choices_at_edges(estimator).items() if at_edge):
+        value = estimator.best_params_[name]
+        tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
+        low, high = min(tried), max(tried)
+        out[name] = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import numpy as np
 from rankrls import RankRLS
 from rankrls._errors import InputError
 from rankrls.cli import _learned, _training
-from rankrls.cli._encoding import columns_table, described_columns
-from rankrls.cli._findings import file_tables, measure_tables, show
+from rankrls.cli._findings import file_tables, show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.holdout.concordance import CONFIDENCE, METHOD
@@ -19,6 +18,8 @@ from rankrls.model_selection import leave_pair_out
 
 __all__ = ["run"]
 
+_INTERVAL = {"confidence": CONFIDENCE, "interval_method": METHOD}
+_SAID = (f"Interval: {METHOD}.\n",)
 _JUDGED = ("mean_score", "c_index", "standard_error", "low", "high")
 
 
@@ -27,42 +28,29 @@ def run(options: Options, report: Report) -> Result:
     plan = _training.plan(options)
     if plan.method.has("needs_vali") and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method, parameter="vali")
-    data = _training.read_data(plan, report)
     if options.leave_pair_out and options.event is not None:
-        return _of_times(options, data, report)
-    if options.leave_pair_out and options.scale != "none" and data.tables["train"].qid is None:
+        return _of_times(plan, report)
+    by_pairs = options.leave_pair_out
+    if by_pairs and options.scale != "none" and options.everything:
         report.note("the features were scaled with the held-out rows in view.")
-    if options.leave_pair_out and options.basis == "pursuit":
+    if by_pairs and options.basis == "pursuit":
         report.note("the basis was chosen with the labels of the held-out rows in view.")
-    trained = _training.train(plan, data, report, _training.learn)
-    if trained.interrupted:
+    learned = _training.learned(plan, report, _training)
+    if learned.interrupted:
         raise KeyboardInterrupt
-    judged = _training.judge_all(plan, data, report)
-    estimator = trained.estimator
-    value = "c_index" if options.leave_pair_out else "mean_score"
+    estimator = learned.estimator
+    value, metric = ("c_index", "C-index") if by_pairs else ("mean_score", plan.chosen_by)
     curve, best = _curve(estimator, value)
-    found = _learned.as_dict("cv", plan, data, trained, judged, report) | {"curve": curve, "best_index": best}
-    text: tuple[str, ...] = ()
-    if options.leave_pair_out:
-        found |= {"how": estimator.selection_, "confidence": CONFIDENCE, "interval_method": METHOD}
-        text = (f"Interval: {METHOD}.\n",)
-    metric = "C-index" if options.leave_pair_out else plan.chosen_by
-    table = _curve_table(metric, value, estimator.selection_, curve, best)
-    found |= described_columns(plan.encoder)
-    return Result(
-        found,
-        [
-            *file_tables(found),
-            *columns_table(described_columns(plan.encoder).get("columns_used", [])),
-            table,
-            *measure_tables(judged),
-        ],
-        text,
-    )
+    found = _learned.as_dict("cv", learned, report) | {"curve": curve, "best_index": best}
+    tables = _learned.tables(learned, _curve_table(metric, value, estimator.selection_, curve, best))
+    if not by_pairs:
+        return Result(found, tables)
+    return Result(found | {"how": estimator.selection_, **_INTERVAL}, tables, _SAID)
 
 
-def _of_times(options: Options, data: _training.Data, report: Report) -> Result:
+def _of_times(plan: _training.Plan, report: Report) -> Result:
     """The C-index of right-censored times, each comparable pair held out of a model of the others' pairs."""
+    options, data = plan.options, _training.read_data(plan, report)
     if options.method != "rankrls":
         raise InputError("{leave_pair_out} of {event} is for --method rankrls; got {0!r}.", options.method)
     table: Any = data.tables["train"]
@@ -81,10 +69,9 @@ def _of_times(options: Options, data: _training.Data, report: Report) -> Result:
     best = max(range(len(curve)), key=lambda k: (round(curve[k]["c_index"], 12), curve[k]["alpha"]))
     how = f"leave-pair-out over {count} comparable pairs"
     found: dict[str, Any] = {"command": "cv", **_learned.described(data), "method": options.method, "how": how}
-    found |= {"curve": curve, "best_index": best, "confidence": CONFIDENCE, "interval_method": METHOD}
-    found |= {"seconds": report.seconds, "notes": report.notes}
+    found |= {"curve": curve, "best_index": best, **_INTERVAL, "seconds": report.seconds, "notes": report.notes}
     tables = [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)]
-    return Result(found, tables, (f"Interval: {METHOD}.\n",))
+    return Result(found, tables, _SAID)
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:

@@ -9,8 +9,8 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.cli._datasets import USUAL, Opened, is_dataset, open_data
+from rankrls.cli._files import load_model, scores_of
 from rankrls.cli._findings import asked_measures, check_measures, show
-from rankrls.cli._models import load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli._votes import comparable_pairs

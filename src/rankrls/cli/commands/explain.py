@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rankrls._errors import InputError
-from rankrls.cli._files import read
-from rankrls.cli._models import load_model
+from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.inspection import explain

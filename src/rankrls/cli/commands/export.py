@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rankrls import export
 from rankrls._errors import InputError
-from rankrls.cli._files import read
-from rankrls.cli._models import load_model
+from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, flag_of
 from rankrls.cli._report import Report, Result
 from rankrls.io._atomic import check_target

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rankrls._errors import InputError
-from rankrls.cli import _findings, _fit_in_parts, _learned, _training
+from rankrls.cli import _fit_in_parts, _learned, _training
 from rankrls.cli._datasets import streams
-from rankrls.cli._encoding import columns_table, described_columns
+from rankrls.cli._findings import described_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
+from rankrls.cli._supervisor import INTERRUPTED
 from rankrls.cli._votes import rating_table, ratings
 from rankrls.io._atomic import check_target
 from rankrls.io.data import how_read
 from rankrls.persistence import save
 
 __all__ = ["run"]
-
-_INTERRUPTED = 130
 
 
 def run(options: Options, report: Report) -> Result:
@@ -27,11 +24,8 @@ def run(options: Options, report: Report) -> Result:
         raise InputError("{checkpoint} is for data that are read a part at a time.", parameter="checkpoint")
     plan = _training.plan(options)
     check_target(options.save, options.items, *plan.files.values(), *plan.pair_files.values())
-    way: Any = _fit_in_parts if in_parts else _training
-    data = way.read_data(plan, report)
-    trained = _training.train(plan, data, report, way.learn)
-    judged = {} if trained.interrupted else way.judge_all(plan, data, report)
-    used = described_columns(plan.encoder)
+    found = _training.learned(plan, report, _fit_in_parts if in_parts else _training)
+    data = found.data
     given = {
         **_learned.described(data),
         **how_read(data.tables["train"]),
@@ -39,29 +33,19 @@ def run(options: Options, report: Report) -> Result:
         **({} if data.ids is None else {"ids": data.ids}),
         "method": options.method,
         "scale": options.scale,
-        **used,
-        "measures": _learned.measured(judged),
-        **({"interrupted": True} if trained.interrupted else {}),
+        **described_columns(plan.encoder),
+        "measures": _learned.measured(found),
+        **({"interrupted": True} if found.interrupted else {}),
     }
     with report.working("saving", f"saving {options.save}"):
-        save(trained.model, options.save, provenance=plain_json(given))
-    found = _learned.as_dict("fit", plan, data, trained, judged, report) | {"model": str(options.save), **data.found}
+        save(found.model, options.save, provenance=plain_json(given))
+    result = _learned.as_dict("fit", found, report) | {"model": str(options.save), **data.found}
     rated = []
     if options.votes:
-        rated = ratings(data.encoder, trained.estimator, data.tables["train"], data.pairs["train"])
-        found |= {"ratings": rated} if rated else {}
+        rated = ratings(data.encoder, plan.estimator, data.tables["train"], data.pairs["train"])
+        result |= {"ratings": rated} if rated else {}
+    choice = [*_learned.model_tables(plan), _learned.choice_table(plan, data), *rating_table(rated)]
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    return Result(
-        found | used,
-        [
-            *_findings.file_tables(_learned.described(data)),
-            *columns_table(used.get("columns_used", [])),
-            *_learned.model_tables(plan, trained),
-            _learned.choice_table(plan, data, trained),
-            *rating_table(rated),
-            *_findings.measure_tables(judged),
-        ],
-        (f"Saved {options.save}   ({took})\n",),
-        optional=True,
-        status=_INTERRUPTED if trained.interrupted else 0,
-    )
+    saved = f"Saved {options.save}   ({took})\n"
+    status = INTERRUPTED if found.interrupted else 0
+    return Result(result, _learned.tables(found, *choice), (saved,), optional=True, status=status)

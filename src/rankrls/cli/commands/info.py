@@ -7,8 +7,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls.cli._datasets import is_dataset
-from rankrls.cli._encoding import columns_table
-from rankrls.cli._findings import file_rows, labels_shown
+from rankrls.cli._findings import columns_table, file_rows, labels_shown
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io.datasets.files import has_data_ending

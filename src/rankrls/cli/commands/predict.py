@@ -10,8 +10,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls._items import Items
 from rankrls.cli._datasets import is_dataset, open_data
-from rankrls.cli._files import read, read_items, written
-from rankrls.cli._models import load_model, scored
+from rankrls.cli._files import load_model, read, read_items, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._atomic import check_target

@@ -10,8 +10,7 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls.cli._datasets import is_dataset, open_data
-from rankrls.cli._files import read, written
-from rankrls.cli._models import load_model, scored
+from rankrls.cli._files import load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._atomic import check_target
@@ -67,10 +66,6 @@ def _of_file(options: Options, report: Report) -> tuple[int, Iterator[Any]]:
 
 def _of_dataset(options: Options, report: Report) -> tuple[int, Iterator[Any]]:
     """The same of data that are read a part at a time: the rankings of each part."""
-    for name in ("everything", "target"):
-        if name in options.changed():
-            problem = f"{{{name}}} needs all rows in memory, and DATA is read a part at a time."
-            raise InputError(problem, parameter=name)
     stored = load_model(options.model, report)
     data = open_data(options.data, options, report, stored, labels="ignored")
     job = RankJob(unnamed(stored.model), options.top_items, options.layout == "trec")
