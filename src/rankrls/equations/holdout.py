@@ -46,6 +46,8 @@ _MOST_LEVERAGE = 0.9
 _TOLERANCE = 1e-12
 _FAST = 0.03
 """Terms of the series shrink at least so much, where it is used."""
+_SINGLE_RANGE = 1e-24
+"""Squared lengths whose squares of rounded terms single precision still holds, beside the largest one."""
 _STACKED = 1 << 20
 """Numbers of an array that holds something of every feature for every block of a chunk."""
 _SPECTRUM_COST = 60.0
@@ -217,10 +219,8 @@ def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> list
         return anew
     stack = (len(blocks), -1)
     target = h.spread(h.target[numbers])
-    P, settled = _iterate(h, Z.reshape(*stack, Z.shape[1]), (Z @ h.full).reshape(*stack, target.shape[1]), target)
-    P -= target.reshape(P.shape)
-    x = _transposed(Z.reshape(*stack, Z.shape[1])) @ P
-    x *= h.inverse
+    P = (Z @ h.full).reshape(*stack, target.shape[1])
+    x, settled = _iterate(h, Z.reshape(*stack, Z.shape[1]), P, target.reshape(P.shape))
     x += h.full
     scores = _stacked_products(D.reshape(*stack, D.shape[1]), x)
     scores += _centre_scores(h, h.rows.centre_of(numbers).reshape(stack), x)
@@ -271,14 +271,16 @@ def _squares(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.flo
 def _iterate(
     h: _Holder, Z: NDArray[np.float64], P: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Scores ``P = Z x`` of blocks by the model without them, (blocks, length, alphas * targets); which are settled.
+    """What holding blocks out adds to their coefficients, (blocks, n, alphas * targets), and which are settled.
 
-    ``(I - Z D Z') P = Z D (b - Z't)`` for all blocks and columns together, from a start P: the full model's scores,
-    which are wrong by the block's own influence only. Where influence is small, a few terms of the inverse's series;
-    else conjugate gradients, which columns leave as all blocks have settled there.
+    It is ``D Z' (P - t)`` of the scores ``P = Z x`` by the model without the block, and these solve ``(I - Z D Z') P =
+    Z D (b - Z't)``, for all blocks and columns together, from a start P: the full model's scores, which are wrong by
+    the block's own influence only. Where influence is small, a few terms of the inverse's series; else conjugate
+    gradients, which columns leave as all blocks have settled there.
     """
     inverse = h.inverse
-    residual = _smooth(Z, P - target.reshape(P.shape), inverse)
+    first = _transposed(Z) @ (P - target)
+    residual = Z @ (first * inverse)
     energy = _squares(residual, residual)
     goal = _TOLERANCE**2 * (_squares(P, P) + energy)
     settled = np.ones(len(Z), dtype=bool)
@@ -286,14 +288,13 @@ def _iterate(
         # The eigenvalues of Z D Z' are at most their sum, which is largest for the smallest alpha.
         settled = _squares(Z, Z) @ inverse[:, h.smallest] <= _MOST_LEVERAGE
         goal[~settled] = np.inf
-    image = _smooth(Z, residual, inverse)
-    left = _squares(image, image)
-    shrunk = np.divide(left, energy, out=np.zeros_like(left), where=energy > goal).max()
-    if shrunk <= _FAST**2:
-        P = P + residual
-        P += image
-        settled &= _add_series(h, Z, image, left, goal / max(shrunk, _TOLERANCE), P)
-        return P, settled
+    second = _transposed(Z) @ residual
+    further = _series(h, Z, second, energy, goal)
+    if further is not None:
+        first += second
+        first *= inverse
+        first += further[0]
+        return first, settled & further[1]
     out = np.empty_like(P)
     columns = np.arange(P.shape[2])
     direction = residual.copy()
@@ -324,38 +325,58 @@ def _iterate(
         direction *= np.divide(new, energy, out=np.zeros_like(new), where=energy > 0.0)[:, None]
         direction += residual
         energy = new
-    return out, settled
+    out -= target
+    x = _transposed(Z) @ out
+    x *= h.inverse
+    return x, settled
 
 
-def _add_series(
+def _series(
     h: _Holder,
     Z: NDArray[np.float64],
-    term: NDArray[np.float64],
+    second: NDArray[np.float64],
     energy: NDArray[np.float64],
     goal: NDArray[np.float64],
-    P: NDArray[np.float64],
-) -> NDArray[np.bool_]:
-    """Add to ``P`` what follows a term of the series of ``(I - Z D Z')^-1``, whose terms shrink fast.
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
+    """``D Z'`` times the terms ``(Z D Z')^k r``, k > 0, of the series of ``(I - Z D Z')^-1`` r, and the settled blocks.
 
-    Returns which blocks have settled.
+    ``second`` is ``Z'r``, ``energy`` the squares of the residual r. None where the terms do not shrink fast.
 
     In single precision: the terms that it rounds are smaller than the scores by the square of the blocks' influence,
-    and reach them multiplied by it once more. Directions are scaled by their largest ``D``, so that nothing overflows.
+    and reach them multiplied by it once more. Columns are taken in units of their largest residual, and directions are
+    scaled by their largest ``D``, so that nothing overflows.
     """
+    open_ = energy > goal
+    most = np.maximum(energy, goal).max(axis=0, where=np.isfinite(goal), initial=0.0)
+    unit = np.sqrt(np.where(most > 0.0, most, 1.0))
+    lengths = energy / unit**2
+    if not lengths.min(where=open_, initial=1.0) > _SINGLE_RANGE:
+        return None
     scaled = np.multiply(Z, h.root, dtype=np.float32, casting="same_kind")
-    small = term.astype(np.float32)
-    columns, inverse = np.arange(P.shape[2]), h.share
+    term = scaled @ (second * (h.root[:, None] * h.share / unit)).astype(np.float32)
+    left = _squares(term, term)
+    shrunk = np.divide(left, lengths, out=np.zeros_like(left), where=open_).max()
+    if not shrunk <= _FAST**2:
+        return None
+    goal = goal / unit**2 / max(shrunk, _TOLERANCE)
+    total = np.zeros(second.shape, dtype=np.float32)
+    columns, share = np.arange(second.shape[2]), h.share
     for _ in range(_MAX_ROUNDS):
-        alive = (energy > goal).any(axis=0)
+        alive = (left > goal).any(axis=0)
         if not alive.any():
             break
         if not alive.all():
             columns, goal = columns[alive], goal[:, alive]
-            small, inverse = (np.ascontiguousarray(part[..., alive]) for part in (small, inverse))
-        small = _smooth(scaled, small, inverse)
-        P[:, :, columns] += small
-        energy = _squares(small, small)
-    return np.asarray(~(energy > goal).any(axis=1))
+            term, share = (np.ascontiguousarray(part[..., alive]) for part in (term, share))
+        weights = _transposed(scaled) @ term
+        weights *= share
+        if len(columns) == h.share.shape[1]:
+            total += weights
+        else:
+            total[:, :, columns] += weights
+        term = scaled @ weights
+        left = _squares(term, term)
+    return total * (h.root[:, None] * unit), np.asarray(~(left > goal).any(axis=1))
 
 
 def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
