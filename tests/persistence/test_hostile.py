@@ -206,10 +206,10 @@ def test_keys_made_to_collide_take_no_quadratic_time(content, tmp_path):
     period = sys.hash_info.modulus
     changed = Changed(content)
     changed.state["kernel"] = {"dict": [[k * period, 1] for k in range(50_000)]}
-    started = time.perf_counter()
+    started = time.process_time()
     refuse(tmp_path, changed.content(), "made to be slow|damaged")
     # a tenth of what that many collisions take in a dictionary
-    assert time.perf_counter() - started < 10.0
+    assert time.process_time() - started < 10.0
 
 
 def test_a_subtree_cannot_be_named_twice(content, tmp_path):
@@ -219,9 +219,9 @@ def test_a_subtree_cannot_be_named_twice(content, tmp_path):
     for level in range(40):
         node = [{"__id__": level, "list": node}, {"__id__": level}]
     changed.state["kernel"] = node
-    started = time.perf_counter()
+    started = time.process_time()
     refuse(tmp_path, changed.content(), "unknown form|too deeply")
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0
 
 
 def test_an_array_is_named_once(content, tmp_path):
