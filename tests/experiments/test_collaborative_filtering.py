@@ -532,7 +532,7 @@ def test_jester_comes_near_the_paper(experiment, data_dir, capsys, tmp_path, mon
     rows = tuple(m for m in methods.METHODS["full"] if m.name in ("RLS", "RankRLS", "Ranking Pursuit"))
     monkeypatch.setattr(experiment, "METHODS", {"full": rows, "half": rows})
     out = tmp_path / "out.json"
-    sizes = ["--users", "60", "--repetitions", "3", "--holdout", "40", "--groups", "60-80"]
+    sizes = ["--users", "40", "--repetitions", "2", "--holdout", "20", "--groups", "60-80"]
     assert experiment.main(["--data", str(data_dir), *sizes, "--json", str(out)]) == 0
     capsys.readouterr()
     for table in ("full", "half"):
