@@ -1,5 +1,6 @@
 """Shared settings: they must be in place before numpy and scipy are imported."""
 
+import gc
 import os
 import re
 
@@ -51,3 +52,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if found := differs_from_process_to_process(item.nodeid):
             raise pytest.UsageError(f"{item.nodeid} has {found} in its name: give the parameter an id of its own.")
+
+
+def pytest_collection_finish():
+    """Twelve thousand tests and their parameters stay to the end: no collection of garbage looks at them again."""
+    gc.freeze()
