@@ -468,7 +468,7 @@ def test_out_of_memory_names_the_file(monkeypatch):
 
 
 def irregular(*args):
-    raise delimited._Irregular
+    raise delimited._Irregular("not as pyarrow reads it.")
 
 
 class TestDamagedTypedFiles:

@@ -20,7 +20,7 @@ from rankrls._compiled.threads import n_threads
 from rankrls.io import load_table, open_dataset, write_shards
 from rankrls.io.datasets import opening, shards
 from rankrls.io.datasets.runs import Seen, keys_of
-from rankrls.io.tables.batches import parquet_batches
+from rankrls.io.tables.arrow import parquet_batches
 
 NAMES = ("a", "b")
 

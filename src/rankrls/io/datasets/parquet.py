@@ -17,8 +17,7 @@ from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.index import Outline
 from rankrls.io.datasets.roles import Alike, TableFiles, alike
-from rankrls.io.tables.arrow import ArrowTable
-from rankrls.io.tables.batches import Flow
+from rankrls.io.tables.arrow import ArrowTable, Flow
 from rankrls.io.tables.columns import Columns, TableError, Wanted
 from rankrls.io.tables.parts import Request, Rows
 

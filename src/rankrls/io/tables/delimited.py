@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, is_utf8, quoted
 from rankrls.io._source import Limited, foreign, open_bytes
 from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
 from rankrls.io.tables.parts import LARGEST_SINGLE, Request, Rows, Stretch, may_be_empty, needed
+from rankrls.io.tables.values import Values
 
 __all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
@@ -35,7 +36,7 @@ _MISSING_AS = sorted({form for word in MISSING for form in (word, word.upper(), 
 _TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
 
 
-class _Irregular(Exception):  # noqa: N818
+class _Irregular(InputError):  # noqa: N818
     """A block holds what pyarrow would read otherwise than is promised."""
 
 
@@ -243,12 +244,15 @@ class _Reading:
 
     def __call__(self, block: tuple[bytearray, Stretch]) -> Rows | InputError:
         """A block as arrays, or what is wrong with it."""
+        from pyarrow import ArrowException
+
         data, place = block
         try:
             try:
-                return self._by_arrow(data, place.line)._replace(stretch=place)
-            except _Irregular:
-                return self._by_cells(data, place.line)._replace(stretch=place)
+                found = self._by_arrow(data, place.line)
+            except (_Irregular, ArrowException):
+                found = self._by_cells(data, place.line)
+            return found._replace(lines=self._lines(data, place.line, len(found.X)), stretch=place)
         except InputError as error:
             return error
 
@@ -256,66 +260,52 @@ class _Reading:
         import pyarrow as pa
         from pyarrow import csv
 
-        place, texts = self.table.place, self.request.texts
-        if not (self.numbers or texts) or data.isspace():
-            raise _Irregular
+        place, request = self.table.place, self.request
+        if not (self.numbers or request.texts) or data.isspace():
+            raise _Irregular("there is nothing to read.")
         _check_quotes(data, self.table.delimiter)
         first = next(self.table.records_of(data, line)).cells
         truth = lambda name: first[place[name]].lower() in (b"true", b"false")
         types = {str(place[name]): pa.bool_() if truth(name) else pa.float64() for name in self.numbers}
-        types |= {str(place[name]): pa.dictionary(pa.int32(), pa.string()) for name in texts.values()}
-        try:
-            found = csv.read_csv(
-                pa.BufferReader(data),
-                csv.ReadOptions(
-                    use_threads=False, block_size=len(data) + 1, column_names=[*map(str, range(len(first)))]
-                ),
-                csv.ParseOptions(delimiter=self.table.delimiter.decode(), newlines_in_values=True),
-                csv.ConvertOptions(
-                    include_columns=[*types],
-                    column_types=types,
-                    null_values=_MISSING_AS if self.request.may_miss else [],
-                    true_values=_TRUE,
-                    false_values=_FALSE,
-                ),
-            )
-        except pa.ArrowInvalid:
-            raise _Irregular from None
-        values, column = np.empty((found.num_rows, len(self.numbers))), lambda name: found.column(str(place[name]))
-        for k, name in enumerate(self.numbers):
-            values[:, k] = column(name).to_numpy()
-        X, w, y = self._split(values)
-        if not np.isfinite(X).all() or (self.request.dtype == np.float32 and (np.abs(X) >= LARGEST_SINGLE).any()):
-            raise _Irregular
-        if y is not None:
-            missing = sum(column(name).null_count for name in self.request.labels)
-            if np.isinf(y).any() or int(np.isnan(y).sum()) != missing:
-                raise _Irregular
-        if w is not None and not (np.isfinite(w) & (w >= 0)).all():
-            raise _Irregular
-        ids = {role: _texts_of(column(name), role) for role, name in texts.items()}
-        return Rows(X, y, ids, self._lines(data, line, len(X)), w)
+        types |= {str(place[name]): pa.dictionary(pa.int32(), pa.string()) for name in request.texts.values()}
+        batch, *more = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=[*map(str, range(len(first)))]),
+            csv.ParseOptions(delimiter=self.table.delimiter.decode(), newlines_in_values=True),
+            csv.ConvertOptions(
+                include_columns=[*types],
+                column_types=types,
+                null_values=_MISSING_AS if request.may_miss else [],
+                true_values=_TRUE,
+                false_values=_FALSE,
+            ),
+        ).to_batches()
+        column = lambda name: batch.column(str(place[name]))
+        rows = Values(request, _Irregular).rows(batch.num_rows, column, column)
+        missing = sum(column(name).null_count for name in request.labels)
+        if more or (rows.y is not None and int(np.isnan(rows.y).sum()) != missing):
+            raise _Irregular("a label is no number, and not missing either.")
+        if any(text.strip(" \t\n\r\v\f") != text for texts, _ in rows.texts.values() for text in texts or ()):
+            raise _Irregular("an id begins or ends with a blank.")
+        return rows
 
     def _by_cells(self, data: bytearray, line: int) -> Rows:
-        table, request = self.table, self.request
-        rows: list[list[float]] = []
-        cells: dict[str, list[str]] = {role: [] for role in request.texts}
-        for record in table.records_of(data, line):
-            rows.append([table.number(record, column, request) for column in self.numbers])
-            for role, column in request.texts.items():
-                cells[role].append(table.text(record, column, role))
-        X, w, y = self._split(np.array(rows, dtype=np.float64).reshape(len(rows), len(self.numbers)))
-        texts = {role: coded(found) for role, found in cells.items()}
-        return Rows(X, y, texts, self._lines(data, line, len(X)), w)
+        import pyarrow as pa
 
-    def _split(
-        self, values: NDArray[np.float64]
-    ) -> tuple[NDArray[Any], NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Features, weights and labels."""
-        n, request = len(self.request.numbers), self.request
-        labels = values[:, n : n + len(request.labels)]
-        y = labels if request.utilities else labels[:, 0] if request.labels else None
-        return values[:, :n], None if request.weight is None else values[:, -1], y
+        table, request = self.table, self.request
+        numbers: dict[str, list[float]] = {name: [] for name in self.numbers}
+        texts: dict[str, list[str]] = {role: [] for role in request.texts}
+        rows = 0
+        for record in table.records_of(data, line):
+            rows += 1
+            for name, values in numbers.items():
+                values.append(table.number(record, name, request))
+            for role, cells in texts.items():
+                cells.append(table.text(record, request.texts[role], role))
+        by_name = {request.texts[role]: cells for role, cells in texts.items()}
+        number = lambda name: pa.array(numbers[name], pa.float64())
+        text = lambda name: pa.array(by_name[name], pa.large_string())
+        return Values(request, table.refuse).rows(rows, number, text)
 
     def _lines(self, data: bytearray, line: int, rows: int) -> NDArray[np.int64] | None:
         if not self.request.lines:
@@ -325,32 +315,21 @@ class _Reading:
         return np.array([record.line for record in self.table.records_of(data, line)], dtype=np.int64)
 
 
-def _texts_of(column: Any, role: str) -> tuple[list[str], NDArray[Any]]:
-    """The different ids of a block and the number of each row's, if they are as pyarrow reads them."""
-    if column.num_chunks != 1:
-        raise _Irregular
-    chunk = column.chunk(0)
-    texts = chunk.dictionary.to_pylist()
-    if ("" in texts and not may_be_empty(role)) or any("\0" in t or t.strip(" \t\n\r\v\f") != t for t in texts):
-        raise _Irregular
-    return texts, chunk.indices.to_numpy()
-
-
 def _check_quotes(data: bytearray, delimiter: bytes) -> None:
     """Refuse quotes inside cells, text beside closing quotes, and carriage returns that end no line.
 
     Also a byte order mark, which pyarrow takes from the start of every block: it is one at the start of a file only.
     """
     if data.startswith(_MARK):
-        raise _Irregular
+        raise _Irregular("a byte order mark inside the file.")
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-        raise _Irregular
+        raise _Irregular("a carriage return that ends no line.")
     if b'"' not in data:
         return
     text = np.frombuffer(data, dtype=np.uint8)
     quotes = np.flatnonzero(text == 34)
     if len(quotes) % 2 or not _are_regular(text, quotes, delimiter):
-        raise _Irregular
+        raise _Irregular("a quote inside a cell.")
 
 
 def _are_regular(text: NDArray[np.uint8], quotes: NDArray[np.intp], delimiter: bytes) -> bool:
