@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from rankrls._errors import InputWarning
@@ -64,7 +65,10 @@ class _Cache(FunctionCache):
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
-            return super().load_overload(signature, context)
+            # numba's own would first load what only compiling needs, and that takes longer than all loops of a command
+            rtsys.initialize(context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(signature, context)
         except Exception as error:  # a damaged pickle raises whatever its bytes happen to say
             self._warn("the cache of compiled loops cannot be read ({0}). They are compiled anew.", error)
         try:

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.optimize import minimize_scalar
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
@@ -151,6 +150,8 @@ class Evidence:
 
     def best_alpha(self) -> float:
         """The alpha of the largest marginal density, between 1e-9 and 1e6 of the largest eigenvalue. O(n) a value."""
+        from scipy.optimize import minimize_scalar  # seldom needed, and slow to import
+
         top = float(self.values.max(initial=0.0))
         if not top > 0.0:
             raise InputError(

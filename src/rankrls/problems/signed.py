@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.optimize import lsq_linear
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
@@ -200,6 +199,8 @@ def _passive_solution(program: _Program, passive: NDArray[np.bool_], lost: float
 
 def _by_bounds(program: _Program, lost: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The same by the active set method of Stark & Parker, which descends at every step; for what pivots too long."""
+    from scipy.optimize import lsq_linear  # seldom needed, and slow to import
+
     which = np.flatnonzero(program.usable)
     try:
         R = linalg.cholesky(program.A[np.ix_(which, which)], lower=True, check_finite=False)
