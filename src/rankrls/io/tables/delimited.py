@@ -27,7 +27,7 @@ DELIMITERS = (",", ";", "\t", "|")
 Naming = Callable[[list[str]], list[str] | None]
 """Names of the columns, made from the first row of a file that may have no line of names; None if it is that line."""
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 21
 _BYTES_PER_COLUMN = 1 << 12  # so that a block of a wide table holds some rows
 _MARK = b"\xef\xbb\xbf"
 _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')  # a cell may go on in the next line
