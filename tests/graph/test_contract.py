@@ -169,9 +169,8 @@ def check_scores_of_blocks(graph, seed):
     Ff, judged, unseen = graph.F @ f, graph.differences(f), graph.unseen(f)
     for b in range(graph.n_blocks):
         rows = graph.rows_of(b)
-        inside = graph.block_scores(rows, unseen)
         with np.errstate(invalid="ignore"):  # a preference of weight 0 has no score
-            found = inside.scores(Ff[rows], np.eye(2), Ff[rows])
+            found = graph.block_scores(rows, Ff[rows], Ff[rows], unseen, np.eye(2))
         keep = graph.weight[rows] > 0.0 if isinstance(graph, PairGraph) else slice(None)
         np.testing.assert_allclose(found[keep], judged[rows][keep], atol=1e-9)
 

@@ -14,7 +14,6 @@ and those of the items that no pair compares (a query of one label, ties exclude
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,26 +26,6 @@ from rankrls.equations.spectrum import Spectrum
 from rankrls.graph import Graph
 
 __all__ = ["dual_holdout_scores", "solve_positive"]
-
-
-@dataclass(frozen=True)
-class _Holder:
-    """Everything that all blocks share."""
-
-    graph: Graph
-    vectors: NDArray[np.float64]  # of F K F', (rows, rows)
-    target: NDArray[np.float64]  # (rows, targets)
-    unseen: NDArray[np.float64]  # in the eigenbasis
-    inverse: NDArray[np.float64]  # 1 / (values + alpha), (rows, alphas)
-    # alpha / (values + alpha): the eigenvalues of I - H, bounded by 1 however small alpha is
-    slack: NDArray[np.float64]
-    right: NDArray[np.float64]  # F y in the eigenbasis, (rows, targets)
-    shrunk: NDArray[np.float64]  # slack times right, (rows, alphas * targets)
-    image: NDArray[np.float64] | None  # in the eigenbasis
-
-    @property
-    def n_alphas(self) -> int:
-        return self.slack.shape[1]
 
 
 def dual_holdout_scores(
@@ -85,54 +64,43 @@ def dual_holdout_scores(
     -----
     O(u m) a block of u rows and alpha for its scores, O(u^2 m) for its part of ``C^-1``.
     """
-    s, size = decomposition, len(target)
+    s, (size, targets), n_alphas = decomposition, target.shape, len(alphas)
     alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
+    inverse = s.inverse(alphas)
+    # alpha / (values + alpha): the eigenvalues of I - H, bounded by 1 however small alpha is
     slack = alphas / (s.values[:, None] + alphas)
     right = s.vectors.T @ target
-    holder = _Holder(
-        graph,
-        s.vectors,
-        target,
-        np.zeros((0, size)) if unseen is None else unseen @ s.vectors,
-        s.inverse(alphas),
-        slack,
-        right,
-        (slack[:, :, None] * right[:, None, :]).reshape(size, -1),
-        None if image is None else image @ s.vectors,
-    )
-    out = np.full((size, len(alphas), right.shape[1]), np.nan)
-    map_blocks(lambda block: _hold(holder, block, out), blocks)
-    return out
+    shrunk = (slack[:, :, None] * right[:, None, :]).reshape(size, -1)
+    rest = np.zeros((0, size)) if unseen is None else unseen @ s.vectors
+    images = None if image is None else image @ s.vectors
+    out = np.full((size, n_alphas, targets), np.nan)
 
-
-def _hold(h: _Holder, block: Any, out: NDArray[np.float64]) -> None:
-    V = np.ascontiguousarray(h.vectors[block])  # LAPACK's are columns
-    u, alphas, targets = V.shape[0], h.n_alphas, h.target.shape[1]
-    residual = (V @ h.shrunk).reshape(u, alphas, targets)
-    error = np.empty_like(residual)
-    scaled = np.empty_like(V)
-    for k in range(alphas):
-        if (h.slack[:, k] >= 0.0).all():
-            part = _symmetric_product(np.multiply(V, np.sqrt(h.slack[:, k]), out=scaled))
+    def hold(block: Any) -> None:
+        V = np.ascontiguousarray(s.vectors[block])  # LAPACK's are columns
+        u = len(V)
+        residual = (V @ shrunk).reshape(u, n_alphas, targets)
+        error = np.empty_like(residual)
+        scaled = np.empty_like(V)
+        for k in range(n_alphas):
+            if (slack[:, k] >= 0.0).all():
+                np.multiply(V, np.sqrt(slack[:, k]), out=scaled)
+                part = scaled @ scaled.T  # which numpy knows as symmetric: half the price, and other threads run
+            else:
+                part = np.multiply(V, slack[:, k], out=scaled) @ V.T
+            error[:, k] = solve_positive(part, residual[:, k])
+        x = np.zeros((size, 0))
+        if len(rest) or images is not None:
+            pulled = (V.T @ error.reshape(u, -1)).reshape(size, n_alphas, targets)
+            x = (inverse[:, :, None] * (right[:, None, :] - pulled)).reshape(size, -1)
+        if images is not None:
+            scores = images[block] @ x
         else:
-            part = np.multiply(V, h.slack[:, k], out=scaled) @ V.T
-        error[:, k] = solve_positive(part, residual[:, k])
-    fitted = h.target[block][:, None, :] - error
-    x = np.zeros((len(h.vectors), 0))
-    if len(h.unseen) or h.image is not None:
-        x = h.inverse[:, :, None] * (h.right[:, None, :] - (V.T @ error.reshape(u, -1)).reshape(-1, alphas, targets))
-        x = x.reshape(len(x), -1)
-    if h.image is not None:
-        out[block] = (h.image[block] @ x).reshape(u, alphas, targets)
-        return
-    inside = h.graph.block_scores(block, h.unseen)
-    scores = inside.scores(fitted.reshape(u, -1), x, np.tile(h.target[block], alphas))
-    out[block] = scores.reshape(u, alphas, targets)
+            fitted = (target[block][:, None, :] - error).reshape(u, -1)
+            scores = graph.block_scores(block, fitted, np.tile(target[block], n_alphas), rest, x)
+        out[block] = scores.reshape(u, n_alphas, targets)
 
-
-def _symmetric_product(A: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``A A'``, which numpy knows as symmetric: half the price, and unlike scipy's other threads run meanwhile."""
-    return np.asarray(A @ A.T)
+    map_blocks(hold, blocks)
+    return out
 
 
 def solve_positive(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,8 +23,7 @@ dual).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
-from rankrls.features.blocks import Rows
 from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_numbers, row_products
 
 __all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
@@ -76,28 +74,34 @@ def holdout_alphas(alphas: NDArray[np.float64], top: float) -> NDArray[np.float6
     return np.maximum(alphas, _RESOLVED * top)
 
 
-@dataclass(frozen=True)
-class _Holder:
-    """Everything that all blocks share."""
+class _Held:
+    """Everything that all blocks share; the parameters are those of :func:`holdout_scores`."""
 
-    rows: FactorRows
-    products: Callable[[Rows], NDArray[np.float64]]  # of the rows' differences with the vectors
-    target: NDArray[np.float64]
-    values: NDArray[np.float64]  # eigenvalues, (n,)
-    vectors: NDArray[np.float64]  # directions, (n, eigenvalues)
-    right: NDArray[np.float64]  # b, (eigenvalues, targets)
-    alphas: NDArray[np.float64]  # none too small for a block that has to be decomposed anew
-    inverse: NDArray[np.float64]  # D, one column for each (alpha, target), (n, alphas * targets)
-    full: NDArray[np.float64]  # coefficients of all rows, likewise
-    centres: NDArray[np.float64]  # the rows' centres in the eigenbasis, (centres, n)
-    cutoff: float
-    root: NDArray[np.float64]  # of each direction's largest D, (n,)
-    share: NDArray[np.float32]  # D as a share of it, like D
-    smallest: int | None  # the column of the smallest alpha, where alphas are taken as they are
-
-    @property
-    def n_targets(self) -> int:
-        return self.right.shape[1]
+    def __init__(
+        self,
+        rows: FactorRows,
+        decomposition: Spectrum,
+        directions: NDArray[np.float64],
+        right: NDArray[np.float64],
+        target: NDArray[np.float64],
+        alphas: NDArray[np.float64],
+        *,
+        exact: bool,
+    ) -> None:
+        self.rows, self.spectrum, self.right, self.target = rows, decomposition, right, target
+        self.vectors = V = np.ascontiguousarray(directions)
+        self.products = rows.products(V)  # of the rows' differences with the directions
+        self.centres = rows.centres @ V
+        self.alphas = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
+        # D and the coefficients of all rows: one column for each (alpha, target)
+        self.inverse = D = np.repeat(decomposition.inverse(alphas if exact else self.alphas), right.shape[1], axis=1)
+        self.full = D * self.spread(right)
+        # of each direction's largest D, and D as a share of it
+        most = D.max(axis=1, keepdims=True)
+        self.root = np.sqrt(most[:, 0])
+        self.share = np.divide(D, most, out=np.zeros_like(D), where=most > 0.0).astype(np.float32)
+        # the column of the smallest alpha, where alphas are taken as they are
+        self.smallest = int(alphas.argmin()) * right.shape[1] if exact else None
 
     def spread(self, per_target: NDArray[np.float64]) -> NDArray[np.float64]:
         """(k, targets) repeated for every alpha, (k, alphas * targets)."""
@@ -142,53 +146,28 @@ def holdout_scores(
     bounded : list
         The blocks whose tiny alphas were held out at a larger value.
     """
-    held = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
-    V = np.ascontiguousarray(directions)
-    D = np.repeat(decomposition.inverse(alphas if exact else held), right.shape[1], axis=1)
-    most = D.max(axis=1)
-    holder = _Holder(
-        rows,
-        rows.products(V),
-        target,
-        decomposition.values,
-        V,
-        right,
-        held,
-        D,
-        D * np.tile(right, len(alphas)),
-        rows.centres @ V,
-        decomposition.cutoff,
-        np.sqrt(most),
-        np.divide(D, most[:, None], out=np.zeros_like(D), where=most[:, None] > 0.0).astype(np.float32),
-        int(alphas.argmin()) * right.shape[1] if exact else None,
-    )
-    lengths = np.array([_length(b) for b in blocks], dtype=np.intp)
+    h = _Held(rows, decomposition, directions, right, target, alphas, exact=exact)
+    lengths = np.array([b.stop - b.start if isinstance(b, slice) else len(b) for b in blocks], dtype=np.intp)
     out = np.empty((rows.n_rows, len(alphas) * right.shape[1]))
     if lengths.sum() < rows.n_rows:
         out.fill(np.nan)
-    n = len(V)
-    iterate = 2.0 * lengths * n * n + 6 * 4.0 * lengths * n * D.shape[1]
+    n, columns = h.inverse.shape
+    iterate = 2.0 * lengths * n * n + 6 * 4.0 * lengths * n * columns
     downdate = 2.0 * lengths * n * n + 2.0 * _SPECTRUM_COST * n**3
     small = (iterate <= downdate) & (lengths * n <= rows.most_held)
     threads = n_threads()
-    chunks = _chunks(blocks, lengths, np.flatnonzero(small), max(1, _STACKED // D.size))
+    chunks = _chunks(blocks, lengths, np.flatnonzero(small), max(1, _STACKED // h.inverse.size))
     with one_blas_thread():
-        unsettled = [
-            block for some in map_threads(lambda chunk: _hold_small(holder, chunk, out), chunks) for block in some
-        ]
+        unsettled = [block for some in map_threads(lambda chunk: _hold_small(h, chunk, out), chunks) for block in some]
     large = [blocks[k] for k in np.flatnonzero(~small)]
     if len(large) >= threads:
         with one_blas_thread():
-            map_threads(lambda block: _downdate(holder, block, out, threads=1), large)
+            map_threads(lambda block: _downdate(h, block, out, threads=1), large)
     else:
         for block in large:
-            _downdate(holder, block, out, threads=threads)
-    bounded = (unsettled + large if exact else blocks) if (held > alphas).any() else []
+            _downdate(h, block, out, threads=threads)
+    bounded = (unsettled + large if exact else blocks) if (h.alphas > alphas).any() else []
     return out.reshape(rows.n_rows, len(alphas), -1), bounded
-
-
-def _length(block: Any) -> int:
-    return block.stop - block.start if isinstance(block, slice) else len(block)
 
 
 def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp], most: int) -> list[list[Any]]:
@@ -205,7 +184,7 @@ def _chunks(blocks: list[Any], lengths: NDArray[np.intp], which: NDArray[np.intp
     return chunks
 
 
-def _hold_small(h: _Holder, blocks: list[Any], out: NDArray[np.float64]) -> list[Any]:
+def _hold_small(h: _Held, blocks: list[Any], out: NDArray[np.float64]) -> list[Any]:
     """Hold out some small blocks of one length; the list of those that had to be decomposed anew."""
     numbers = np.concatenate([row_numbers(b) for b in blocks])
     D = h.products(numbers)
@@ -246,7 +225,7 @@ def _stacked_products(X: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray
 
 
 def _singles(
-    h: _Holder, X: NDArray[np.float64], Z: NDArray[np.float64], target: NDArray[np.float64]
+    h: _Held, X: NDArray[np.float64], Z: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Leave-one-out scores of rows X of factor Z, (rows, alphas * targets), and which of them can be trusted."""
     slack = 1.0 - (Z * Z) @ h.inverse
@@ -269,7 +248,7 @@ def _squares(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.flo
 
 
 def _iterate(
-    h: _Holder, Z: NDArray[np.float64], P: NDArray[np.float64], target: NDArray[np.float64]
+    h: _Held, Z: NDArray[np.float64], P: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """What holding blocks out adds to their coefficients, (blocks, n, alphas * targets), and which are settled.
 
@@ -332,7 +311,7 @@ def _iterate(
 
 
 def _series(
-    h: _Holder,
+    h: _Held,
     Z: NDArray[np.float64],
     second: NDArray[np.float64],
     energy: NDArray[np.float64],
@@ -379,30 +358,11 @@ def _series(
     return total * (h.root[:, None] * unit), np.asarray(~(left > goal).any(axis=1))
 
 
-def _downdate(h: _Holder, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
+def _downdate(h: _Held, block: Any, out: NDArray[np.float64], *, threads: int) -> None:
     gram, rhs = rows_gram(h.rows, block, h.target, threads=threads)
-    W = _weights_without(gram, rhs, h.values, h.vectors, h.right, h.alphas, h.cutoff)
+    W = weights_without(gram, rhs, h.spectrum, h.vectors, h.right, h.alphas)
     for some in h.rows.pieces(block):
         out[some] = h.rows.scores(some, W)
-
-
-def _weights_without(
-    gram: NDArray[np.float64],
-    rhs: NDArray[np.float64],
-    values: NDArray[np.float64],
-    V: NDArray[np.float64],
-    right: NDArray[np.float64],
-    alphas: NDArray[np.float64],
-    cutoff: float,
-) -> NDArray[np.float64]:
-    rest = -(V.T @ gram @ V)
-    rest = 0.5 * (rest + rest.T)
-    rest[np.diag_indices_from(rest)] += values
-    s = spectrum(rest, V.shape[0], noise=cutoff, overwrite=True)
-    left = s.vectors.T @ (right - V.T @ rhs)
-    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
-    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(alphas), right.shape[1], axis=1)
-    return np.asarray(V @ (s.vectors @ (inverse * np.tile(left, len(alphas)))))
 
 
 def weights_without(
@@ -425,12 +385,18 @@ def weights_without(
     -----
     O(n^3). What :func:`holdout_scores` does for a block of many rows; its rows need not be there.
     """
-    s = decomposition
-    alphas = holdout_alphas(alphas, float(s.values.max(initial=0.0)))
-    return _weights_without(gram, rhs, s.values, directions, right, alphas, s.cutoff)
+    alphas = holdout_alphas(alphas, float(decomposition.values.max(initial=0.0)))
+    rest = -(directions.T @ gram @ directions)
+    rest = 0.5 * (rest + rest.T)
+    rest[np.diag_indices_from(rest)] += decomposition.values
+    s = spectrum(rest, len(directions), noise=decomposition.cutoff, overwrite=True)
+    left = s.vectors.T @ (right - directions.T @ rhs)
+    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
+    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(alphas), right.shape[1], axis=1)
+    return np.asarray(directions @ (s.vectors @ (inverse * np.tile(left, len(alphas)))))
 
 
-def _centre_scores(h: _Holder, centres: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centre_scores(h: _Held, centres: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of the rows' centres, which those of the differences leave out, (blocks, length or 1, columns of x)."""
     if (centres == centres[:, :1]).all():
         return np.asarray(h.centres[centres[:, :1]] @ x)

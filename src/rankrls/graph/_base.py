@@ -17,7 +17,7 @@ from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows, feature_rows
 from rankrls.features.rows import FactorRows
 
-__all__ = ["BlockScores", "Graph", "GraphOperator", "LaplacianProduct"]
+__all__ = ["Graph", "GraphOperator", "LaplacianProduct"]
 
 Matrix = Any  # a numpy array of one or two dimensions, or a scipy sparse array or matrix
 
@@ -174,26 +174,27 @@ class Graph(ABC):
         blocks = [everything[self.rows_of(block)] for block in range(self.n_blocks)]
         return blocks if len(blocks) > 1 else list(everything[:, None]), np.ones(self.n_rows)
 
-    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> BlockScores:
-        """How the scores of a held-out block of rows follow from ``F_U f_U``.
+    def block_scores(
+        self,
+        block: Rows,
+        factored: NDArray[np.float64],
+        target: NDArray[np.float64],
+        unseen: NDArray[np.float64],
+        x: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """What held-out rows are judged by, from ``F_U f_U``; of a graph in general that itself.
 
         Parameters
         ----------
         block : slice or row numbers
             Whole blocks of the graph, rows in any order.
+        factored, target : ndarray of shape (rows of the block, columns)
+            ``F_U f_U``, and what its rounding is relative to.
         unseen : ndarray of shape (any, coefficients)
             :meth:`unseen` of the functions that the model's coefficients weigh.
+        x : ndarray of shape (coefficients, columns)
+            The model's coefficients.
         """
-        return BlockScores()
-
-
-class BlockScores:
-    """Held-out scores of a block of rows; of a graph in general those that F gives."""
-
-    def scores(
-        self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """From ``F_U f_U``, whose rounding is relative to ``target``, and the model's coefficients x."""
         return factored
 
 

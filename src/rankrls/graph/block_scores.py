@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.features.blocks import row_numbers
-from rankrls.graph._base import BlockScores
-
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["QueryScores", "merge_rounding"]
+__all__ = ["merge_rounding", "query_scores"]
 
 
-class QueryScores(BlockScores):
-    """Scores of whole queries: ``F_U`` is inverted level by level, the rest are means of queries and faint items."""
+def query_scores(
+    graph: ScoredGraph,
+    rows: NDArray[np.intp],
+    factored: NDArray[np.float64],
+    target: NDArray[np.float64],
+    unseen: NDArray[np.float64],
+    x: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Scores of whole queries: ``F_U`` is inverted level by level, the rest are means of queries and faint items.
 
-    def __init__(self, graph: ScoredGraph, block: Any, unseen: NDArray[np.float64]) -> None:
-        rows = row_numbers(block)
-        queries, self.query = np.unique(graph.layout.codes[rows], return_inverse=True)
-        self.graph = graph.select(queries)
-        # ``select`` keeps its rows in row order; the block may name them in any.
-        self.order = np.argsort(rows, kind="stable")
-        self.means = unseen[queries]
-        self.faint = np.flatnonzero(np.isin(rows, graph.faint_rows))
-        self.faint_kernel = unseen[graph.n_blocks + np.searchsorted(graph.faint_rows, rows[self.faint])]
+    See :meth:`rankrls.graph.Graph.block_scores`.
+    """
+    queries, query = np.unique(graph.layout.codes[rows], return_inverse=True)
+    inside = graph.select(queries)
+    order = np.argsort(rows, kind="stable")  # ``select`` keeps its rows in row order
+    k1, k2, _ = inside.inverse_roots
 
-    def scores(
-        self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        means = (self.means @ x)[self.query]
-        deviations = self._deviations(factored)
-        deviations[self.faint] = self.faint_kernel @ x
-        noise = 1e-14 * np.abs(self._deviations(target)).max(axis=0, initial=0.0)
-        return merge_rounding(deviations, self.query, noise) + means
-
-    def _deviations(self, factored: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Deviations from the query means of z, given ``F z``."""
-        graph, (k1, k2, _) = self.graph, self.graph.inverse_roots
-        out = np.empty_like(factored)
-        scaled = factored[self.order] / np.sqrt(graph.weights)[:, None]
-        out[self.order] = graph.apply_levels(scaled, (k1, k2, np.zeros(graph.n_blocks)))
+    def deviations(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From the query means, given ``F z``."""
+        out = np.empty_like(z)
+        scaled = z[order] / np.sqrt(inside.weights)[:, None]
+        out[order] = inside.apply_levels(scaled, (k1, k2, np.zeros(len(queries))))
         return out
+
+    faint = np.flatnonzero(np.isin(rows, graph.faint_rows))
+    scores = deviations(factored)
+    scores[faint] = unseen[graph.n_blocks + np.searchsorted(graph.faint_rows, rows[faint])] @ x
+    noise = 1e-14 * np.abs(deviations(target)).max(axis=0, initial=0.0)
+    return merge_rounding(scores, query, noise) + (unseen[queries] @ x)[query]
 
 
 def merge_rounding(

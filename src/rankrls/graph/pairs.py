@@ -22,7 +22,7 @@ from scipy import sparse
 from rankrls._cached import cached_property
 from rankrls.features.blocks import Rows, row_numbers
 from rankrls.features.feature_rows import FeatureRows
-from rankrls.graph._base import BlockScores, Graph, GraphOperator, Matrix, faint_rows
+from rankrls.graph._base import Graph, GraphOperator, Matrix, faint_rows
 from rankrls.graph.pair_rows import PairProduct, PairRows
 
 __all__ = ["PairGraph"]
@@ -154,11 +154,21 @@ class PairGraph(Graph):
         """The leads of :attr:`faint_rows`."""
         return self.differences(V, self.faint_rows)
 
-    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> PairScores:
+    def block_scores(
+        self,
+        block: Rows,
+        factored: NDArray[np.float64],
+        target: NDArray[np.float64],
+        unseen: NDArray[np.float64],
+        x: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Leads: the rows of F without their weights."""
         rows = row_numbers(block)
+        out = np.asarray(factored / np.sqrt(self.weight[rows])[:, None])
         faint = np.flatnonzero(np.isin(rows, self.faint_rows))
-        own = unseen[np.searchsorted(self.faint_rows, rows[faint])]
-        return PairScores(np.sqrt(self.weight[rows]), faint, own)
+        if len(faint):
+            out[faint] = unseen[np.searchsorted(self.faint_rows, rows[faint])] @ x
+        return out
 
     def block(self, group: int) -> PairGraph:
         """The graph of one group's preferences alone, over the same items."""
@@ -186,20 +196,3 @@ class PairGraph(Graph):
 
     def _factor_transposed(self, U: Matrix) -> Matrix:
         return self.matrix.T @ (sparse.csr_array(U) if sparse.issparse(U) else U)
-
-
-@dataclass(frozen=True)
-class PairScores(BlockScores):
-    """Leads of held-out preferences."""
-
-    root_weight: NDArray[np.float64]
-    faint: NDArray[np.intp]
-    faint_kernel: NDArray[np.float64]
-
-    def scores(
-        self, factored: NDArray[np.float64], x: NDArray[np.float64], target: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        out = np.asarray(factored / self.root_weight[:, None])
-        if len(self.faint):
-            out[self.faint] = self.faint_kernel @ x
-        return out

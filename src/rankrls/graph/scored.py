@@ -32,12 +32,12 @@ from rankrls._cached import cached_property
 from rankrls._compiled.group_pass import level_rows, weighted_sums
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.features.blocks import Rows
+from rankrls.features.blocks import Rows, row_numbers
 from rankrls.features.columns import BasisColumns
 from rankrls.features.feature_rows import FeatureRows
 from rankrls.features.rows import FactorRows
 from rankrls.graph._base import Graph, GraphOperator, Matrix, faint_rows
-from rankrls.graph.block_scores import QueryScores
+from rankrls.graph.block_scores import query_scores
 from rankrls.graph.labels import (
     Balance,
     Ties,
@@ -386,8 +386,8 @@ class ScoredGraph(Graph):
             raise InputError(problem, remedy=remedy, parameter=wrong)
         return blocks, slack - self.weights / self.query_weight[0]
 
-    def block_scores(self, block: Rows, unseen: NDArray[np.float64]) -> QueryScores:
-        return QueryScores(self, block, unseen)
+    def block_scores(self, block: Rows, *values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return query_scores(self, row_numbers(block), *values)
 
     def _laplacian(self, V: Matrix) -> Matrix:
         return self._apply(V, self.eigenvalues, self.weights)

@@ -87,6 +87,6 @@ class ForwardProblem(PursuitProblem):
         residuals[order] = ordered
         target = np.broadcast_to(self.target[:, None], residuals.shape)
         unseen = np.zeros((len(graph.unseen(np.zeros((graph.n_items, 1)))), 0))
-        judged = graph.block_scores(np.arange(graph.n_rows, dtype=np.intp), unseen)
-        scores = judged.scores(target - residuals, np.zeros((0, columns)), target)
+        everything = np.arange(graph.n_rows, dtype=np.intp)
+        scores = graph.block_scores(everything, target - residuals, target, unseen, np.zeros((0, columns)))
         return self._judge(scores[:, :, None])

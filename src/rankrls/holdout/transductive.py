@@ -154,8 +154,7 @@ def _dual(problem: DualProblem, given: HiddenRows, alpha: float, penalty: float)
     columns = inverse[:, hidden]
     # The model of S: hold out V.
     error = solve_positive(columns[hidden], c[hidden])
-    inner = graph.block_scores(hidden, problem.unseen)
-    supervised = inner.scores(-error, c - columns @ error, np.zeros_like(error))
+    supervised = graph.block_scores(hidden, -error, np.zeros_like(error), problem.unseen, c - columns @ error)
     R = np.empty((len(target), len(hidden) + c.shape[1]))
     R[:, : len(hidden)] = (inside.F.T @ columns.T).T
     R[:, len(hidden) :] = c
