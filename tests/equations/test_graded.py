@@ -13,7 +13,6 @@ from rankrls import RankRLS, RankRLSCV
 from rankrls.equations import graded
 from rankrls.equations.graded import graded_spectrum, is_graded
 from rankrls.equations.normal_equations import normal_equations
-from rankrls.features.rows import factor_rows
 from rankrls.graph import PairGraph
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
 from rankrls.problems.primal import PrimalProblem
@@ -164,7 +163,7 @@ def test_columns_that_no_edge_sees_have_no_weight(kind):
         model = RankRLS(1e-9).fit_pairs(features, i, j, strength=y[i] - y[j])
     else:
         graph = build(y, qid, None, PLAIN)
-        equations = normal_equations(factor_rows(features, graph), (graph.F @ y)[:, None])
+        equations = normal_equations(graph.factor_rows(features), (graph.F @ y)[:, None])
         assert (equations.gram.diagonal()[2:] == 0.0).all()
         model = RankRLS(1e-9).fit(features, y, qid=qid)
     assert np.abs(model.coef_[2:]).max() <= 1e-9

@@ -13,7 +13,6 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from rankrls._queries import query_layout
 from rankrls.equations.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, largest_eigenvalue
-from rankrls.features.feature_products import laplacian_product
 from rankrls.graph import PairGraph, ScoredGraph
 from tests.oracles import dual_coefficients, explicit_laplacian, ridge
 from tests.refusals import Refusal
@@ -224,7 +223,7 @@ def test_scored_graphs_with_watched_scores(graph, monkeypatch):
     scored = ScoredGraph.build(y, query_layout(qid, 60), weights=w, ties=ties, balance=balance, regression_weight=beta)
     for threads, form in product(("1", "2"), (np.asarray, sparse.csr_array)):
         monkeypatch.setenv("RANKRLS_NUM_THREADS", threads)
-        A = laplacian_product(form(X), scored)
+        A = scored.laplacian_product(form(X))
         run = MultiShiftCG(tol=1e-13).solve(
             FeatureSystem(A, lambda p: new @ p, 9), A.right_side(scored.F @ y), np.array([1.0, 1e-2, 30.0])
         )
@@ -250,7 +249,7 @@ def test_pairs():
     s, c = rng.normal(size=40), rng.random(40) + 0.1
     graph = PairGraph(i, j, 20, s, c)
     D, t = np.sqrt(c)[:, None] * (X[i] - X[j]), np.sqrt(c) * s
-    A = laplacian_product(sparse.csr_array(X), graph)
+    A = graph.laplacian_product(sparse.csr_array(X))
     run = MultiShiftCG(tol=1e-13).solve(FeatureSystem(A), A.right_side(graph.target), np.array([0.0, 2.0]))
     for k, alpha in enumerate((0.0, 2.0)):
         np.testing.assert_allclose(run.solution(k), np.linalg.solve(D.T @ D + alpha * np.eye(5), D.T @ t), atol=1e-9)

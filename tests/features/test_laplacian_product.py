@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls._queries import query_layout
-from rankrls.features.feature_products import laplacian_product
 from rankrls.features.feature_rows import feature_rows
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.graph import scored_product as module
@@ -76,7 +75,7 @@ def test_scored_graphs(graph, cache, monkeypatch):
     scale = np.linalg.norm(X.T @ L @ X)
     for threads, (dense, X_form) in product(("1", "3"), forms(X, np.random.default_rng(2))):
         monkeypatch.setenv("RANKRLS_NUM_THREADS", threads)
-        A = laplacian_product(X_form, scored)
+        A = scored.laplacian_product(X_form)
         np.testing.assert_allclose(A @ p, dense.T @ (L @ (dense @ p)), atol=1e-12 * scale)
         np.testing.assert_allclose(A.right_side(scored.F @ y), dense.T @ (L @ y), atol=1e-12 * scale)
 
@@ -90,7 +89,7 @@ def test_sizes_of_queries_and_classes(queries, labels, cache, monkeypatch):
         L = explicit_laplacian(y, list(qid), w, ties=ties, beta=beta)
         scored = ScoredGraph.build(y, query_layout(qid, len(y)), weights=w, ties=ties, regression_weight=beta)
         for form in (X, sparse.csr_array(X)):
-            np.testing.assert_allclose(laplacian_product(form, scored) @ p, X.T @ (L @ (X @ p)), atol=1e-11)
+            np.testing.assert_allclose(scored.laplacian_product(form) @ p, X.T @ (L @ (X @ p)), atol=1e-11)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 25), st.integers(1, 60))
@@ -104,7 +103,7 @@ def test_pairs(seed, n, p):
     graph = PairGraph(i, j, m, s, c)
     D = np.sqrt(c)[:, None] * (X[i] - X[j])
     for form in (X, sparse.csr_array(X)):
-        A = laplacian_product(form, graph)
+        A = graph.laplacian_product(form)
         np.testing.assert_allclose(A @ v, D.T @ (D @ v), atol=1e-10)
         np.testing.assert_allclose(A.right_side(graph.target), D.T @ graph.target, atol=1e-10)
 
@@ -117,10 +116,10 @@ def test_some_rows_of_a_matrix(form, cache):
     L = explicit_laplacian(y[rows], list(qid[rows]), w[rows], ties="exclude")
     Z = X[rows]
     source = feature_rows(form(X), centred=True)
-    np.testing.assert_allclose(laplacian_product(source, scored, rows) @ p, Z.T @ (L @ (Z @ p)), atol=1e-11)
+    np.testing.assert_allclose(scored.laplacian_product(source, rows) @ p, Z.T @ (L @ (Z @ p)), atol=1e-11)
     pairs = PairGraph(np.array([0, 3, 9]), np.array([5, 5, 1]), 40, np.ones(3), np.ones(3))
     D = Z[pairs.winners] - Z[pairs.losers]
-    np.testing.assert_allclose(laplacian_product(source, pairs, rows) @ p, D.T @ (D @ p), atol=1e-11)
+    np.testing.assert_allclose(pairs.laplacian_product(source, rows) @ p, D.T @ (D @ p), atol=1e-11)
 
 
 @pytest.mark.parametrize("queries", [1, 5])
@@ -130,17 +129,17 @@ def test_an_offset_that_dwarfs_the_spread_is_not_squared(form, queries, cache):
     X = np.round(X * 1024) / 1024  # exact beside the offset
     for ties in ("include", "exclude"):
         scored = ScoredGraph.build(y, query_layout(qid, len(y)), weights=w, ties=ties)
-        plain = laplacian_product(form(X), scored) @ p
-        moved = laplacian_product(form(X + 2.0**23), scored) @ p
+        plain = scored.laplacian_product(form(X)) @ p
+        moved = scored.laplacian_product(form(X + 2.0**23)) @ p
         np.testing.assert_allclose(moved, plain, atol=1e-6 * np.abs(plain).max())
         # An offset of its own for each query: no common shift of the columns takes it away.
         apart = X + 2.0 ** (10 + 2 * qid[:, None])
-        np.testing.assert_allclose(laplacian_product(form(apart), scored) @ p, plain, atol=1e-7 * np.abs(plain).max())
+        np.testing.assert_allclose(scored.laplacian_product(form(apart)) @ p, plain, atol=1e-7 * np.abs(plain).max())
 
 
 def test_nothing_stored_and_queries_of_one_item():
     scored = ScoredGraph.build(np.arange(4.0), query_layout(np.arange(4), 4))
-    A = laplacian_product(sparse.csr_array(np.eye(4)), scored)
+    A = scored.laplacian_product(sparse.csr_array(np.eye(4)))
     np.testing.assert_array_equal(A @ np.ones(4), np.zeros(4))
     scored = ScoredGraph.build(np.arange(4.0), query_layout(None, 4))
-    np.testing.assert_array_equal(laplacian_product(sparse.csr_array((4, 3)), scored) @ np.ones(3), np.zeros(3))
+    np.testing.assert_array_equal(scored.laplacian_product(sparse.csr_array((4, 3))) @ np.ones(3), np.zeros(3))

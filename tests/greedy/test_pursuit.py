@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls._queries import query_layout
-from rankrls.features.rows import factor_rows
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.greedy.dictionaries import (
     BlockDictionary,
@@ -85,7 +84,7 @@ def test_is_the_greedy_search_by_refits(graph, backfit):
     assert_path(path, greedy_by_refit(K, laplacian(y, qid, w, graph), y, 6, backfit=backfit))
 
 
-@pytest.mark.parametrize("make", [feature_dictionary, lambda X, g: FeatureDictionary(factor_rows(X, g))])
+@pytest.mark.parametrize("make", [feature_dictionary, lambda X, g: FeatureDictionary(g.factor_rows(X))])
 @pytest.mark.parametrize("form", [np.asarray, lambda X: np.asarray(X, np.float32), sparse.csr_array])
 @pytest.mark.parametrize("graph", GRAPHS[::4], ids=graph_id)
 def test_features_are_a_dictionary_however_they_are_stored(make, form, graph):

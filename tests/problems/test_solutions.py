@@ -11,7 +11,7 @@ from scipy import sparse
 from rankrls._queries import query_layout
 from rankrls.equations.normal_equations import normal_equations
 from rankrls.equations.spectrum import auto_alphas, solve_one, spectrum
-from rankrls.features.rows import factor_rows, row_products
+from rankrls.features.rows import row_products
 from rankrls.graph import PairGraph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
@@ -103,7 +103,7 @@ def test_primal_equals_dual(case):
     graph = build(y, qid, w, options)
     target = (graph.F @ y)[:, None]
     primal, dual = PrimalProblem(X, graph, target), DualProblem.from_features(X, graph, target)
-    rows = factor_rows(X, graph)
+    rows = graph.factor_rows(X)
     for alpha in ALPHAS[1:]:
         w_primal, a = primal.solve(alpha), dual.solve(alpha)
         np.testing.assert_allclose(rows.combine(a), w_primal, rtol=1e-6, atol=1e-9 * max(1.0, np.abs(w_primal).max()))
@@ -157,7 +157,7 @@ def test_normal_equations_add_up_over_queries(ties):
 
     def equations(rows):
         graph = ScoredGraph.build(y[rows], query_layout(qid[rows], rows.sum()), ties=ties)
-        return normal_equations(factor_rows(X[rows], graph), (graph.F @ y[rows])[:, None])
+        return normal_equations(graph.factor_rows(X[rows]), (graph.F @ y[rows])[:, None])
 
     whole, part, rest = equations(qid >= 0), equations(qid < 2), equations(qid >= 2)
     for combined in (part + rest, whole - rest + rest):
@@ -207,8 +207,8 @@ def test_an_offset_of_a_full_sparse_column_is_never_squared(n):
             if form is PrimalProblem:
                 np.testing.assert_allclose(b, a, atol=1e-8)
             else:
-                weights = factor_rows(sparse.csr_array(moved), graph).combine(b)
-                np.testing.assert_allclose(weights, factor_rows(X, graph).combine(a), atol=1e-8)
+                weights = graph.factor_rows(sparse.csr_array(moved)).combine(b)
+                np.testing.assert_allclose(weights, graph.factor_rows(X).combine(a), atol=1e-8)
             held = plain.holdout(blocks, np.ones(1))[:, 0, 0], sparse_one.holdout(blocks, np.ones(1))[:, 0, 0]
             for block in blocks:
                 np.testing.assert_allclose(*(h[block] - h[block].mean() for h in held), atol=1e-6)
@@ -247,7 +247,7 @@ def test_alpha_zero_is_the_solution_of_minimum_norm():
             PrimalProblem(X, graph, Fy[:, None]).path(np.zeros(1)).coefficients[0, :, 0], expected, atol=1e-8
         )
         dual = DualProblem.from_features(X, graph, Fy[:, None]).solve(0.0)
-        np.testing.assert_allclose(factor_rows(X, graph).combine(dual)[:, 0], expected, atol=1e-8)
+        np.testing.assert_allclose(graph.factor_rows(X).combine(dual)[:, 0], expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1e-9, 1e-6, 1e-3])

@@ -25,10 +25,10 @@ from scipy.linalg.lapack import dgejsv, dpstrf
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.equations.normal_equations import NormalEquations, rows_gram
+from rankrls.equations.normal_equations import NormalEquations
 from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_numbers
-from rankrls.features.rows import FactorRows
+from rankrls.features.rows import FactorRows, rows_gram
 
 __all__ = ["graded_spectrum", "is_graded", "resolve_tiny_alphas", "solve_without"]
 

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
-from rankrls.equations.normal_equations import rows_gram
 from rankrls.equations.spectrum import Spectrum, spectrum
-from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_numbers, row_products
+from rankrls.features.blocks import row_numbers
+from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_products, rows_gram
 
 __all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
 

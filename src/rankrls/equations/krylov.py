@@ -21,7 +21,7 @@ the scores of the seed's direction only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -135,9 +135,8 @@ class KernelSystem:
         return np.asarray(self.graph.F @ f[self.rows]), scores
 
 
-@dataclass
 class KrylovRun:
-    """The state of a run: what :meth:`MultiShiftCG.step` moves on by one iteration.
+    """The state of a run, at its start x = 0: what :meth:`MultiShiftCG.step` moves on by one iteration.
 
     Shifts are kept in ascending order of alpha; the arrays that are offered are in the caller's order.
 
@@ -147,30 +146,22 @@ class KrylovRun:
         Iterations done.
     """
 
-    system: System
-    alphas: NDArray[np.float64]
-    order: NDArray[np.intp]
-    right: NDArray[np.float64]
-    right_norm: float
-    r: NDArray[np.float64]
-    p: NDArray[np.float64]
-    squared: float
-    iterates: ShiftedIterates
-    watched: ShiftedIterates | None
-    zeta: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    shift_beta: NDArray[np.float64]
-    iterations_sorted: NDArray[np.intp]
-    status_sorted: list[Status]
-    beta: float = 0.0
-    gamma: float = 1.0
-    watched_p: NDArray[np.float64] | None = None
-    iteration: int = 0
-    active: int = 0
-    _place: NDArray[np.intp] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._place = np.argsort(self.order)
+    def __init__(self, system: System, right: NDArray[np.float64], alphas: NDArray[np.float64]) -> None:
+        order, count = np.argsort(alphas, kind="stable"), len(alphas)
+        self._place = np.argsort(order)
+        self.system, self.right = system, right
+        self.right_norm = float(np.sqrt(_inner(right, right)))
+        self.alphas = np.asarray(alphas, dtype=np.float64)[order]
+        self.r, self.p = right.copy(), right.copy()
+        self.squared = self.right_norm**2
+        self.beta, self.gamma = 0.0, 1.0
+        self.zeta, self.rho, self.shift_beta = np.ones(count), np.ones(count), np.zeros(count)
+        self.iterates = ShiftedIterates(system.size, count, buffered=True)
+        self.watched = ShiftedIterates(system.n_watched, count) if system.n_watched else None
+        self.watched_p: NDArray[np.float64] | None = None
+        self.iteration, self.active = 0, count
+        self.iterations_sorted = np.zeros(count, dtype=np.intp)
+        self.status_sorted = [Status.RUNNING] * count
 
     @property
     def done(self) -> bool:
@@ -191,7 +182,7 @@ class KrylovRun:
     def residuals(self) -> NDArray[np.float64]:
         """Residual norm of each alpha relative to the right side, by the recurrence."""
         if self.right_norm == 0.0:
-            return np.zeros(len(self.order))
+            return np.zeros(len(self._place))
         return (self.zeta * np.sqrt(self.squared) / self.right_norm)[self._place]
 
     @property
@@ -202,7 +193,7 @@ class KrylovRun:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Scores of the watched items under each alpha's iterate, (n_watched, alphas)."""
-        return self.scores_of(np.arange(len(self.order)))
+        return self.scores_of(np.arange(len(self._place)))
 
     def scores_of(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
@@ -275,28 +266,8 @@ class MultiShiftCG:
         """
         if self.max_iter < 1:
             raise InputError("{max_iter} must be at least 1; got {0}.", self.max_iter, parameter="max_iter")
-        order = np.argsort(alphas, kind="stable")
-        norm = float(np.sqrt(_inner(right, right)))
-        count = len(order)
-        run = KrylovRun(
-            system=system,
-            alphas=np.asarray(alphas, dtype=np.float64)[order],
-            order=order,
-            right=right,
-            right_norm=norm,
-            r=right.copy(),
-            p=right.copy(),
-            squared=norm**2,
-            iterates=ShiftedIterates(system.size, count, buffered=True),
-            watched=ShiftedIterates(system.n_watched, count) if system.n_watched else None,
-            zeta=np.ones(count),
-            rho=np.ones(count),
-            shift_beta=np.zeros(count),
-            iterations_sorted=np.zeros(count, dtype=np.intp),
-            status_sorted=[Status.RUNNING] * count,
-            active=count,
-        )
-        if norm == 0.0:
+        run = KrylovRun(system, right, alphas)
+        if run.right_norm == 0.0:
             self._end(run, Status.CONVERGED, 0)
         return run
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.features.rows import FactorRows, cleared, rows_gram
+from rankrls.features.rows import FactorRows, cleared
 
-__all__ = ["NormalEquations", "normal_equations", "rows_gram"]
+__all__ = ["NormalEquations", "normal_equations"]
 
 _SUBTRACTED = 1e-12
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankrls.features.feature_rows import feature_rows
 
-__all__ = ["FeatureProducts", "laplacian_product"]
+__all__ = ["FeatureProducts"]
 
 _SMALL = 1 << 16
 """Entries of a dense matrix that is multiplied at once: threads would cost more than the product."""
@@ -40,8 +40,3 @@ class FeatureProducts:
     def combine(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """``X'g`` of item values that sum to zero."""
         return self._rows.combine(self._all, g) if self._whole is None else np.asarray(g @ self._whole)
-
-
-def laplacian_product(X: Any, graph: Any, rows: NDArray[np.intp] | None = None) -> Any:
-    """``X'LX``, known by its products; see ``graph.laplacian_product``."""
-    return graph.laplacian_product(X, rows)

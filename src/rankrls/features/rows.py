@@ -19,16 +19,11 @@ from rankrls._compiled.threads import blas_threads_for, map_threads, n_threads, 
 from rankrls.features.blocks import BLOCK_ROWS, Rows, row_numbers, row_slices, slices_of
 
 __all__ = [
-    "BLOCK_ROWS",
     "CANCELLED",
     "SAFE_COLUMNS",
     "FactorRows",
     "cleared",
-    "factor_rows",
-    "row_numbers",
     "row_products",
-    "row_slices",
-    "rows_for",
     "rows_gram",
     "visible_energies",
     "weighted_gram",
@@ -158,14 +153,6 @@ class FactorRows(ABC):
         for piece in row_slices(0, X.shape[0]):
             out += degrees[piece] @ X[piece].astype(np.float64) ** 2
         return out
-
-
-def factor_rows(X: Any, graph: Any) -> FactorRows:
-    """Rows of ``F X``; see ``graph.factor_rows``."""
-    return graph.factor_rows(X)
-
-
-rows_for = factor_rows
 
 
 def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.float64]:

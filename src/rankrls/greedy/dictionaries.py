@@ -17,7 +17,8 @@ from scipy.linalg import lapack
 
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.normal_equations import normal_equations
-from rankrls.features.rows import FactorRows, row_slices, visible_energies
+from rankrls.features.blocks import row_slices
+from rankrls.features.rows import FactorRows, visible_energies
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 

@@ -33,7 +33,7 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.features.rows import row_slices
+from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
 from rankrls.holdout.smoothers import Smoother, equal_items, smoothers
 from rankrls.problems.dual import DualProblem

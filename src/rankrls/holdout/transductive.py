@@ -35,7 +35,7 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_blocks
 from rankrls.equations.dual_holdout import solve_positive
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.features.rows import row_numbers
+from rankrls.features.blocks import row_numbers
 from rankrls.graph import ScoredGraph
 from rankrls.graph.block_scores import merge_rounding
 from rankrls.problems.dual import DualProblem

@@ -18,7 +18,8 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import Spectrum, is_clear, solve_one, spectrum
-from rankrls.features.rows import FactorRows, row_slices
+from rankrls.features.blocks import row_slices
+from rankrls.features.rows import FactorRows
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import Expansion, PathSolutions, Problem, matrix_columns, spectral_resolution

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
-from rankrls.features.rows import row_products, row_slices
+from rankrls.features.blocks import row_slices
+from rankrls.features.rows import row_products
 from rankrls.kernels import Kernel, KernelColumns
 
 __all__ = ["Scorer", "expansion_scores", "linear_scores"]

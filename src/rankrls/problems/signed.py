@@ -26,8 +26,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.equations.holdout import holdout_alphas
-from rankrls.equations.normal_equations import NormalEquations, rows_gram
+from rankrls.equations.normal_equations import NormalEquations
 from rankrls.features.blocks import row_numbers
+from rankrls.features.rows import rows_gram
 from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions

@@ -26,8 +26,7 @@ from scipy import linalg
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.equations.krylov import MultiShiftCG, Status
-from rankrls.equations.normal_equations import rows_gram
-from rankrls.features.rows import FactorRows
+from rankrls.features.rows import FactorRows, rows_gram
 from rankrls.graph import Graph
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.subset import Basis

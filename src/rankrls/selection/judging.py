@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankrls._compiled.near_ties import NEAR, merge_near_ties
 from rankrls._compiled.threads import map_threads
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.features.rows import row_slices
+from rankrls.features.blocks import row_slices
 from rankrls.graph import PairGraph
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._averages import mean_and_error

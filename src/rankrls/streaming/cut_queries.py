@@ -26,7 +26,8 @@ from scipy import sparse
 from rankrls._comparisons import Setting
 from rankrls._queries import query_layout
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
-from rankrls.features.rows import cleared, row_slices
+from rankrls.features.blocks import row_slices
+from rankrls.features.rows import cleared
 from rankrls.graph import ScoredGraph
 from rankrls.graph.labels import balance_factors
 

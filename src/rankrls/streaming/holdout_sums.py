@@ -17,7 +17,8 @@ from rankrls.equations.graded import resolve_tiny_alphas
 from rankrls.equations.holdout import holdout_scores
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.equations.spectrum import Spectrum
-from rankrls.features.rows import row_products, row_slices
+from rankrls.features.blocks import row_slices
+from rankrls.features.rows import row_products
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.problems.scorer import Scorer
