@@ -15,7 +15,7 @@ from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.subset import Basis
-from rankrls.problems.subset_cg import solve_subset_by_cg
+from rankrls.problems.subset_cg import SubsetCGProblem
 from tests.graph.new_graphs import CycleGraph, StarGraph
 
 RNG = np.random.default_rng(4)
@@ -105,11 +105,11 @@ def test_conjugate_gradients_on_a_kernel():
 
 def test_a_basis_by_preconditioned_conjugate_gradients():
     kernel = Kernel("rbf", gamma=0.3)
-    found = solve_subset_by_cg(X, Basis.build(kernel, X[:6]), GRAPH, F @ Y, 0.5, tol=1e-12)
+    problem = SubsetCGProblem(X, Basis.build(kernel, X[:6]), GRAPH, F @ Y, tol=1e-12)
     K, R = kernel(X, X[:6]), kernel(X[:6])
-    np.testing.assert_allclose(
-        K @ found.coefficients, K @ np.linalg.solve(K.T @ L @ K + 0.5 * R, K.T @ L @ Y), atol=1e-7
-    )
+    for alpha, found in zip(ALPHAS, problem.path(ALPHAS).coefficients, strict=True):
+        expected = K @ np.linalg.solve(K.T @ L @ K + alpha * R, K.T @ L @ Y)
+        np.testing.assert_allclose(K @ found, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])

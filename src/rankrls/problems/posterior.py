@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ from rankrls.problems.subset import SubsetProblem
 __all__ = [
     "Evidence",
     "Fitted",
-    "InverseRoot",
     "ItemScores",
     "evidence_of",
     "inverse_root",
@@ -55,27 +54,10 @@ _SAFE = 1e-9
 _DIAGONAL = 64
 
 
-@dataclass(frozen=True, eq=False)
-class InverseRoot:
-    """``W`` with ``W'W = (S + alpha I)^-1``, known by its products.
+def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> Array:
+    """``W`` with ``W'W = (S + alpha I)^-1``.
 
-    Attributes
-    ----------
-    product : callable
-        ``B -> W B``.
-    solve : callable
-        ``B -> W'W B``.
-    trace : float
-        Of ``W'W``.
-    """
-
-    product: Callable[[Array], Array]
-    solve: Callable[[Array], Array]
-    trace: float
-
-
-def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
-    """By Cholesky, O(n^3 / 3), or from the spectrum where there is one already, or where alpha is very small.
+    By Cholesky, O(2 n^3 / 3), or from the spectrum where there is one already, or where alpha is very small.
 
     Raises
     ------
@@ -89,9 +71,7 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
             A[np.diag_indices(n)] += alpha
             factor, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=1)
             if not failed:
-                inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
-                trace = float(np.einsum("ij,ij->", inverse, inverse))
-                return InverseRoot(partial(_forward, factor), partial(_both, factor), trace)
+                return np.asarray(linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)[0])
         S = spectrum(S, size)
     inverse = S.inverse(np.array([alpha]))[:, 0]
     if not inverse.all():
@@ -102,21 +82,7 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> InverseRoot:
             parameter="alpha",
             remedy="Directions that the data do not see have the variance 1 / {alpha}, so it must be larger.",
         )
-    rotation = np.sqrt(inverse)[:, None] * S.vectors.T
-    return InverseRoot(partial(np.matmul, rotation), partial(_twice, rotation), float(inverse.sum()))
-
-
-# Not closures: what holds them can be pickled.
-def _forward(factor: Array, B: Array) -> Array:
-    return np.asarray(linalg.solve_triangular(factor, B, lower=True, check_finite=False))
-
-
-def _both(factor: Array, B: Array) -> Array:
-    return np.asarray(linalg.cho_solve((factor, True), B, check_finite=False))
-
-
-def _twice(root: Array, B: Array) -> Array:
-    return np.asarray(root.T @ (root @ B))
+    return np.asarray(np.sqrt(inverse)[:, None] * S.vectors.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +140,6 @@ def evidence_of(problem: Any) -> Evidence:
 
 def _no_posterior(problem: Any) -> NotImplementedError:
     return NotImplementedError(f"The posterior of a {type(problem).__name__} is not known.")
-
-
-@evidence_of.register
-def _(problem: ReducedProblem) -> Evidence:
-    return evidence_of(problem._primal)
 
 
 @evidence_of.register
@@ -293,7 +254,8 @@ class Fitted:
     degrees_of_freedom : float
         ``tr(S (S + alpha I)^-1)``: what of the observations the model used up.
     observations : int
-    root : InverseRoot
+    root : ndarray of shape (rows of S, rows of S)
+        ``W`` of :func:`inverse_root`.
     alpha : float
     """
 
@@ -302,42 +264,37 @@ class Fitted:
     penalty: float
     degrees_of_freedom: float
     observations: int
-    root: InverseRoot
+    root: Array
     alpha: float
 
     @classmethod
     def solve(cls, problem: Any, alpha: float) -> Fitted:
         """Of a problem with one target."""
         root, x, residual, penalty = _solved(problem, alpha)
-        freedom = len(x) - alpha * root.trace
+        freedom = len(x) - alpha * float(np.einsum("ij,ij->", root, root))
         return cls(x, residual, max(penalty, 0.0), freedom, problem.graph.n_observations, root, alpha)
 
 
 @singledispatch
-def _solved(problem: Any, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+def _solved(problem: Any, alpha: float) -> tuple[Array, Array, float, float]:
     """The inverse root, the coefficients, the residual and the penalty."""
     raise _no_posterior(problem)
 
 
 @_solved.register
-def _(problem: ReducedProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
-    return _solved(problem._primal, alpha)
-
-
-@_solved.register
-def _(problem: DualProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+def _(problem: DualProblem, alpha: float) -> tuple[Array, Array, float, float]:
     root = inverse_root(problem.spectrum if problem.C is None else problem.C, alpha, problem.size)
     target = problem.target[:, 0]
-    x = root.solve(target)
+    x = root.T @ (root @ target)
     residual = alpha**2 * float(x @ x)
     return root, x, residual, alpha * float(x @ target) - residual
 
 
 @_solved.register
-def _(problem: PrimalProblem, alpha: float) -> tuple[InverseRoot, Array, float, float]:
+def _(problem: PrimalProblem, alpha: float) -> tuple[Array, Array, float, float]:
     known = "spectrum" in problem.__dict__
     root = inverse_root(problem.spectrum if known else problem.equations.gram, alpha, problem.size)
-    x = root.solve(problem.equations.rhs[:, 0])
+    x = root.T @ (root @ problem.equations.rhs[:, 0])
     return root, x, _residual(problem, x), alpha * float(x @ x)
 
 
@@ -367,7 +324,7 @@ def item_scores(problem: Any, fitted: Fitted, X: Any, kernel: Kernel, train: Any
 def _(problem: PrimalProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
     features = _features(problem, X)
     m = len(features)
-    across = fitted.root.product(features.T).T
+    across = (fitted.root @ features.T).T
     return ItemScores(features @ fitted.coefficients, across, np.empty((m, 0)), None, np.zeros(m))
 
 
@@ -376,7 +333,7 @@ def _(problem: ReducedProblem, fitted: Fitted, X: Any, kernel: Kernel, train: An
     # K = Phi Phi' for the training items; of a new item Phi holds the part that lies in their span.
     seen = kernel(train, X)
     features = (problem._vectors / problem._root).T @ seen
-    plus, minus = fitted.root.product(features).T, features.T / np.sqrt(fitted.alpha)
+    plus, minus = (fitted.root @ features).T, features.T / np.sqrt(fitted.alpha)
     coefficients = problem.item_coefficients(fitted.coefficients[:, None], fitted.alpha)[:, 0]
     return ItemScores(coefficients @ seen, plus, minus, *_prior(kernel, X, fitted.alpha))
 
@@ -384,7 +341,7 @@ def _(problem: ReducedProblem, fitted: Fitted, X: Any, kernel: Kernel, train: An
 @item_scores.register
 def _(problem: DualProblem, fitted: Fitted, X: Any, kernel: Kernel, train: Any) -> ItemScores:
     seen = problem.graph.F @ kernel(train, X)
-    minus = fitted.root.product(seen).T / np.sqrt(fitted.alpha)
+    minus = (fitted.root @ seen).T / np.sqrt(fitted.alpha)
     return ItemScores(fitted.coefficients @ seen, np.empty((len(minus), 0)), minus, *_prior(kernel, X, fitted.alpha))
 
 

@@ -11,21 +11,20 @@ have up to ``sqrt(eigenvalue)`` times the coefficients there, which are large wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.equations.spectrum import LOST, Spectrum, check_semidefinite, spectrum
+from rankrls.equations.spectrum import LOST, check_semidefinite, spectrum
 from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
-from rankrls.problems.problem import PathSolutions, Problem, matrix_columns, spectral_resolution
+from rankrls.problems.problem import PathSolutions, matrix_columns
 from rankrls.problems.scorer import Scorer
 
 __all__ = ["ReducedProblem"]
 
 
-class ReducedProblem(Problem):
+class ReducedProblem(PrimalProblem):
     """Minimise ``||F K a - target||^2 + alpha a'Ka`` through the eigenvectors of K. O(m^3 + pairs m^2).
 
     Parameters
@@ -45,42 +44,26 @@ class ReducedProblem(Problem):
         target: NDArray[np.float64],
         read: Callable[[NDArray[np.float64]], Scorer] = matrix_columns,
     ) -> None:
-        self.graph = graph
-        self.read = read
         s = spectrum(K, K.shape[0], overwrite=True)
         check_semidefinite(s.values, "with more preferences than items it has to be, and")
         alive = s.values > 0.0
         self._root = np.sqrt(s.values[alive])
         self._vectors = s.vectors[:, alive]
-        self._primal = PrimalProblem(self._vectors * self._root, graph, target)
-
-    @property
-    def spectrum(self) -> Spectrum:
-        return self._primal.spectrum
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        return self._primal.values
+        self._read = read
+        super().__init__(self._vectors * self._root, graph, target)
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
-        weights = self._primal.path(values).coefficients
+        weights = super().path(values).coefficients
         found = [self.item_coefficients(w, float(alpha)) for w, alpha in zip(weights, values, strict=True)]
-        return PathSolutions(np.stack(found), self.read)
+        return PathSolutions(np.stack(found), self._read)
 
     def item_coefficients(self, weights: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
         """Coefficients of the items, (m, targets), of weights of Phi: in the null space of K too. O(m^2 + pairs)."""
         U = self._vectors
         inside = U @ (weights / self._root[:, None])
-        gram = self._primal.equations.gram
+        gram = self.equations.gram
         if alpha <= LOST * len(U) * np.finfo(np.float64).eps * float(np.trace(gram)):
             return np.asarray(inside)  # next to nothing divided by next to nothing
         scores = U @ (self._root[:, None] * weights)
-        outside = self.graph.F.T @ (self._primal.target - self.graph.F @ scores) / alpha
+        outside = self.graph.F.T @ (self.target - self.graph.F @ scores) / alpha
         return np.asarray(inside + outside - U @ (U.T @ outside))
-
-    def resolution(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return spectral_resolution(float(self.values.max(initial=0.0)), values)
-
-    def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See :func:`rankrls.equations.holdout.holdout_scores`."""
-        return self._primal.holdout(blocks, alphas)

@@ -26,12 +26,12 @@ from scipy import linalg
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls.equations.krylov import MultiShiftCG, Status
-from rankrls.features.rows import FactorRows, rows_gram
+from rankrls.features.rows import rows_gram
 from rankrls.graph import Graph
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.subset import Basis
 
-__all__ = ["SubsetCG", "SubsetCGProblem", "solve_subset_by_cg"]
+__all__ = ["SubsetCG", "SubsetCGProblem"]
 
 _SAMPLE = 4
 """Rows sampled for each basis item."""
@@ -60,34 +60,22 @@ class SubsetCG:
 
 @dataclass
 class _Preconditioned:
-    """``R'^-1 (T' B'B T + alpha I) R^-1`` by its products; B are the rows of ``F Phi``."""
+    """``R'^-1 (A + alpha I) R^-1`` by its products, and by those with a triangle."""
 
-    size: int
-    n_watched: int
-
-    rows: FactorRows
-    pieces: list[Any]
-    whitening: NDArray[np.float64] | None
-    factor: NDArray[np.float64]
+    problem: SubsetCGProblem
     alpha: float
+    factor: NDArray[np.float64]
+    n_watched: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.factor)
 
     def apply(self, p: NDArray[np.float64]) -> tuple[NDArray[np.float64], None]:
         v = self.back(p)
-        x = self.unwhitened(v)
-        image = self.over_rows(lambda B, piece: B.T @ (B @ x))
-        return self.forth(self.whitened(image) + self.alpha * v), None
-
-    def over_rows(self, function: Any) -> NDArray[np.float64]:
-        """Sum of ``function(rows of B, their numbers)`` over blocks."""
-
-        def run(some: list[Any]) -> Any:
-            return sum(function(self.rows.factor(piece), piece) for piece in some)
-
-        threads = min(n_threads(), len(self.pieces))
-        cuts = np.linspace(0, len(self.pieces), threads + 1).astype(int)
-        with one_blas_thread():
-            parts = map_threads(run, [self.pieces[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
-        return np.asarray(sum(parts))
+        x = self.problem.unwhitened(v)
+        image = self.problem.over_rows(lambda B, piece: B.T @ (B @ x))
+        return self.forth(self.problem.whitened(image) + self.alpha * v), None
 
     def back(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """``R^-1 z``."""
@@ -97,30 +85,13 @@ class _Preconditioned:
         """``R'^-1 v``."""
         return np.asarray(linalg.solve_triangular(self.factor, v, trans=1, check_finite=False))
 
-    def unwhitened(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        return v if self.whitening is None else np.asarray(self.whitening @ v)
 
-    def whitened(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return x if self.whitening is None else np.asarray(self.whitening.T @ x)
-
-
-def solve_subset_by_cg(
-    X: Any,
-    basis: Basis,
-    graph: Graph,
-    target: NDArray[np.float64],
-    alpha: float,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 200,
-) -> SubsetCG:
-    """Minimise ``||F K_MR a - target||^2 + alpha a'K_RR a``.
+class SubsetCGProblem(Problem):
+    """Minimise ``||F K_MR a - target||^2 + alpha a'K_RR a`` for one alpha after the other, by iteration.
 
     Parameters
     ----------
     X, basis, graph, target : as for :class:`rankrls.problems.subset.SubsetProblem`
-    alpha : float
-        Positive.
     tol : float
         A target has converged where the norm of its preconditioned residual is at most ``tol`` times that of the
         right side.
@@ -128,53 +99,65 @@ def solve_subset_by_cg(
 
     Notes
     -----
-    The preconditioner takes O(r^3) time and O(r^2) memory, an iteration O(m r) and an evaluation of the m x r kernel
-    values, for each target anew.
+    The sample takes O(r^3) time and O(r^2) memory once, its factor O(r^3) for each alpha, an iteration O(m r) and an
+    evaluation of the m x r kernel values, for each target anew. The details of a solution are its :class:`SubsetCG`.
     """
-    rows = graph.factor_rows(basis.columns(X))
-    sampled = _sampled(rows, _SAMPLE * max(basis.size, 1))
-    gram, _ = rows_gram(rows, sampled, np.zeros((rows.n_rows, 0)))
-    T = basis.whitening
-    gram = gram if T is None else T.T @ gram @ T
-    gram *= rows.n_rows / max(len(sampled), 1)
-    gram[np.diag_indices_from(gram)] += alpha
-    # A rounding error of the sampled part must not make it indefinite.
-    gram[np.diag_indices_from(gram)] += len(gram) * np.finfo(np.float64).eps * np.trace(gram)
-    factor = linalg.cholesky(gram, overwrite_a=True, check_finite=False)
-    system = _Preconditioned(len(factor), 0, rows, rows.pieces(slice(0, rows.n_rows)), T, factor, alpha)
-    right = system.whitened(system.over_rows(lambda B, piece: B.T @ target[piece]))
-    solver = MultiShiftCG(tol=tol, max_iter=max_iter)
-    coefficients, status, iterations, residuals = [], [], [], []
-    for t in range(target.shape[1]):
-        run = solver.solve(system, system.forth(right[:, t]), np.zeros(1))
-        coefficients.append(basis.to_items @ system.back(run.solution(0)))
-        status.append(run.status[0])
-        iterations.append(run.iteration)
-        residuals.append(float(run.residuals[0]))
-    return SubsetCG(np.column_stack(coefficients), status, np.array(iterations), np.array(residuals))
 
-
-def _sampled(rows: FactorRows, wanted: int) -> NDArray[np.intp]:
-    rng = np.random.default_rng(0)  # fixed: the same data give the same iterates
-    if wanted >= rows.n_rows:
-        return np.arange(rows.n_rows, dtype=np.intp)
-    return rows.sample(wanted, rng)
-
-
-@dataclass(frozen=True, eq=False)
-class SubsetCGProblem(Problem):
-    """Minimise ``||F K_MR a - target||^2 + alpha a'K_RR a`` for one alpha after the other, by iteration."""
-
-    X: Any
-    basis: Basis
-    graph: Graph
-    target: NDArray[np.float64]
-    tol: float
-    max_iter: int
+    def __init__(
+        self,
+        X: Any,
+        basis: Basis,
+        graph: Graph,
+        target: NDArray[np.float64],
+        *,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+    ) -> None:
+        self.basis, self.graph = basis, graph
+        self._method = MultiShiftCG(tol=tol, max_iter=max_iter)
+        self._rows = rows = graph.factor_rows(basis.columns(X))
+        self._pieces = rows.pieces(slice(0, rows.n_rows))
+        sampled = np.arange(rows.n_rows, dtype=np.intp)
+        if (wanted := _SAMPLE * max(basis.size, 1)) < rows.n_rows:
+            sampled = rows.sample(wanted, np.random.default_rng(0))  # fixed: the same data give the same iterates
+        gram, _ = rows_gram(rows, sampled, np.zeros((rows.n_rows, 0)))
+        self._gram = self.whitened(self.whitened(gram).T) * (rows.n_rows / max(len(sampled), 1))
+        self._right = self.whitened(self.over_rows(lambda B, piece: B.T @ target[piece]))
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
-        runs = [
-            solve_subset_by_cg(self.X, self.basis, self.graph, self.target, value, tol=self.tol, max_iter=self.max_iter)
-            for value in values.tolist()
-        ]
+        runs = [self._solved(value) for value in values.tolist()]
         return PathSolutions(np.stack([run.coefficients for run in runs]), self.basis.read, runs)
+
+    def _solved(self, alpha: float) -> SubsetCG:
+        gram = self._gram.copy()
+        gram[np.diag_indices_from(gram)] += alpha
+        # A rounding error of the sampled part must not make it indefinite.
+        gram[np.diag_indices_from(gram)] += len(gram) * np.finfo(np.float64).eps * np.trace(gram)
+        system = _Preconditioned(self, alpha, linalg.cholesky(gram, overwrite_a=True, check_finite=False))
+        runs = [self._method.solve(system, system.forth(right), np.zeros(1)) for right in self._right.T]
+        return SubsetCG(
+            np.column_stack([self.basis.to_items @ system.back(run.solution(0)) for run in runs]),
+            [run.status[0] for run in runs],
+            np.array([run.iteration for run in runs]),
+            np.array([run.residuals[0] for run in runs]),
+        )
+
+    def over_rows(self, function: Any) -> NDArray[np.float64]:
+        """Sum of ``function(rows B of F K_MR, their numbers)`` over blocks."""
+
+        def run(some: list[Any]) -> Any:
+            return sum(function(self._rows.factor(piece), piece) for piece in some)
+
+        threads = min(n_threads(), len(self._pieces))
+        cuts = np.linspace(0, len(self._pieces), threads + 1).astype(int)
+        with one_blas_thread():
+            parts = map_threads(run, [self._pieces[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
+        return np.asarray(sum(parts))
+
+    def unwhitened(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of the columns that are evaluated, from coordinates v."""
+        return v if self.basis.whitening is None else np.asarray(self.basis.whitening @ v)
+
+    def whitened(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Products with those columns, in the coordinates v."""
+        return x if self.basis.whitening is None else np.asarray(self.basis.whitening.T @ x)

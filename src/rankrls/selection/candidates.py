@@ -164,7 +164,7 @@ class OverBasis(Candidate):
         """The problem of one graph."""
         graph, target = comparison.graph, comparison.target
         if self.tol is not None:
-            return SubsetCGProblem(X, self.basis, graph, target, self.tol, self.max_iter)
+            return SubsetCGProblem(X, self.basis, graph, target, tol=self.tol, max_iter=self.max_iter)
         return SubsetProblem(X, self.basis, graph, target)
 
 
