@@ -15,9 +15,9 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls import _kernel_table
+from rankrls._cached import cached_property
+from rankrls._checks import check_count
 from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.features.blocks import row_slices
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "mirror", "resolve_kernel"]
 
@@ -87,47 +90,28 @@ class Kernel:
             return self._called(X, Z)
         if formula is None:
             return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
-        symmetric = Z is None
-        right = X if Z is None else Z
-        out = np.empty((X.shape[0], right.shape[0]))
-        squares = formula.measure == "square"
-        if squares and sparse.issparse(right):
-            shift = offset_columns(right)
-            right = shift_columns(right, *shift)
-            X = right if symmetric else shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *shift)
-        centre = _centre(right) if squares else None
-        norms = _squared_norms(right, centre) if squares else np.zeros(0)
-        own_norms = norms if symmetric or not squares else _squared_norms(X, centre)
+        fixed = self.columns(X if Z is None else Z)
+        left = fixed.Z if Z is None else fixed.moved(X)
+        out = np.empty((left.shape[0], fixed.n_columns))
         tiles = [
-            (slice(i, min(i + _TILE, X.shape[0])), slice(j, min(j + _TILE, right.shape[0])))
-            for i in range(0, X.shape[0], _TILE)
-            for j in range(0, right.shape[0], _TILE)
-            if not symmetric or j <= i
+            (rows, columns)
+            for rows in row_slices(0, out.shape[0], _TILE)
+            for columns in row_slices(0, out.shape[1], _TILE)
+            if Z is not None or columns.start <= rows.start
         ]
 
         def evaluate(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            if centre is None:
-                _measure(formula, X, right, rows, columns, None, out)
-            else:
-                wide = _widened(_tile(right, columns, centre), 1.0, 1.0, norms[columns]).T
-            width = columns.stop - columns.start
-            for part in _strips(rows, width):
-                block = out[part, columns]
-                if squares:
-                    if centre is None:
-                        _to_squares(block, own_norms[part], norms[columns])
-                    else:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2
-                        np.matmul(_widened(_tile(X, part, centre), -2.0, own_norms[part], 1.0), wide, out=block)
-                    np.maximum(block, 0.0, out=block)
-                    if symmetric and rows == columns:
-                        np.fill_diagonal(block[:, part.start - rows.start :], 0.0)
-                formula.finish(block, self)
-            if symmetric:
-                if rows == columns:
-                    mirror(out[rows, rows])
-                else:
-                    out[columns, rows] = out[rows, columns].T
+            block = out[rows, columns]
+            fixed.fill(left[rows], fixed.against(columns), block)
+            if Z is None and rows != columns:
+                out[columns, rows] = block.T
+            elif Z is None:
+                if formula.measure == "square":
+                    same = np.zeros(1)
+                    formula.finish(same, self)
+                    np.fill_diagonal(block, same[0])
+                mirror(block)
 
         map_blocks(evaluate, tiles)
         return out
@@ -138,18 +122,13 @@ class Kernel:
 
     def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
         assert callable(self.name)
-        left = list(X)
+        left, right = list(X), list(X if Z is None else Z)
+        out = np.empty((len(left), len(right)))
+        for i, x in enumerate(left):
+            for j, z in enumerate(right[: i + 1] if Z is None else right):
+                out[i, j] = self._value(x, z, i, j)
         if Z is None:
-            out = np.empty((len(left), len(left)))
-            for i, x in enumerate(left):
-                for j in range(i + 1):
-                    out[i, j] = out[j, i] = self._value(x, left[j], i, j)
-        else:
-            right = list(Z)
-            out = np.empty((len(left), len(right)))
-            for i, x in enumerate(left):
-                for j, z in enumerate(right):
-                    out[i, j] = self._value(x, z, i, j)
+            mirror(out)
         return out
 
     def _value(self, x: Any, z: Any, i: int, j: int) -> float:
@@ -201,50 +180,74 @@ class KernelColumns:
         self.kernel = kernel
         self.Z = Z
         self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
-        self._shift = self._right = None
-        formula = kernel.formula
-        self._squares = formula is not None and formula.measure == "square"
-        if self._squares:
+        self._shift = self._centre = None
+        if kernel.formula is not None and kernel.formula.measure == "square":  # distances do not change by an offset
             if sparse.issparse(Z):
                 self._shift = offset_columns(Z)
                 self.Z = shift_columns(Z, *self._shift)
-            self._centre = _centre(self.Z)
-            self._norms = _squared_norms(self.Z, self._centre)
-            if self._centre is not None and kernel.name == "rbf":
-                # [2 gamma x, -gamma |x|^2, 1] [z, 1, -gamma |z|^2]' = -gamma |x - z|^2: one product, then exp.
-                self._right = np.vstack(
-                    ((self.Z - self._centre).T, np.ones(self.n_columns), -kernel.gamma * self._norms)
-                )
+            elif self.n_columns:
+                self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
-        kernel, formula = self.kernel, self.kernel.formula
-        if callable(kernel.name):
-            return kernel._called(X, self.Z)
-        if formula is None:
+        if callable(self.kernel.name):
+            return self.kernel._called(X, self.Z)
+        if self.kernel.formula is None:
             block = X[:, self.Z]
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        if self._shift is not None:
-            X = shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
         out = np.empty((X.shape[0], self.n_columns))
-        everything = slice(0, self.n_columns)
-        for rows in _strips(slice(0, X.shape[0]), self.n_columns):
-            part = out[rows]
-            if self._right is not None:
-                block = _tile(X, rows, self._centre)
-                norms = np.einsum("ij,ij->i", block, block)
-                left = _widened(block, 2.0 * kernel.gamma, -kernel.gamma * norms, 1.0)
-                np.matmul(left, self._right, out=part)
-                np.minimum(part, 0.0, out=part)
-                np.exp(part, out=part)
-                continue
-            centre = self._centre if self._squares else None
-            _measure(formula, X, self.Z, rows, everything, centre, out)
-            if self._squares:
-                _to_squares(part, _squared_norms(X[rows], centre), self._norms)
-                np.maximum(part, 0.0, out=part)
-            formula.finish(part, kernel)
+        self.fill(self.moved(X), self._all, out)
         return out
+
+    def moved(self, X: Any) -> Any:
+        """Rows with the offsets taken off that were taken off the fixed items."""
+        if self._shift is None:
+            return X
+        return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
+
+    @cached_property
+    def _all(self) -> tuple[Any, Any]:
+        return self.against(slice(0, self.n_columns))
+
+    def against(self, columns: slice) -> tuple[Any, Any]:
+        """What rows are multiplied with for some of the fixed items, and squared norms that are missing in that."""
+        Z = self._tile(self.Z[columns])
+        if self.kernel.formula is None or self.kernel.formula.measure != "square":
+            return Z.T, None
+        if self._centre is None:
+            return Z.T, _squared_norms(Z)
+        return _widened(Z, 1.0, 1.0, _squared_norms(Z)).T, None
+
+    def fill(self, X: Any, right: tuple[Any, Any], out: NDArray[np.float64]) -> None:
+        """Kernel values of rows X, moved, strip by strip."""
+        formula, (factor, norms) = self.kernel.formula, right
+        assert formula is not None
+        for rows in row_slices(0, X.shape[0], max(16, _CACHED // max(out.shape[1], 1))):
+            block, part = self._tile(X[rows]), out[rows]
+            if formula.measure == "manhattan":
+                from sklearn.metrics.pairwise import manhattan_distances
+
+                part[:] = manhattan_distances(_short(block), _short(factor.T))
+            elif self._centre is not None:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2
+                np.matmul(_widened(block, -2.0, _squared_norms(block), 1.0), factor, out=part)
+            elif sparse.issparse(block) or sparse.issparse(factor):
+                product = block @ factor
+                part[:] = product.toarray() if sparse.issparse(product) else product
+            else:
+                np.matmul(block, factor, out=part)
+            if norms is not None:
+                part *= -2.0
+                part += _squared_norms(block)[:, None]
+                part += norms
+            if formula.measure == "square":
+                np.maximum(part, 0.0, out=part)
+            formula.finish(part, self.kernel)
+
+    def _tile(self, block: Any) -> Any:
+        if sparse.issparse(block) and self._centre is not None:
+            # Against dense items, which are taken from their centre: so must these be, and they fit as dense as those.
+            block = block.toarray()
+        return block.astype(np.float64, copy=False) if self._centre is None else block - self._centre
 
 
 def kernel_parameters(kernel: Any) -> tuple[str, ...]:
@@ -278,8 +281,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
         )
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
         raise InputError("{gamma} must be None or a positive number; got {0!r}.", gamma, parameter="gamma")
-    if not (isinstance(degree, Integral) and int(degree) >= 1):
-        raise InputError("{degree} must be a whole number of at least 1; got {0!r}.", degree, parameter="degree")
+    check_count("degree", degree)
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
         raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")
     if kernel_params is not None and not callable(kernel):
@@ -296,43 +298,6 @@ def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, param
     return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
 
 
-def _centre(Z: Any) -> NDArray[np.float64] | None:
-    """What is subtracted from all rows first: distances do not change, and large offsets do not cancel."""
-    if sparse.issparse(Z) or not Z.shape[0]:
-        return None
-    return np.asarray(Z.mean(axis=0, dtype=np.float64))
-
-
-def _measure(
-    formula: Formula,
-    X: Any,
-    Z: Any,
-    rows: slice,
-    columns: slice,
-    centre: NDArray[np.float64] | None,
-    out: NDArray[np.float64],
-) -> None:
-    """Inner products of some rows of X and Z, or sums of their absolute differences, into their place in ``out``."""
-    if formula.measure == "manhattan":
-        from sklearn.metrics.pairwise import manhattan_distances
-
-        out[rows, columns] = manhattan_distances(_short(_tile(X, rows, None)), _short(_tile(Z, columns, None)))
-        return
-    left, right = _tile(X, rows, centre), _tile(Z, columns, centre).T
-    if sparse.issparse(left) or sparse.issparse(right):
-        product = left @ right
-        out[rows, columns] = product.toarray() if sparse.issparse(product) else product
-    else:
-        np.matmul(left, right, out=out[rows, columns])
-
-
-def _to_squares(products: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64]) -> None:
-    """Squared distances to rounding, from inner products and squared norms, in place."""
-    products *= -2.0
-    products += left[:, None]
-    products += right
-
-
 def _widened(block: NDArray[np.float64], factor: float, last_but_one: Any, last: Any) -> NDArray[np.float64]:
     """Multiples of rows with two columns more, so that a product with others also adds what is known of each row."""
     rows, n = block.shape
@@ -344,26 +309,10 @@ def _widened(block: NDArray[np.float64], factor: float, last_but_one: Any, last:
 
 def mirror(block: NDArray[np.float64]) -> None:
     """Copy what is below the diagonal above it, by panels."""
-    for start in range(0, len(block), _PANEL):
-        panel = slice(start, min(start + _PANEL, len(block)))
-        block[:start, panel] = block[panel, :start].T
+    for panel in row_slices(0, len(block), _PANEL):
+        block[: panel.start, panel] = block[panel, : panel.start].T
         corner = np.tril(block[panel, panel])
         block[panel, panel] = corner + np.tril(corner, -1).T
-
-
-def _strips(rows: slice, width: int) -> Iterator[slice]:
-    """Cut the rows of a tile so that a strip stays in cache."""
-    step = max(16, _CACHED // max(width, 1))
-    for start in range(rows.start, rows.stop, step):
-        yield slice(start, min(start + step, rows.stop))
-
-
-def _tile(X: Any, rows: slice, centre: NDArray[np.float64] | None) -> Any:
-    block = X[rows]
-    if sparse.issparse(block):
-        # Against dense items, which are taken from their centre: so must these be, and they fit as dense as those.
-        return block.astype(np.float64) if centre is None else block.toarray() - centre
-    return block.astype(np.float64, copy=False) if centre is None else block - centre
 
 
 def _short(block: Any) -> Any:
@@ -373,13 +322,7 @@ def _short(block: Any) -> Any:
     return block
 
 
-def _squared_norms(X: Any, centre: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    out = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], _TILE):
-        rows = slice(start, start + _TILE)
-        block = _tile(X, rows, centre)
-        if sparse.issparse(block):
-            out[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
-        else:
-            out[rows] = np.einsum("ij,ij->i", block, block)
-    return out
+def _squared_norms(block: Any) -> NDArray[np.float64]:
+    if sparse.issparse(block):
+        return np.asarray(block.multiply(block).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", block, block))
