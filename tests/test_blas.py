@@ -17,7 +17,7 @@ from tests.refusals import Refusal
 
 @pytest.fixture
 def without_address(monkeypatch):
-    monkeypatch.setattr(blas, "_address", lambda: None)
+    monkeypatch.setattr(blas, "_routine", lambda module, name: None)
 
 
 def check(shape, order="C", dtype=np.float64):
@@ -56,9 +56,15 @@ def test_without_the_address(without_address):
 
 
 def test_a_routine_of_another_form_is_not_called(monkeypatch):
+    given = (b"U", b"N", 3, 4, 1.0, np.ones((4, 3)), 3, 1.0, np.zeros((3, 3), order="F"), 3)
+    assert blas.call("cython_blas", "dsyrk", *given)
+    assert not blas.call("cython_blas", "dsyrk", *given[:-1])
+    assert not blas.call("cython_blas", "dsyrk", *given[:2], 3.0, *given[3:])
+    assert not blas.call("cython_blas", "dsyrk", 1, *given[1:])
+    monkeypatch.setattr(blas, "_routine", blas._routine.__wrapped__)
     for capsules in ({}, {"dsyrk": cython_blas.__pyx_capi__["dgemm"]}):
         monkeypatch.setattr(cython_blas, "__pyx_capi__", capsules)
-        assert blas._address.__wrapped__() is None
+        assert not blas.call("cython_blas", "dsyrk", *given)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""A BLAS call that lets other threads run.
+"""Calls of BLAS and LAPACK that let other threads run.
 
-What ``scipy.linalg.blas`` offers holds the interpreter's lock while it works, so that threads that each add blocks to a
-Gram matrix of their own would take turns. ``scipy.linalg.cython_blas`` hands out the address of the same routine for
-code that calls it without the lock, and ctypes does.
+What ``scipy.linalg.blas`` and ``scipy.linalg.lapack`` offer holds the interpreter's lock while it works, so that
+threads that each add blocks to a Gram matrix of their own would take turns. ``scipy.linalg.cython_blas`` and
+``cython_lapack`` hand out the addresses of the same routines for code that calls them without the lock, as ctypes does.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cython_blas
 from scipy.linalg.blas import dsyrk
 
-__all__ = ["add_gram"]
+__all__ = ["add_gram", "call"]
+
+_KINDS: dict[Any, type] = {ctypes.c_char: bytes, ctypes.c_int: int, ctypes.c_int64: int, ctypes.c_double: float}
 
 
 def add_gram(gram: NDArray[np.float64], B: NDArray[np.float64]) -> None:
@@ -40,33 +42,39 @@ def add_gram(gram: NDArray[np.float64], B: NDArray[np.float64]) -> None:
         raise TypeError("The Gram matrix must be float64 in Fortran order, of the rows' columns, and writeable.")
     if not n or not rows:
         return
-    found = _address()
-    if found is None:
-        dsyrk(1.0, B.T, beta=1.0, c=gram, overwrite_c=1)
-        return
-    routine, integer = found
-    columns, one = integer(n), ctypes.c_double(1.0)
     # B in C order is B' in Fortran's: a (n, rows) matrix whose columns are n apart.
-    routine(b"U", b"N", columns, integer(rows), one, B.ctypes.data, columns, one, gram.ctypes.data, columns)
+    if not call("cython_blas", "dsyrk", b"U", b"N", n, rows, 1.0, B, n, 1.0, gram, n):
+        dsyrk(1.0, B.T, beta=1.0, c=gram, overwrite_c=1)
+
+
+def call(module: str, name: str, *arguments: Any) -> bool:
+    """Call a routine with arrays, whole numbers, floats and letters; whether scipy hands it out in the form of these.
+
+    Arrays of whole numbers are the routine's own room: they are int64, which is enough for its integers of any size.
+    """
+    found = _routine(module, name)
+    if found is None or len(found[1]) != len(arguments):
+        return False
+    routine, kinds = found
+    given: list[Any] = []
+    for value, kind in zip(arguments, kinds, strict=True):
+        if not isinstance(value, np.ndarray | _KINDS[kind]):
+            return False
+        given.append(value.ctypes.data if isinstance(value, np.ndarray) else ctypes.byref(kind(value)))
+    routine(*given)
+    return True
 
 
 @cache
-def _address() -> tuple[Callable[..., None], type[Any]] | None:
-    """The routine and the type of its integers; None where scipy hands it out in no form that is known here."""
-    capsule = getattr(cython_blas, "__pyx_capi__", {}).get("dsyrk")
+def _routine(module: str, name: str) -> tuple[Callable[..., None], list[Any]] | None:
+    """The routine and the types of what its arguments point to; None where scipy does not hand it out."""
+    capsule = getattr(import_module(f"scipy.linalg.{module}"), "__pyx_capi__", {}).get(name)
     if capsule is None:
         return None
     python = ctypes.pythonapi
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
     signature = name_of(capsule)
-    kinds = [kind.strip() for kind in signature.partition(b"(")[2].rstrip(b")").split(b",")]
-    integers = {b"int *": ctypes.c_int, b"int64_t *": ctypes.c_int64}
-    if len(kinds) != 10 or kinds[2] not in integers or {kinds[i] for i in (2, 3, 6, 9)} != {kinds[2]}:
-        return None
-    integer = integers[kinds[2]]
-    by = ctypes.POINTER(integer)
-    real = ctypes.POINTER(ctypes.c_double)
-    at = ctypes.c_void_p
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, by, by, real, at, by, real, at, by)
-    return prototype(pointer_of(capsule, signature)), integer
+    known = {b"char *": ctypes.c_char, b"int *": ctypes.c_int, b"int64_t *": ctypes.c_int64}
+    kinds = [known.get(kind.strip(), ctypes.c_double) for kind in signature.partition(b"(")[2].rstrip(b")").split(b",")]
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))(pointer_of(capsule, signature)), kinds

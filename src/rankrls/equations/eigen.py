@@ -9,12 +9,13 @@ again.
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+
+from rankrls._compiled.blas import call
 
 __all__ = ["symmetric_eigen"]
 
@@ -66,7 +67,7 @@ def symmetric_eigen(S: NDArray[np.float64], *, overwrite: bool = False) -> tuple
     d, e, tau = np.empty(n), np.empty(n - 1), np.empty(n - 1)
     _with_work("dsytrd", n, b"L", n, A, n, d, e, tau)
     reflections = np.concatenate([A[k + 2 :, k] for k in range(n - 1)])
-    work, whole = np.empty(n * n + 4 * n + 1), np.empty(5 * n + 3, dtype=np.intc)
+    work, whole = np.empty(n * n + 4 * n + 1), np.empty(5 * n + 3, dtype=np.int64)
     _call("dstedc", b"I", n, d, e, A, n, work, len(work), whole, len(whole))
     H = work[: n * n].reshape(n, n, order="F")
     start = 0
@@ -88,22 +89,9 @@ def _with_work(name: str, least: int, *arguments: Any) -> None:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """A routine of SciPy's LAPACK, whose last argument is its status. ctypes gives up the interpreter's lock."""
-    from numba.extending import get_cython_function_address
-
-    status = ctypes.c_int(0)
-    pointers = [_pointer(value) for value in (*arguments, status)]
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))
-    kind(get_cython_function_address("scipy.linalg.cython_lapack", name))(*pointers)
-    if status.value:
-        raise np.linalg.LinAlgError(f"LAPACK's {name} ended with status {status.value}.")
-
-
-def _pointer(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.ctypes.data_as(ctypes.c_void_p)
-    if isinstance(value, bytes):
-        value = ctypes.c_char(value)
-    elif isinstance(value, int):
-        value = ctypes.c_int(value)
-    return ctypes.cast(ctypes.pointer(value), ctypes.c_void_p)
+    """A routine of SciPy's LAPACK, whose last argument is its status."""
+    status = np.zeros(1, dtype=np.int64)
+    if not call("cython_lapack", name, *arguments, status):
+        raise np.linalg.LinAlgError(f"SciPy hands out no {name} of this form.")
+    if status.any():
+        raise np.linalg.LinAlgError(f"LAPACK's {name} ended with status {status.view(np.intc)[0]}.")
