@@ -98,62 +98,42 @@ class Stated(Exception):  # noqa: N818
 
     def located(self, **facts: Any) -> Self:
         """The same message with other facts: a file, a line, a row, a column or a parameter."""
-        out = self._copy()
-        out.__dict__.update(facts)
+        kind: Any = type(self)
+        out = kind.__new__(kind)
+        out.__dict__.update(self.__dict__ | facts)
         out.args = (str(out),)
         return out
 
     def renamed(self, names: dict[str, str]) -> Self:
         """The same message about other parameters, for a function that hands its own parameters on."""
         swap = lambda part: _renamed(part, names) if isinstance(part, Parameter) else part
-        out = self._copy()
-        out._problem, out._remedy = tuple(map(swap, self._problem)), tuple(map(swap, self._remedy))
-        if self.parameter is not None:
-            out.parameter = names.get(self.parameter, self.parameter)
-        out.args = (str(out),)
-        return out
+        parameter = None if self.parameter is None else names.get(self.parameter, self.parameter)
+        problem, remedy = (tuple(map(swap, parts)) for parts in (self._problem, self._remedy))
+        return self.located(_problem=problem, _remedy=remedy, parameter=parameter)
 
     def prefixed(self, words: str, *values: Any) -> Self:
         """The same message behind words that say what it belongs to, such as ``"ranking {0!r}: "``."""
-        out = self._copy()
-        out._problem = (*_parts(words, values), *self._problem)
-        out.args = (str(out),)
-        return out
+        return self.located(_problem=(*_parts(words, values), *self._problem))
 
     def joined(self, others: Sequence[Stated]) -> Self:
         """One message of this one and others, with the facts of this one; a remedy that several have is said once."""
-        out = self._copy()
-        remedies = [self._remedy]
-        for other in others:
-            out._problem = (*out._problem, " ", *other._problem)
-            if other._remedy not in remedies:
-                remedies.append(other._remedy)
-        out._remedy = tuple(part for k, parts in enumerate(remedies) for part in ((" ",) if k else ()) + parts)
-        out.args = (str(out),)
-        return out
+        problems = [part for other in others for part in (" ", *other._problem)]
+        remedies = dict.fromkeys(message._remedy for message in (self, *others) if message._remedy)
+        remedy = [part for parts in remedies for part in (" ", *parts)]
+        return self.located(_problem=(*self._problem, *problems), _remedy=tuple(remedy[1:]))
 
     def then(self, other: Stated) -> Self:
         """The same message, and behind it the whole of another one about something else."""
         first, *rest = other._problem
-        out = self._copy()
         first = first if isinstance(first, Parameter) else first[:1].upper() + first[1:]
-        more = (first, *rest, *[" "] * bool(other._remedy), *other._remedy)
-        out._remedy = (*self._remedy, *[" "] * bool(self._remedy), *more)
-        out.args = (str(out),)
-        return out
+        return self._with_remedy(first, *rest, *[" "] * bool(other._remedy), *other._remedy)
 
     def followed(self, words: str, *values: Any) -> Self:
         """The same message with more to know or to do behind it."""
-        out = self._copy()
-        out._remedy = (*self._remedy, *[" "] * bool(self._remedy), *_parts(words, values))
-        out.args = (str(out),)
-        return out
+        return self._with_remedy(*_parts(words, values))
 
-    def _copy(self) -> Self:
-        kind: Any = type(self)
-        out = kind.__new__(kind)
-        out.__dict__.update(self.__dict__)
-        return out
+    def _with_remedy(self, *parts: str) -> Self:
+        return self.located(_remedy=(*self._remedy, *[" "] * bool(self._remedy), *parts))
 
     def __str__(self) -> str:
         return self.render(str)

@@ -49,21 +49,11 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
         value = values[row, column]
     row += first_row
     name = "" if names is None else f" ({names[column]!r})"
+    kind: type[InputError] = InputError
+    problem, word = "Input {0} contains {1}", "NaN" if np.isnan(value) else "infinity"
+    remedy = "Remove or impute such values before fitting."
     if np.isfinite(value):
-        raise OverflowInputError(
-            "Input {0} holds values whose products overflow, the largest {1:g}: row {2}, column {3}{4}.",
-            *(what, value, row, column, name),
-            remedy="Scale the features before fitting.",
-            parameter=what,
-            row=row,
-            column=column,
-        )
-    word = "NaN" if np.isnan(value) else "infinity"
-    raise InputError(
-        "Input {0} contains {1}: row {2}, column {3}{4}.",
-        *(what, word, row, column, name),
-        remedy="Remove or impute such values before fitting.",
-        parameter=what,
-        row=row,
-        column=column,
-    )
+        kind, word, remedy = OverflowInputError, f"{value:g}", "Scale the features before fitting."
+        problem = "Input {0} holds values whose products overflow, the largest {1}"
+    facts: dict[str, Any] = {"parameter": what, "row": row, "column": column}
+    raise kind(problem + ": row {2}, column {3}{4}.", what, word, row, column, name, remedy=remedy, **facts)

@@ -7,10 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 
-__all__ = ["Balance", "Ties", "balance_factors", "check_balance", "group_sums", "label_classes", "label_varies"]
+__all__ = ["Balance", "Ties", "balance_factors", "group_sums", "label_classes", "label_varies"]
 
 Ties = Literal["include", "exclude"]
 Balance = Literal["pairs", "examples", "queries"]
@@ -21,12 +20,6 @@ def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray
     if len(starts) == len(values) + 1:
         return np.asarray(values)
     return np.add.reduceat(values, starts[:-1], axis=0) if len(values) else values
-
-
-def check_balance(balance: str) -> None:
-    """One of the three words."""
-    if balance not in ("pairs", "examples", "queries"):
-        raise InputError("{balance} must be 'pairs', 'examples' or 'queries'; got {0!r}.", balance, parameter="balance")
 
 
 def balance_factors(balance: str, query_weight: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:

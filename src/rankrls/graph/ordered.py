@@ -8,14 +8,15 @@ hinge does. Pairs are never listed: :mod:`rankrls.hinge.ordered_loss` sums over 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
+from rankrls._checks import check_word
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, check_balance, group_sums, label_classes
+from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, group_sums, label_classes
 
 __all__ = ["OrderedPairs"]
 
@@ -76,7 +77,7 @@ class OrderedPairs:
         -----
         O(m log m).
         """
-        check_balance(balance)
+        check_word("balance", balance, get_args(Balance))
         w = np.ones(layout.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
         order, class_starts, class_query = label_classes(y, layout)
         class_weight = group_sums(w[order], class_starts)

@@ -22,13 +22,14 @@ coordinates ``sqrt(w) z``, the three parts are orthogonal projections.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
+from rankrls._checks import check_word
 from rankrls._compiled.group_pass import level_rows, weighted_sums
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
@@ -42,7 +43,6 @@ from rankrls.graph.labels import (
     Balance,
     Ties,
     balance_factors,
-    check_balance,
     group_sums,
     label_classes,
     label_varies,
@@ -126,9 +126,8 @@ class ScoredGraph(Graph):
         A query of one item, or with excluded ties of one label, compares nothing and contributes nothing.
         O(m) with tied pairs included and contiguous queries, O(m log m) otherwise.
         """
-        if ties not in ("include", "exclude"):
-            raise InputError("{ties} must be 'include' or 'exclude'; got {0!r}.", ties, parameter="ties")
-        check_balance(balance)
+        check_word("ties", ties, get_args(Ties))
+        check_word("balance", balance, get_args(Balance))
         m = layout.n_rows
         unit = weights is None
         w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
