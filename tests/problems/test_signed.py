@@ -13,7 +13,7 @@ from rankrls.equations.normal_equations import NormalEquations
 from rankrls.graph import PairGraph
 from rankrls.problems import signed
 from rankrls.problems.primal import PrimalProblem
-from rankrls.problems.signed import KKT_TOLERANCE, SignedProblem, kkt_violation, solve_signed
+from rankrls.problems.signed import KKT_TOLERANCE, SignedProblem, solve_signed
 from tests.equations.test_holdout import blocks_of
 from tests.oracles import explicit_laplacian
 from tests.problems.test_solutions import build, cases
@@ -35,6 +35,26 @@ def bounded(FX, target, alpha, signs):
     if (signs == 0).all():
         return np.linalg.lstsq(stacked, right, rcond=None)[0]
     return lsq_linear(stacked, right, (low, high), method="bvls", tol=1e-15, max_iter=2000).x
+
+
+def kkt_violation(equations, alpha, signs, weights):
+    """How far weights (n, targets) are from the solution: 0 at it, at most KKT_TOLERANCE for what is returned.
+
+    The largest part of the gradient that should not be there, relative to ``sqrt(A_jj) max(|F y|, sum_k sqrt(A_kk)
+    |w_k|)``: of a feature, by the lengths of the feature and of what it is multiplied with. Infinite for a weight of
+    the wrong sign.
+    """
+    worst = 0.0
+    lengths = np.sqrt(equations.gram.diagonal() + alpha)
+    for w, rhs, energy in zip(weights.T, equations.rhs.T, equations.energy, strict=True):
+        if (signs * w < 0.0).any():
+            return np.inf
+        gradient = np.divide(equations.gram @ w + alpha * w - rhs, lengths, out=np.zeros_like(w), where=lengths > 0.0)
+        held = (signs != 0) & (w == 0.0)
+        wrong = np.where(held, np.maximum(-signs * gradient, 0.0), np.abs(gradient))
+        scale = max(np.sqrt(max(energy, 0.0)), lengths @ np.abs(w))
+        worst = max(worst, wrong.max(initial=0.0) / scale if scale > 0.0 else 0.0)
+    return worst
 
 
 def signs_for(n, seed):

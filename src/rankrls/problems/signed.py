@@ -16,7 +16,6 @@ Judice & Pires 1994). From a neighbouring problem's zeros one or two solves are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions
 
-__all__ = ["KKT_TOLERANCE", "SignedProblem", "kkt_violation", "solve_signed"]
+__all__ = ["KKT_TOLERANCE", "SignedProblem", "solve_signed"]
 
 KKT_TOLERANCE = 1e-10
-"""How far the gradient may be from what it must be, see :func:`kkt_violation`."""
+"""How far the gradient may be from what it must be, relative to the lengths of a feature and of what it weighs."""
 
 _LOST = 100.0
 """A squared pivot of so many ``n eps`` (of a matrix with a diagonal of ones) is told from rounding."""
@@ -52,37 +51,83 @@ class _SingularError(Exception):
     """The weights that are let go are not determined."""
 
 
-@dataclass(frozen=True)
 class _Program:
-    """Minimise ``x'Ax / 2 - b'x`` over x with ``x_j >= 0`` where ``bounded``.
+    """Minimise ``x'Ax / 2 - b'x`` over x with ``x_j >= 0`` where ``bounded``: one alpha and one target.
 
     In units in which every feature has the same spread and every constrained weight is to be positive, so that one
-    tolerance suits all: ``w = units x``.
+    tolerance suits all: ``w = units x``. ``lost`` is the squared pivot that is not told from rounding.
     """
 
-    A: NDArray[np.float64]
-    b: NDArray[np.float64]
-    units: NDArray[np.float64]
-    bounded: NDArray[np.bool_]
-    usable: NDArray[np.bool_]
-    size: float  # of the target
+    def __init__(
+        self, equations: NormalEquations, target: int, alpha: float, signs: NDArray[np.int8], lost: float
+    ) -> None:
+        diagonal = equations.gram.diagonal() + alpha
+        self.bounded, self.usable, self.lost = signs != 0, diagonal > 0.0, lost
+        self.units = np.where(signs < 0, -1.0, 1.0)
+        self.units[self.usable] /= np.sqrt(diagonal[self.usable])
+        self.A = equations.gram * self.units
+        self.A *= self.units[:, None]
+        self.A.flat[:: len(self.A) + 1] = 1.0
+        self.b = equations.rhs[:, target] * self.units
+        self.size = float(np.sqrt(max(float(equations.energy[target]), 0.0)))
 
-    def tolerance(self, x: NDArray[np.float64]) -> float:
-        """Of the gradient at x."""
-        return KKT_TOLERANCE * max(self.size, float(np.abs(x).sum()))
+    def pivoted(self, start: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The solution, and which weights are let go there."""
+        passive = (start | ~self.bounded) & self.usable
+        fewest, patience = len(start) + 1, _PATIENCE
+        for _ in range(_MAX_PIVOTS + 2 * len(start)):
+            x = self._solution(passive)
+            wrong = self._wrong(x, passive)
+            count = int(np.count_nonzero(wrong))
+            if count == 0:
+                return x, passive
+            if count < fewest:
+                fewest, patience = count, _PATIENCE
+            elif patience > 0:
+                patience -= 1
+            else:  # Murty's rule: one at a time always arrives
+                last = int(np.flatnonzero(wrong)[-1])
+                wrong[:] = False
+                wrong[last] = True
+            passive = passive ^ wrong
+        return self._by_bounds()
 
+    def _wrong(self, x: NDArray[np.float64], passive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which constraints hold a weight that should be let go, or should hold one that is."""
+        gradient = self.A @ x - self.b
+        tolerance = KKT_TOLERANCE * max(self.size, float(np.abs(x).sum()))
+        broken = np.where(passive, x < 0.0, gradient < -tolerance)
+        return np.asarray(self.bounded & self.usable & broken)
 
-def _program(
-    gram: NDArray[np.float64], rhs: NDArray[np.float64], energy: float, alpha: float, signs: NDArray[np.int8]
-) -> _Program:
-    diagonal = gram.diagonal() + alpha
-    usable = diagonal > 0.0
-    units = np.where(signs < 0, -1.0, 1.0)
-    units[usable] /= np.sqrt(diagonal[usable])
-    A = gram * units
-    A *= units[:, None]
-    A.flat[:: len(A) + 1] = 1.0
-    return _Program(A, rhs * units, units, signs != 0, usable, float(np.sqrt(max(energy, 0.0))))
+    def _solution(self, passive: NDArray[np.bool_]) -> NDArray[np.float64]:
+        x = np.zeros(len(passive))
+        which = np.flatnonzero(passive)
+        if len(which):
+            # LAPACK itself: the wrappers of scipy.linalg cost as much as a solve in fifty variables.
+            R, failed = dpotrf(self.A[np.ix_(which, which)], lower=1, overwrite_a=1, clean=0)
+            if failed or R.diagonal().min() ** 2 <= self.lost:
+                raise _SingularError
+            x[which] = dpotrs(R, self.b[which], lower=1)[0]
+        return x
+
+    def _by_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """By the active set method of Stark & Parker, which descends at every step; for what pivots too long."""
+        from scipy.optimize import lsq_linear  # seldom needed, and slow to import
+
+        which = np.flatnonzero(self.usable)
+        try:
+            R = linalg.cholesky(self.A[np.ix_(which, which)], lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            raise _SingularError from None
+        target = linalg.solve_triangular(R, self.b[which], lower=True, check_finite=False)
+        low = np.where(self.bounded[which], 0.0, -np.inf)
+        found = lsq_linear(R.T, target, (low, np.inf), method="bvls", tol=1e-15, max_iter=100 * len(which) + 100)
+        passive = np.zeros(len(self.b), dtype=bool)
+        passive[which] = (found.x > 0.0) | ~self.bounded[which]
+        x = self._solution(passive)
+        if self._wrong(x, passive).any():
+            raise _SingularError
+        return x, passive
 
 
 def solve_signed(
@@ -126,119 +171,26 @@ def solve_signed(
         for k in order:
             if start is not None:
                 go = start[k, :, t]
-            weights[k, :, t], go = _solve_one(
-                equations.gram, equations.rhs[:, t], float(equations.energy[t]), float(alphas[k]), signs, go
-            )
+            weights[k, :, t], go = _solve_one(equations, t, float(alphas[k]), signs, go)
             passive[k, :, t] = go
     return weights, passive
 
 
 def _solve_one(
-    gram: NDArray[np.float64],
-    rhs: NDArray[np.float64],
-    energy: float,
-    alpha: float,
-    signs: NDArray[np.int8],
-    start: NDArray[np.bool_],
+    equations: NormalEquations, target: int, alpha: float, signs: NDArray[np.int8], start: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    lost = _LOST * len(rhs) * np.finfo(np.float64).eps
+    diagonal, unit = equations.gram.diagonal(), len(signs) * float(np.finfo(np.float64).eps)
+    lost = _LOST * unit
     for _ in range(_MAX_RAISES):
-        program = _program(gram, rhs, energy, alpha, signs)
+        program = _Program(equations, target, alpha, signs, lost)
         try:
-            x, passive = _pivot(program, start, lost=lost)
+            x, passive = program.pivoted(start)
         except _SingularError:
-            diagonal = gram.diagonal()
             alpha = max(10.0 * alpha, _LEAST * float(diagonal[diagonal > 0.0].min()))
-            lost = _CLEAR * len(rhs) * np.finfo(np.float64).eps
+            lost = _CLEAR * unit
         else:
             return np.asarray(program.units * x) + 0.0, passive  # no -0
     raise ValueError("X'LX is too large for float64: scale the features.")
-
-
-def _pivot(
-    program: _Program, start: NDArray[np.bool_], *, lost: float
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The solution, and which weights are let go there."""
-    passive = (start | ~program.bounded) & program.usable
-    fewest, patience = len(start) + 1, _PATIENCE
-    for _ in range(_MAX_PIVOTS + 2 * len(start)):
-        x = _passive_solution(program, passive, lost)
-        wrong = _wrong(program, x, passive)
-        count = int(np.count_nonzero(wrong))
-        if count == 0:
-            return x, passive
-        if count < fewest:
-            fewest, patience = count, _PATIENCE
-        elif patience > 0:
-            patience -= 1
-        else:  # Murty's rule: one at a time always arrives
-            last = int(np.flatnonzero(wrong)[-1])
-            wrong[:] = False
-            wrong[last] = True
-        passive = passive ^ wrong
-    return _by_bounds(program, lost)
-
-
-def _wrong(program: _Program, x: NDArray[np.float64], passive: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which constraints hold a weight that should be let go, or should hold one that is."""
-    gradient = program.A @ x - program.b
-    broken = np.where(passive, x < 0.0, gradient < -program.tolerance(x))
-    return np.asarray(program.bounded & program.usable & broken)
-
-
-def _passive_solution(program: _Program, passive: NDArray[np.bool_], lost: float) -> NDArray[np.float64]:
-    x = np.zeros(len(passive))
-    which = np.flatnonzero(passive)
-    if len(which):
-        # LAPACK itself: the wrappers of scipy.linalg cost as much as a solve in fifty variables.
-        R, failed = dpotrf(program.A[np.ix_(which, which)], lower=1, overwrite_a=1, clean=0)
-        if failed or R.diagonal().min() ** 2 <= lost:
-            raise _SingularError
-        x[which] = dpotrs(R, program.b[which], lower=1)[0]
-    return x
-
-
-def _by_bounds(program: _Program, lost: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The same by the active set method of Stark & Parker, which descends at every step; for what pivots too long."""
-    from scipy.optimize import lsq_linear  # seldom needed, and slow to import
-
-    which = np.flatnonzero(program.usable)
-    try:
-        R = linalg.cholesky(program.A[np.ix_(which, which)], lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        raise _SingularError from None
-    target = linalg.solve_triangular(R, program.b[which], lower=True, check_finite=False)
-    low = np.where(program.bounded[which], 0.0, -np.inf)
-    found = lsq_linear(R.T, target, (low, np.inf), method="bvls", tol=1e-15, max_iter=100 * len(which) + 100)
-    passive = np.zeros(len(program.b), dtype=bool)
-    passive[which] = (found.x > 0.0) | ~program.bounded[which]
-    x = _passive_solution(program, passive, lost)
-    if _wrong(program, x, passive).any():
-        raise _SingularError
-    return x, passive
-
-
-def kkt_violation(
-    equations: NormalEquations, alpha: float, signs: NDArray[np.int8], weights: NDArray[np.float64]
-) -> float:
-    """How far weights (n, targets) are from the solution: 0 at it, at most :data:`KKT_TOLERANCE` for what is returned.
-
-    The largest part of the gradient that should not be there, relative to ``sqrt(A_jj) max(|F y|, sum_k sqrt(A_kk)
-    |w_k|)``: of a feature, by the lengths of the feature and of what it is multiplied with. Infinite for a weight of
-    the wrong sign.
-    """
-    worst = 0.0
-    for t in range(equations.rhs.shape[1]):
-        p = _program(equations.gram, equations.rhs[:, t], float(equations.energy[t]), alpha, signs)
-        x = weights[:, t] / p.units
-        if (x[p.bounded] < 0.0).any():
-            return float(np.inf)
-        gradient = (p.A @ x - p.b)[p.usable]
-        held = (p.bounded & (x == 0.0))[p.usable]
-        wrong = np.where(held, np.maximum(-gradient, 0.0), np.abs(gradient))
-        scale = p.tolerance(x) / KKT_TOLERANCE
-        worst = max(worst, float(wrong.max(initial=0.0)) / scale if scale > 0.0 else 0.0)
-    return worst
 
 
 class SignedProblem(PrimalProblem):
