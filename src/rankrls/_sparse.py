@@ -38,14 +38,10 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 def _full_columns(X: Any) -> NDArray[np.intp]:
     """Columns that are stored in every row. A few rows rule out nearly all of them, before every row is looked at."""
     m, n = X.shape
-    some = np.unique(np.linspace(0, m - 1, 32).astype(np.intp))
-    full = np.ones(n, dtype=bool)
-    for i in some:
-        stored = np.zeros(n, dtype=bool)
-        stored[X.indices[X.indptr[i] : X.indptr[i + 1]]] = True
-        full &= stored
-        if not full.any():
-            return np.zeros(0, dtype=np.intp)
+    some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
+    full = np.bincount(some.indices, minlength=n) >= some.shape[0]
+    if not full.any():
+        return np.zeros(0, dtype=np.intp)
     counts = np.zeros(n, dtype=np.intp)
     for lo in range(0, X.nnz, _PIECE):  # in pieces: numpy converts what it counts
         counts += np.bincount(X.indices[lo : lo + _PIECE], minlength=n)
@@ -56,11 +52,6 @@ def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64])
     """``X`` with ``shift`` subtracted from some columns, in float64; X itself where there are none."""
     if not len(columns):
         return X
-    rest = np.ones(X.shape[1])
-    rest[columns] = 0.0
-    moved = sparse.csr_array(X[:, columns].toarray() - shift)
-    place = sparse.csr_array(
-        (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), X.shape[1])
-    )
-    kept = X.astype(np.float64) @ sparse.diags_array(rest)
-    return sparse.csr_array(kept + moved @ place)
+    m, k = X.shape[0], len(columns)
+    offsets = sparse.csr_array((np.tile(shift, m), np.tile(columns, m), k * np.arange(m + 1)), shape=X.shape)
+    return sparse.csr_array(X.astype(np.float64) - offsets)

@@ -19,12 +19,13 @@ from tests.oracles import explicit_laplacian
 GRAPHS = list(product(("include", "exclude"), ("pairs", "examples", "queries"), (0.0, 0.3, 1.0)))
 
 
-@pytest.fixture(params=["small", "large", "scattered"])
+@pytest.fixture(params=["small", "large", "many", "scattered"])
 def cache(request, monkeypatch):
-    """Everything fits into the cache, or next to nothing does (classes and pieces of them), or rows are scattered."""
-    if request.param == "large":
+    """Everything fits into the cache, or next to nothing does, or mean rows are too many, or rows are scattered."""
+    if request.param in ("large", "many"):
         monkeypatch.setattr(module, "_CACHE_ENTRIES", 6)
         monkeypatch.setattr(module, "_CHUNK_ENTRIES", 3)
+        monkeypatch.setattr(module, "_ENTRIES_A_MEAN", 0 if request.param == "large" else 1 << 20)
     if request.param == "scattered":
         monkeypatch.setattr(module, "_SCATTERED_ENTRIES", 0)
     return request.param

@@ -49,11 +49,6 @@ class CycleGraph(Graph):
         M = self.matrix
         return GraphOperator(M.shape, lambda V: M @ V, lambda U: M.T @ U)
 
-    @property
-    def L(self):
-        M = self.matrix
-        return GraphOperator((self.n_items, self.n_items), *2 * (lambda V: M.T @ (M @ V),))
-
 
 class StarGraph(CycleGraph):
     """Inside each query every item is compared with the first one.

@@ -129,7 +129,7 @@ def test_pairs_primal_dual_and_reduced_agree(seed, m, p, n):
         expected = np.linalg.solve(D.T @ D + alpha * np.eye(n), D.T @ graph.target)
         for problem in problems:
             for solution in (problem.solve(alpha), problem.path(np.array([alpha])).coefficients[0]):
-                weights = solution[:, 0] if isinstance(problem, PrimalProblem) else X.T @ solution[:, 0]
+                weights = solution[:, 0] if type(problem) is PrimalProblem else X.T @ solution[:, 0]
                 np.testing.assert_allclose(weights, expected, rtol=1e-6, atol=1e-8)
 
 

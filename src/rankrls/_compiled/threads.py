@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import joblib
@@ -175,15 +176,9 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     list of (first query, one past the last query)
         Never an empty run.
     """
-    queries = len(starts) - 1
-    if queries <= 0:
-        return []
-    if min(n_blocks, queries) <= 1:
-        return [(0, queries)]
-    wanted = np.linspace(starts[0], starts[-1], min(n_blocks, queries) + 1)
-    cuts = np.unique(np.searchsorted(starts, wanted[1:-1], side="left"))
-    edges = [0, *(int(c) for c in cuts if 0 < c < queries), queries]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    wanted = np.linspace(starts[0], starts[-1], n_blocks + 1)[1:-1]
+    edges = np.unique([0, *np.searchsorted(starts, wanted), len(starts) - 1])
+    return list(pairwise(edges.tolist()))
 
 
 def _give_up_control() -> None:

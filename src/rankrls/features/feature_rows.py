@@ -16,11 +16,11 @@ from scipy import sparse
 
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.read_ahead import read_ahead
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread, threads_worth
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import ENTRIES_A_THREAD, Rows, row_slices
 
-__all__ = ["DenseRows", "FeatureRows", "SparseRows", "even_parts", "feature_rows", "sparse_add", "sparse_dot"]
+__all__ = ["DenseRows", "FeatureRows", "SparseRows", "feature_rows", "sparse_add", "sparse_dot"]
 
 _BLOCK_ENTRIES = 1 << 16
 """Entries of a dense block: half a megabyte of doubles stays in the second-level cache."""
@@ -123,13 +123,8 @@ class FeatureRows(ABC):
     def dot(self, rows: NDArray[np.intp], p: NDArray[np.float64]) -> NDArray[np.float64]:
         """``X[rows] p``. O(stored entries), threaded."""
         out = np.empty(len(rows))
-
-        def run(part: tuple[int, int]) -> None:
-            for lo, hi in self._blocks(rows, *part):
-                np.dot(self.block(rows[lo:hi]), p, out=out[lo:hi])
-
         with one_blas_thread():
-            map_threads(run, self._parts(len(rows)))
+            map_threads(lambda part: self._dot(rows, *part, p, out), self._parts(rows))
         return out
 
     def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -137,15 +132,25 @@ class FeatureRows(ABC):
 
         def run(part: tuple[int, int]) -> NDArray[np.float64]:
             out = np.zeros(self.n_features)
-            for lo, hi in self._blocks(rows, *part):
-                out += a[lo:hi] @ self.block(rows[lo:hi])
+            self._add(rows, *part, a, out)
             return out
 
         with one_blas_thread():
-            return _total(map_threads(run, self._parts(len(rows))), self.n_features)
+            return np.asarray(sum(map_threads(run, self._parts(rows, self.n_features)), np.zeros(self.n_features)))
 
-    def _parts(self, n: int) -> list[tuple[int, int]]:
-        """As many equal parts of n rows as threads are worth it."""
+    def _dot(self, rows: NDArray[np.intp], first: int, last: int, p: NDArray[np.float64], out: Any) -> None:
+        """``out[r] = x_rows[r]'p`` for r from ``first`` to ``last``."""
+        for lo, hi in self._blocks(rows, first, last):
+            np.dot(self.block(rows[lo:hi]), p, out=out[lo:hi])
+
+    def _add(self, rows: NDArray[np.intp], first: int, last: int, a: NDArray[np.float64], out: Any) -> None:
+        """``out += a[r] x_rows[r]`` for r from ``first`` to ``last``."""
+        for lo, hi in self._blocks(rows, first, last):
+            out += a[lo:hi] @ self.block(rows[lo:hi])
+
+    def _parts(self, rows: Any, least: int = 0) -> list[tuple[int, int]]:
+        """As many runs of rows, of equal work, as threads are worth it where each also has ``least`` entries to do."""
+        n = len(rows)
         threads = threads_worth(float(n) * self.n_features, ENTRIES_A_THREAD)
         return list(pairwise(np.linspace(0, n, min(threads, n) + 1).astype(int).tolist()))
 
@@ -183,27 +188,18 @@ class SparseRows(FeatureRows):
     def sizes(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         return np.diff(self.parts[2])[rows]
 
-    def dot(self, rows: NDArray[np.intp], p: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty(len(rows))
+    def _dot(self, rows: NDArray[np.intp], first: int, last: int, p: NDArray[np.float64], out: Any) -> None:
+        sparse_dot(*self.parts, rows, first, last, p, out[first:last])
 
-        def run(part: tuple[int, int]) -> None:
-            sparse_dot(*self.parts, rows, *part, p, out[part[0] : part[1]])
+    def _add(self, rows: NDArray[np.intp], first: int, last: int, a: NDArray[np.float64], out: Any) -> None:
+        sparse_add(*self.parts, rows, first, last, a[first:last], out)
 
-        sizes = self.sizes(rows)
-        map_threads(run, even_parts(sizes, threads_worth(float(sizes.sum()), ENTRIES_A_THREAD)))
-        return out
-
-    def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _parts(self, rows: Any, least: int = 0) -> list[tuple[int, int]]:
         sizes = self.sizes(rows)
         stored = int(sizes.sum())
-
-        def run(part: tuple[int, int]) -> NDArray[np.float64]:
-            out = np.zeros(self.n_features)
-            sparse_add(*self.parts, rows, *part, a[part[0] : part[1]], out)
-            return out
-
-        threads = min(threads_worth(stored, ENTRIES_A_THREAD), 1 + stored // max(1, self.n_features))
-        return _total(map_threads(run, even_parts(sizes, threads)), self.n_features)
+        threads = min(threads_worth(stored, ENTRIES_A_THREAD), 1 + stored // max(1, least))
+        # A row costs something even where nothing is stored in it.
+        return balanced_blocks(np.concatenate(([0], np.cumsum(sizes + 1))), threads)
 
 
 class DenseRows(FeatureRows):
@@ -235,17 +231,11 @@ class DenseRows(FeatureRows):
             return np.asarray(block - self.shift)
         return block.astype(np.float64, copy=False)
 
-    def combine(self, rows: NDArray[np.intp], a: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self.X.flags.c_contiguous:
-            return super().combine(rows, a)
-        shift = np.zeros(self.n_features) if self.shift is None else self.shift
-
-        def run(part: tuple[int, int]) -> NDArray[np.float64]:
-            out = np.zeros(self.n_features)
-            _dense_add(self.X, rows, *part, shift, a, out)
-            return out
-
-        return _total(map_threads(run, self._parts(len(rows))), self.n_features)
+    def _add(self, rows: NDArray[np.intp], first: int, last: int, a: NDArray[np.float64], out: Any) -> None:
+        if self.X.flags.c_contiguous:
+            _dense_add(self.X, rows, first, last, np.zeros(len(out)) if self.shift is None else self.shift, a, out)
+        else:
+            super()._add(rows, first, last, a, out)
 
     def _blocks(self, rows: NDArray[np.intp], first: int, last: int) -> list[tuple[int, int]]:
         """A single one where it is a view: nothing of it has to stay in the cache."""
@@ -265,7 +255,7 @@ class DenseRows(FeatureRows):
                 squares += np.einsum("ij,ij->j", block, block)
             return total, squares
 
-        parts = map_threads(run, self._parts(self.n_items))
+        parts = map_threads(run, self._parts(range(self.n_items)))
         mean = sum(total for total, _ in parts) / self.n_items
         variance = sum(squares for _, squares in parts) / self.n_items - mean**2
         return np.asarray(origin + mean), np.sqrt(np.maximum(variance, 0.0))
@@ -281,23 +271,3 @@ def feature_rows(X: Any, *, centred: bool) -> FeatureRows:
 def _are_neighbours(rows: NDArray[np.intp]) -> bool:
     """Whether each row is the next one's predecessor."""
     return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all())
-
-
-def even_parts(sizes: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
-    """At most ``parts`` runs, none empty, of about equal total size."""
-    n = len(sizes)
-    ends = np.cumsum(sizes + 1)  # a row costs something even where nothing is stored in it
-    if not n:
-        return []
-    wanted = ends[-1] * np.arange(1, parts) / parts
-    edges = np.unique([0, *np.searchsorted(ends, wanted), n])
-    return [(int(a), int(b)) for a, b in pairwise(edges)]
-
-
-def _total(parts: list[NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    if not parts:
-        return np.zeros(n)
-    out = parts[0]
-    for part in parts[1:]:
-        out += part
-    return out

@@ -63,8 +63,8 @@ class Graph(ABC):
     With scores ``f`` the pairwise loss is ``||F f - target||^2``, where ``F'F = L`` is the graph's Laplacian. ``F`` has
     ``n_rows`` rows: one for each item of a :class:`ScoredGraph`, one for each preference of a :class:`PairGraph`.
 
-    A subclass says what ``L``, ``F``, ``n_rows``, ``n_blocks`` and ``rows_of`` are, and has ``n_items``: every solver
-    of least squares then works on it. The other methods are derived from these; a subclass that knows a faster or more
+    A subclass says what ``F``, ``n_rows``, ``n_blocks`` and ``rows_of`` are, and has ``n_items``: every solver of least
+    squares then works on it. The other methods are derived from these; a subclass that knows a faster or more
     exact way, or that judges held-out rows by something else than ``F f``, has its own.
     """
 
@@ -80,9 +80,10 @@ class Graph(ABC):
         """Rows of ``F``."""
 
     @property
-    @abstractmethod
     def L(self) -> GraphOperator:
         """The Laplacian, (n_items, n_items)."""
+        F, product = self.F, lambda V: self.F.T @ (self.F @ V)
+        return GraphOperator((F.shape[1],) * 2, product, product)
 
     @property
     @abstractmethod

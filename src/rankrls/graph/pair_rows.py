@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads, n_threads
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls.features.blocks import Rows, row_slices
-from rankrls.features.feature_rows import FeatureRows, even_parts, feature_rows
+from rankrls.features.feature_rows import FeatureRows, feature_rows
 from rankrls.features.rows import CANCELLED, FactorRows, cleared, visible_energies
 from rankrls.graph._base import LaplacianProduct
 
@@ -120,7 +120,7 @@ class PairProduct(LaplacianProduct):
         def run(part: tuple[int, int]) -> None:
             _pair_levels(z, *self._edges, *part, a)
 
-        map_threads(run, even_parts(np.diff(self._edges[2]), n_threads()))
+        map_threads(run, balanced_blocks(self._edges[2], n_threads()))
         return self.source.combine(self._rows, a)
 
 

@@ -94,10 +94,6 @@ class PairGraph(Graph):
         )
 
     @property
-    def L(self) -> GraphOperator:
-        return GraphOperator((self.n_items, self.n_items), self._laplacian, self._laplacian)
-
-    @property
     def F(self) -> GraphOperator:
         return GraphOperator((self.n_rows, self.n_items), self._factor, self._factor_transposed)
 
@@ -184,9 +180,6 @@ class PairGraph(Graph):
             self.weight[rows],
             None if self.groups is None else np.zeros(len(self.winners[rows]), dtype=np.intp),
         )
-
-    def _laplacian(self, V: Matrix) -> Matrix:
-        return self._factor_transposed(self._factor(V))
 
     def _factor(self, V: Matrix) -> Matrix:
         if sparse.issparse(V):

@@ -109,11 +109,6 @@ def kernel_root(K: Array, name: str) -> Array:
     return root
 
 
-def centred_items(root: Array) -> KernelSide:
-    """``C R R' C`` of a kernel of items."""
-    return KernelSide.of_features(root - root.mean(axis=0))
-
-
 @dataclass(frozen=True, eq=False)
 class CompleteUtilities:
     """Every query's utility of every item is known.

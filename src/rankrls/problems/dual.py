@@ -17,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
-from rankrls.equations.spectrum import Spectrum, is_clear, solve_one, spectrum
+from rankrls.equations.spectrum import Spectrum, solve_one, spectrum
 from rankrls.features.blocks import row_slices
 from rankrls.features.rows import FactorRows
 from rankrls.graph import Graph
@@ -94,8 +94,6 @@ class DualProblem(Problem):
         self.unseen = unseen
         self.size = C.shape[0]
         self._rows: FactorRows | None = None  # of features, if the kernel is theirs
-        self._known: dict[float, NDArray[np.float64]] = {}
-        """Solutions that an inverse gave by the way, so that the alpha that is chosen costs no other decomposition."""
 
     @classmethod
     def from_kernel(
@@ -176,8 +174,6 @@ class DualProblem(Problem):
             corner = np.tril(A[rows, rows])
             A[rows, rows] = corner + np.tril(corner, -1).T
             A[rows, rows.stop :] = A[rows.stop :, rows].T
-        if is_clear(self.C, alpha):
-            self._known[alpha] = _refined(self.C, alpha, A, self.target)
         return A.T
 
     def extreme_values(self) -> NDArray[np.float64]:
@@ -203,9 +199,7 @@ class DualProblem(Problem):
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
         """The solutions of some alphas: by the spectrum, or of a single one by Cholesky if there is no spectrum yet."""
         if len(values) == 1 and self.C is not None:
-            alpha = float(values[0])
-            known = self._known.get(alpha)
-            found = [solve_one(self.C, self.target, alpha, self.size) if known is None else known]
+            found = [solve_one(self.C, self.target, float(values[0]), self.size)]
         else:
             found = list(self.spectrum.apply_inverse(values, self.target))
         return PathSolutions(np.stack([self.graph.F.T @ c for c in found]), self.read)
@@ -219,14 +213,3 @@ class DualProblem(Problem):
         See :func:`rankrls.equations.dual_holdout.dual_holdout_scores`.
         """
         return dual_holdout_scores(self.graph, self.spectrum, self.target, self.unseen, blocks, alphas)
-
-
-def _refined(
-    C: NDArray[np.float64], alpha: float, inverse: NDArray[np.float64], target: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """``(C + alpha I)^-1 target``: a product with an inverse, refined once, is as exact as triangular solves. O(m^2).
-
-    The inverse may be lifted along a direction that C and the target do not see.
-    """
-    c = inverse @ target
-    return np.asarray(c + inverse @ (target - C @ c - alpha * c))

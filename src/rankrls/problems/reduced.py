@@ -57,6 +57,10 @@ class ReducedProblem(PrimalProblem):
         found = [self.item_coefficients(w, float(alpha)) for w, alpha in zip(weights, values, strict=True)]
         return PathSolutions(np.stack(found), self._read)
 
+    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
+        """Coefficients of the items as functions."""
+        return self._read(coefficients)
+
     def item_coefficients(self, weights: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
         """Coefficients of the items, (m, targets), of weights of Phi: in the null space of K too. O(m^2 + pairs)."""
         U = self._vectors

@@ -35,7 +35,7 @@ from rankrls.models.inputs.validation import (
     check_matrix,
     check_weights,
 )
-from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, centred_items, kernel_root
+from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, kernel_root
 from rankrls.ranking import rank_positions
 
 __all__ = [
@@ -301,7 +301,8 @@ class UtilityData:
                 Z = self.items.features
                 if not kernel.is_linear:
                     Z = kernel_root(kernel(Z), "item_kernel")
-                items = centred_items(KernelSide.of_features(Z).root if sparse.issparse(Z) else Z)
+                root = KernelSide.of_features(Z).root if sparse.issparse(Z) else Z
+                items = KernelSide.of_features(root - root.mean(axis=0))
             return CompleteUtilities(queries, items, self.Y, self.fit_intercept)
         if self.items is not None and kernel is not None:
             items = _side(kernel, self.items.features, "item_kernel")
