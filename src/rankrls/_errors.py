@@ -118,7 +118,8 @@ class Stated(Exception):  # noqa: N818
     def joined(self, others: Sequence[Stated]) -> Self:
         """One message of this one and others, with the facts of this one; a remedy that several have is said once."""
         problems = [part for other in others for part in (" ", *other._problem)]
-        remedies = dict.fromkeys(message._remedy for message in (self, *others) if message._remedy)
+        messages: list[Stated] = [self, *others]
+        remedies = dict.fromkeys(message._remedy for message in messages if message._remedy)
         remedy = [part for parts in remedies for part in (" ", *parts)]
         return self.located(_problem=(*self._problem, *problems), _remedy=tuple(remedy[1:]))
 
