@@ -35,15 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        if argv is None:
-            from rankrls.cli._supervisor import supervise
+        if argv is not None:
+            from rankrls.cli._run import run
 
-            status = supervise()
-            if status is not None:
-                return status
-        from rankrls.cli._run import run
+            return run(list(argv))
+        from rankrls.cli._supervisor import leave, supervise
 
-        return run(sys.argv[1:] if argv is None else list(argv))
+        status = supervise()
+        if status is None:
+            from rankrls.cli._run import run
+
+            status = run(sys.argv[1:])
+            leave(status)
+        return status
     except KeyboardInterrupt:  # while the program itself is being imported
         from rankrls.cli._supervisor import interrupted
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from rankrls._compiled.jit import compiled, inlined
+from rankrls._compiled.jit import compiled
 
 __all__ = ["FACTOR", "REST", "SCALE", "SHIFT", "apply", "scale_queries", "sparse_scales", "statistics"]
 
@@ -22,8 +22,8 @@ FACTOR, SHIFT, REST, SCALE = range(4)
 _HUGE, _TINY = 2.0**400, 2.0**-400
 
 
-@inlined
-def _statistics(block, start, stop, standard, with_mean, with_std, out):  # type: ignore[no-untyped-def]
+@compiled
+def statistics(block, start, stop, standard, with_mean, with_std, out):  # type: ignore[no-untyped-def]
     """Statistics of each column over the rows ``start:stop``.
 
     Parameters
@@ -83,13 +83,7 @@ def _statistics(block, start, stop, standard, with_mean, with_std, out):  # type
 
 
 @compiled
-def statistics(block, start, stop, standard, with_mean, with_std, out):  # type: ignore[no-untyped-def]
-    """The same, of one query."""
-    _statistics(block, start, stop, standard, with_mean, with_std, out)
-
-
-@inlined
-def _apply(block, start, stop, given, low, high):  # type: ignore[no-untyped-def]
+def apply(block, start, stop, given, low, high):  # type: ignore[no-untyped-def]
     """Scale the rows ``start:stop`` in place by the given statistics; 0 becomes ``low``, 1 becomes ``high``."""
     width = np.uint64(block.shape[1])
     factor, shift, rest, scale = given[FACTOR], given[SHIFT], given[REST], given[SCALE]
@@ -103,19 +97,13 @@ def _apply(block, start, stop, given, low, high):  # type: ignore[no-untyped-def
 
 
 @compiled
-def apply(block, start, stop, given, low, high):  # type: ignore[no-untyped-def]
-    """The same, of one query."""
-    _apply(block, start, stop, given, low, high)
-
-
-@compiled
 def scale_queries(block, starts, standard, with_mean, with_std, low, high):  # type: ignore[no-untyped-def]
     """Scale whole queries in place; ``starts`` are their first rows in the block, and one past the last row."""
     numbers = np.empty((4, block.shape[1]))
     for q in range(len(starts) - 1):
         if starts[q] < starts[q + 1]:
-            _statistics(block, starts[q], starts[q + 1], standard, with_mean, with_std, numbers)
-            _apply(block, starts[q], starts[q + 1], numbers, low, high)
+            statistics(block, starts[q], starts[q + 1], standard, with_mean, with_std, numbers)
+            apply(block, starts[q], starts[q + 1], numbers, low, high)
 
 
 @compiled
