@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rankrls.hinge.ordered_loss import Sweep
 
-__all__ = ["PairSums", "Point", "RoundedHinge", "SquaredHinge"]
+__all__ = ["PairLoss", "PairSums", "Point"]
 
 
 class PairSums(Protocol):
@@ -51,67 +51,49 @@ class Point:
     value : float
     gradient : ndarray of shape (m,)
         By the scores.
+    stiffness : float
+        The second derivative by the slacks, summed over the pairs.
     outer, inner : Sweep
         The sweeps that it is made of.
     """
 
     value: float
     gradient: NDArray[np.float64]
+    stiffness: float
     outer: Sweep
     inner: Sweep | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredHinge:
-    """The squared hinge over the pairs of ``sums``."""
+class PairLoss:
+    """The hinge over the pairs of ``sums``, rounded over a slack of ``mu``; without that the squared hinge."""
 
     sums: PairSums
+    mu: float | None = None
+
+    @property
+    def _factor(self) -> float:
+        return 2.0 if self.mu is None else 1.0 / self.mu
 
     def at(self, f: NDArray[np.float64]) -> Point:
-        """Value and gradient. One sweep."""
-        sweep = self.sums.sweep(f)
-        return Point(2.0 * sweep.half_squares, 2.0 * sweep.gradient, sweep)
+        """Value and derivatives. One sweep, or two for the rounded hinge."""
+        k, outer = self._factor, self.sums.sweep(f)
+        if self.mu is None:
+            return Point(k * outer.half_squares, k * outer.gradient, k * outer.weight, outer)
+        inner = self.sums.sweep(f, self.mu)
+        value, gradient = outer.half_squares - inner.half_squares, outer.gradient - inner.gradient
+        return Point(k * value, k * gradient, k * (outer.weight - inner.weight), outer, inner)
 
     def curvature(self, point: Point, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Generalised second derivative by the scores, times ``v``."""
-        return 2.0 * self.sums.product(point.outer, v)
-
-    def stiffness(self, point: Point) -> float:
-        """Second derivative by the slacks, summed over the pairs."""
-        return 2.0 * point.outer.weight
-
-
-@dataclass(frozen=True, eq=False)
-class RoundedHinge:
-    """The hinge rounded over a slack of ``mu``."""
-
-    sums: PairSums
-    mu: float
-
-    def at(self, f: NDArray[np.float64]) -> Point:
-        """Value and gradient. Two sweeps."""
-        outer, inner = self.sums.sweep(f), self.sums.sweep(f, self.mu)
-        return Point(
-            (outer.half_squares - inner.half_squares) / self.mu,
-            (outer.gradient - inner.gradient) / self.mu,
-            outer,
-            inner,
-        )
-
-    def curvature(self, point: Point, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Generalised second derivative by the scores, times ``v``."""
-        return self.sums.product(point.outer, v, point.inner) / self.mu
-
-    def stiffness(self, point: Point) -> float:
-        """Second derivative by the slacks, summed over the pairs."""
-        assert point.inner is not None
-        return (point.outer.weight - point.inner.weight) / self.mu
+        return self._factor * self.sums.product(point.outer, v, point.inner)
 
     def dual_sum(self, point: Point) -> float:
-        """Sum over the pairs of margin times derivative by the slack, less the derivative times the scores' lead:
-        with derivatives ``a`` it is ``sum a s``, the linear term of the dual.
+        """Sum over the pairs of margin times derivative by the slack, of the rounded hinge: with derivatives ``a`` it
+        is ``sum a s``, the linear term of the dual.
         """
-        assert point.inner is not None
+        outer, inner = point.outer, point.inner
+        assert inner is not None
         # sum a x = (sum c [x]^2 - sum c [x - mu]^2 - mu sum c [x - mu]) / mu, and sum a (f_i - f_j) = -gradient'f.
-        slack = 2.0 * (point.outer.half_squares - point.inner.half_squares) / self.mu - point.inner.slack
-        return slack - float(point.gradient @ point.outer.f)
+        slack = 2.0 * self._factor * (outer.half_squares - inner.half_squares) - inner.slack
+        return slack - float(point.gradient @ outer.f)

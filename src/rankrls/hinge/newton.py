@@ -29,13 +29,12 @@ from numpy.typing import NDArray
 
 from rankrls.equations.spectrum import spectrum
 from rankrls.features.feature_products import FeatureProducts
-from rankrls.hinge.hinge import PairSums, Point, RoundedHinge, SquaredHinge
+from rankrls.hinge.hinge import PairLoss, PairSums, Point
 
-__all__ = ["Solution", "gram_preconditioner", "minimise_hinge", "minimise_squared_hinge"]
+__all__ = ["Solution", "gram_preconditioner", "minimise"]
 
 Vector = NDArray[np.float64]
 Preconditioner = Callable[[Vector, float], Vector]
-Loss = SquaredHinge | RoundedHinge
 
 _CLOSE = 0.125
 """The objective is strongly convex: ``|w - w*|^2 / 2 <= gap``, so that w is within half of its length."""
@@ -60,7 +59,7 @@ class Solution:
     gap : float
         Upper bound on P(w) minus the minimum.
     n_iter : int
-        Newton steps.
+        Newton steps, one that lowered nothing among them.
     n_products : int
         Products with X or its transpose.
     status : {"converged", "max_iter", "rounding"}
@@ -112,7 +111,9 @@ class _State:
         self.n_products += 1
         return self.products.combine(g)
 
-    def step(self, loss: Loss, point: Point, g: Vector, forcing: float, precondition: Preconditioner | None) -> bool:
+    def step(
+        self, loss: PairLoss, point: Point, g: Vector, forcing: float, precondition: Preconditioner | None
+    ) -> bool:
         """One truncated Newton step; False where it lowers nothing."""
         d, Xd = self._direction(loss, point, g, forcing, precondition)
         s = self._line_minimum(loss, point, g, d, Xd)
@@ -126,13 +127,13 @@ class _State:
         return True
 
     def _direction(
-        self, loss: Loss, point: Point, g: Vector, forcing: float, precondition: Preconditioner | None
+        self, loss: PairLoss, point: Point, g: Vector, forcing: float, precondition: Preconditioner | None
     ) -> tuple[Vector, Vector]:
         """Conjugate gradients on the Newton system from zero; also X times the result."""
         d, Xd = np.zeros_like(g), np.zeros(self.products.n_rows)
         r = -g
         target = forcing * float(np.linalg.norm(g))
-        stiffness = self.C * loss.stiffness(point)
+        stiffness = self.C * point.stiffness
         z = r if precondition is None else precondition(r, stiffness)
         p = z.copy()
         rz = float(r @ z)
@@ -153,7 +154,7 @@ class _State:
             p = z + (rz / before) * p
         return d, Xd
 
-    def _line_minimum(self, loss: Loss, point: Point, g: Vector, d: Vector, Xd: Vector) -> float:
+    def _line_minimum(self, loss: PairLoss, point: Point, g: Vector, d: Vector, Xd: Vector) -> float:
         """Step along d at which the derivative of P has shrunk to a tenth; P is lower there."""
         wd, dd, C = float(self.w @ d), float(d @ d), self.C
         start = float(g @ d)
@@ -190,17 +191,18 @@ class _State:
         return low
 
 
-def minimise_squared_hinge(
+def minimise(
     products: FeatureProducts,
     sums: PairSums,
     C: float,
     *,
+    squared: bool,
+    tol: float,
+    max_iter: int,
     start: Vector | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 100,
     precondition: Preconditioner | None = None,
 ) -> Solution:
-    """Minimise ``1/2 |w|^2 + C sum c [slack]_+^2``.
+    """Minimise ``1/2 |w|^2 + C sum c [slack]_+^2``, or the same with ``[slack]_+``.
 
     Parameters
     ----------
@@ -208,89 +210,56 @@ def minimise_squared_hinge(
     sums : PairSums
     C : float
         Positive.
-    start : ndarray of shape (n,), optional
-        Where to start; zero by default.
+    squared : bool
     tol : float
         Ends at ``gap <= tol * P(w)``, once w is within half of its length of the solution: where C is small, P is
         nearly all loss and w = 0 is close to optimal in value, but ranks nothing.
     max_iter : int
         Newton steps.
+    start : ndarray of shape (n,), optional
+        Where to start; zero by default.
     precondition : callable, optional
         ``precondition(r, stiffness)``: an approximate solution of the Newton system, in which the pairs' second
         derivatives sum to ``stiffness``. See :func:`gram_preconditioner`.
 
     Notes
     -----
-    A step is O((non-zeros + m log m) x conjugate gradient iterations). From a few steps before the end the set of
-    active pairs hardly changes, and steps converge faster than linearly.
-    """
-    loss = SquaredHinge(sums)
-    state = _State(products, C, np.zeros(products.n_features) if start is None else start.copy())
-    first = 0.0
-    for iteration in range(max_iter + 1):
-        point = loss.at(state.f)
-        g = state.w + C * state.combine(point.gradient)
-        value = 0.5 * float(state.w @ state.w) + C * point.value
-        norm = float(np.linalg.norm(g))
-        first = first or norm
-        gap = 0.5 * norm**2
-        close = gap <= tol * value and gap <= _CLOSE * float(state.w @ state.w)
-        status = "converged" if close else "max_iter" if iteration == max_iter else ""
-        if not status and not state.step(loss, point, g, min(_FORCING, np.sqrt(norm / first)), precondition):
-            status = "rounding"
-        if status:
-            return Solution(state.w, value, gap, iteration, state.n_products, status, point.outer.degree)
-    raise AssertionError("unreachable")
-
-
-def minimise_hinge(
-    products: FeatureProducts,
-    sums: PairSums,
-    C: float,
-    *,
-    start: Vector | None = None,
-    tol: float = 1e-3,
-    max_iter: int = 100,
-    precondition: Preconditioner | None = None,
-) -> Solution:
-    """Minimise ``1/2 |w|^2 + C sum c [slack]_+``; parameters as in :func:`minimise_squared_hinge`.
-
-    Notes
-    -----
-    Costs as for the squared hinge, with two sweeps where that has one.
+    A step is O((non-zeros + m log m) x conjugate gradient iterations), with two sweeps of the hinge where the squared
+    hinge has one. From a few steps before the end the set of active pairs hardly changes, and steps converge faster
+    than linearly.
     """
     state = _State(products, C, np.zeros(products.n_features) if start is None else start.copy())
-    mu = 1.0
+    mu = None if squared else 1.0
     best, bound = np.inf, -np.inf
     w, degree = state.w, np.zeros(products.n_rows)
-    iteration = 0
-    first = 0.0
-    stuck = False
+    iteration, first, stuck = 0, 0.0, False
     while True:
-        loss = RoundedHinge(sums, mu)
+        loss = PairLoss(sums, mu)
         point = loss.at(state.f)
         r = C * state.combine(point.gradient)
         g = state.w + r
-        primal = 0.5 * float(state.w @ state.w) + C * point.outer.slack
-        if primal < best:
-            best, w, degree = primal, state.w, point.outer.degree
-        linear, square = C * loss.dual_sum(point), float(r @ r)
-        scale = 1.0 if linear >= square else max(linear / square, 0.0)  # feasible too, and no lower
-        dual = scale * linear - 0.5 * scale**2 * square
-        bound = max(bound, dual)
-        gap = max(best - bound, 0.0)
         norm = float(np.linalg.norm(g))
-        close = gap <= tol * best and (gap <= _CLOSE * float(w @ w) or gap <= _DIGITS * best)
+        smooth_gap = 0.5 * norm**2
+        primal = 0.5 * float(state.w @ state.w) + C * (point.value if mu is None else point.outer.slack)
+        if mu is None or primal < best:
+            best, w, degree = primal, state.w, point.outer.degree
+        if mu is None:
+            gap = smooth_gap
+        else:
+            linear, square = C * loss.dual_sum(point), float(r @ r)
+            scale = 1.0 if linear >= square else max(linear / square, 0.0)  # feasible too, and no lower
+            dual = scale * linear - 0.5 * scale**2 * square
+            bound = max(bound, dual)
+            gap = max(best - bound, 0.0)
+        close = gap <= tol * best and (gap <= _CLOSE * float(w @ w) or (mu is not None and gap <= _DIGITS * best))
         close &= bool(w.any()) or norm == 0.0
-        status = "converged" if close else "max_iter" if iteration == max_iter else ""
-        if not status and (stuck or 0.5 * norm**2 <= _MU_SHARE * (primal - dual)):
-            if mu < 1e-12:
-                status = "rounding"
-            mu *= _MU_FACTOR
-            first = 0.0
-            stuck = False
-            if not status:
+        status = "converged" if close else "rounding" if stuck and mu is None else ""
+        status = status or ("max_iter" if iteration == max_iter else "")
+        if not status and mu is not None and (stuck or smooth_gap <= _MU_SHARE * (primal - dual)):
+            if mu >= 1e-12:
+                mu, first, stuck = mu * _MU_FACTOR, 0.0, False
                 continue
+            status = "rounding"
         if status:
             return Solution(w, best, gap, iteration, state.n_products, status, degree)
         first = first or norm

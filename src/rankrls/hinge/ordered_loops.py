@@ -11,17 +11,7 @@ import numpy as np
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.sorting import sort_descending
 
-__all__ = [
-    "SMALL_RUN",
-    "meet",
-    "meet_product",
-    "product_queries",
-    "product_runs",
-    "scatter",
-    "split_runs",
-    "sweep_queries",
-    "sweep_runs",
-]
+__all__ = ["SMALL_RUN", "add_queries", "add_runs", "meet", "scatter", "split_runs"]
 
 SMALL_RUN = 64
 """Runs that begin with this many items compare all their pairs: cheaper than six rounds of merging."""
@@ -49,10 +39,8 @@ def split_runs(class_starts, query_classes, small, run_classes, query_runs):  # 
 
 
 @compiled
-def meet(a, b, lo, middle, hi, margin, sums, top):  # type: ignore[no-untyped-def]
-    """Pairs between losers ``lo..middle`` and winners ``middle..hi`` of buffer a, which is then merged into b.
-
-    At the top nothing reads the merged order, and a stays as it is.
+def _add_slacks(a, lo, middle, hi, margin, sums):  # type: ignore[no-untyped-def]
+    """Weights and slacks of the active pairs between losers ``lo..middle`` and winners ``middle..hi``, and their sums.
 
     Rows of a buffer: score (descending in each half), row number, weight, active weight, signed slack.
     """
@@ -98,38 +86,11 @@ def meet(a, b, lo, middle, hi, margin, sums, top):  # type: ignore[no-untyped-de
     sums[0] += s0
     sums[1] += s1
     sums[2] += s2
-    if top:
-        return
-    a0, a1, a2, a3, a4 = a[0], a[1], a[2], a[3], a[4]
-    b0, b1, b2, b3, b4 = b[0], b[1], b[2], b[3], b[4]
-    i, j = lo, middle
-    out = lo
-    while i < middle and j < hi:
-        later = np.uint64(a0[j] > a0[i])
-        take = j if later else i
-        b0[out] = a0[take]
-        b1[out] = a1[take]
-        b2[out] = a2[take]
-        b3[out] = a3[take]
-        b4[out] = a4[take]
-        j += later
-        i += one - later
-        out += one
-    if i == middle:
-        i = j
-    while out < hi:
-        b0[out] = a0[i]
-        b1[out] = a1[i]
-        b2[out] = a2[i]
-        b3[out] = a3[i]
-        b4[out] = a4[i]
-        i += one
-        out += one
 
 
 @compiled
-def meet_product(a, b, lo, middle, hi, low, high, top):  # type: ignore[no-untyped-def]
-    """Add to each item the vector's sum over its partners with ``low <= f_i - f_j < high``; then merge.
+def _add_partners(a, lo, middle, hi, low, high):  # type: ignore[no-untyped-def]
+    """Add to each item the vector's sum over its partners with ``low <= f_i - f_j < high``.
 
     Rows of a buffer: score, row number, weighted vector, sum so far.
     """
@@ -159,30 +120,53 @@ def meet_product(a, b, lo, middle, hi, low, high, top):  # type: ignore[no-untyp
             o -= one
             inside -= value[o]
         total[j] += inside
-    if top:
-        return
+
+
+@compiled
+def _merge(a, b, lo, middle, hi):  # type: ignore[no-untyped-def]
+    """Both halves of buffer a in one order by score, into b. With four rows the last is written twice."""
+    one = np.uint64(1)
+    a0, a1, a2, a3, a4 = a[0], a[1], a[2], a[3], a[-1]
+    b0, b1, b2, b3, b4 = b[0], b[1], b[2], b[3], b[-1]
     i, j = lo, middle
     out = lo
-    a1, b0, b1, b2, b3 = a[1], b[0], b[1], b[2], b[3]
     while i < middle and j < hi:
-        later = np.uint64(key[j] > key[i])
+        later = np.uint64(a0[j] > a0[i])
         take = j if later else i
-        b0[out] = key[take]
+        b0[out] = a0[take]
         b1[out] = a1[take]
-        b2[out] = value[take]
-        b3[out] = total[take]
+        b2[out] = a2[take]
+        b3[out] = a3[take]
+        b4[out] = a4[take]
         j += later
         i += one - later
         out += one
     if i == middle:
         i = j
     while out < hi:
-        b0[out] = key[i]
+        b0[out] = a0[i]
         b1[out] = a1[i]
-        b2[out] = value[i]
-        b3[out] = total[i]
+        b2[out] = a2[i]
+        b3[out] = a3[i]
+        b4[out] = a4[i]
         i += one
         out += one
+
+
+@compiled
+def meet(a, b, lo, middle, hi, band, sums, top):  # type: ignore[no-untyped-def]
+    """Add up the pairs between losers ``lo..middle`` and winners ``middle..hi`` of buffer a, then merge it into b.
+
+    The band says which of ``_add_partners`` and ``_add_slacks`` it is, the latter with the margin ``high``. At the top
+    nothing reads the merged order, and a stays as it is.
+    """
+    low, high, product = band
+    if product:
+        _add_partners(a, lo, middle, hi, low, high)
+    else:
+        _add_slacks(a, lo, middle, hi, high, sums)
+    if not top:
+        _merge(a, b, lo, middle, hi)
 
 
 @compiled
@@ -214,142 +198,6 @@ def _pairs_of_a_run(key, weight, starts, first, last, margin, active, won, lost,
 
 
 @compiled
-def _levels(a, b, run_starts, first, last, lo_run, hi_run, width, end, offset, low, high, product, sums, top):  # type: ignore[no-untyped-def]
-    """Meet and merge runs ``lo_run..hi_run`` from ``width`` runs up to ``end``; whether they have changed buffers.
-
-    ``product`` says which of ``meet_product`` and ``meet`` it is, the latter with the margin ``high``.
-    """
-    base = np.uint64(run_starts[first])
-    swapped = False
-    while width < end:
-        final = top and width + width >= last - first
-        r = lo_run
-        while r < hi_run:
-            lo = offset + np.uint64(run_starts[r]) - base
-            hi = offset + np.uint64(run_starts[min(r + width + width, hi_run)]) - base
-            if r + width < hi_run:
-                middle = offset + np.uint64(run_starts[r + width]) - base
-                if product:
-                    meet_product(a, b, lo, middle, hi, low, high, final)
-                else:
-                    meet(a, b, lo, middle, hi, high, sums, final)
-            else:
-                _copy(a, b, lo, hi)
-            r += width + width
-        width += width
-        if not final:
-            a, b = b, a
-            swapped = not swapped
-    return swapped
-
-
-@compiled
-def _merge_runs(a, b, run_starts, first, last, offset, low, high, product, sums, top):  # type: ignore[no-untyped-def]
-    """Meet and merge all runs, sorted in buffer a, where they end up; parameters as in ``_levels``."""
-    one, chunk, runs = np.uint64(1), np.uint64(_CHUNK), last - first
-    swapped = False
-    if runs > chunk:  # lower levels chunk by chunk, so that they stay in the cache
-        for r in range(first, last, chunk):
-            stop = min(r + chunk, last)
-            swapped = _levels(a, b, run_starts, first, last, r, stop, one, chunk, offset, low, high, product, sums, top)
-    width = chunk if runs > chunk else one
-    p, q = (b, a) if swapped else (a, b)
-    more = _levels(p, q, run_starts, first, last, first, last, width, runs, offset, low, high, product, sums, top)
-    if swapped != more:
-        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - np.uint64(run_starts[first]))
-
-
-@compiled
-def sweep_runs(  # type: ignore[no-untyped-def]
-    f, order, weights, starts, run_classes, run_starts, first, last, margin, a, b, offset, top, sorted_at, sums
-):
-    """Runs ``first..last`` of one query, into buffer a from ``offset`` on; rows of a buffer as in ``meet``."""
-    one = np.uint64(1)
-    first, last, offset = np.uint64(first), np.uint64(last), np.uint64(offset)
-    base = np.uint64(run_starts[first])
-    small = np.uint64(SMALL_RUN)
-    here = np.zeros((6, small))
-    key, rows, weight, active, slack = a[0], a[1], a[2], a[3], a[4]
-    for r in range(first, last):
-        start = np.uint64(run_starts[r])
-        n = np.uint64(run_starts[r + one]) - start
-        at = offset + start - base
-        several = run_classes[r + one] - run_classes[r] > 1
-        for k in range(n):
-            key[at + k] = f[order[start + k]]
-            rows[at + k] = k
-        if several:
-            for k in range(n):
-                here[0, k] = weights[order[start + k]]
-            w, on, won, lost, squares = here[0], here[1], here[2], here[3], here[4]
-            _pairs_of_a_run(
-                key[at : at + n], w, starts, run_classes[r], run_classes[r + one], margin, on, won, lost, squares
-            )
-            s0 = s1 = s2 = 0.0
-            for k in range(n):
-                s0 += 0.5 * w[k] * on[k]
-                s1 += w[k] * won[k]
-                s2 += w[k] * squares[k]
-            sums[0] += s0
-            sums[1] += s1
-            sums[2] += s2
-        if n > one:
-            sort_descending(key[at : at + n], rows[at : at + n], b[0][at : at + n], b[1][at : at + n], n)
-        for k in range(n):
-            place = np.uint64(rows[at + k])
-            row = order[start + place]
-            sorted_at[start + k] = place
-            rows[at + k] = row
-            if several:
-                weight[at + k] = here[0, place]
-                active[at + k] = here[1, place]
-                slack[at + k] = here[3, place] - here[2, place]
-            else:
-                weight[at + k] = weights[row]
-                active[at + k] = 0.0
-                slack[at + k] = 0.0
-    _merge_runs(a, b, run_starts, first, last, offset, -np.inf, margin, False, sums, top)
-
-
-@compiled
-def _copy(a, b, lo, hi):  # type: ignore[no-untyped-def]
-    for row in range(np.uint64(a.shape[0])):
-        for k in range(lo, hi):
-            b[row, k] = a[row, k]
-
-
-@compiled
-def scatter(a, n, active, slack):  # type: ignore[no-untyped-def]
-    for k in range(np.uint64(n)):
-        row = np.uint64(a[1, k])
-        active[row] = a[3, k]
-        slack[row] = a[4, k]
-
-
-@compiled
-def _longest(run_starts, query_runs, first, last):  # type: ignore[no-untyped-def]
-    longest = 0
-    for q in range(first, last):
-        longest = max(longest, run_starts[query_runs[q + 1]] - run_starts[query_runs[q]])
-    return longest
-
-
-@compiled
-def sweep_queries(  # type: ignore[no-untyped-def]
-    f, order, weights, starts, run_classes, run_starts, query_runs, first, last, margin, sorted_at, active, slack, sums
-):
-    longest = _longest(run_starts, query_runs, first, last)
-    a = np.empty((5, longest))
-    b = np.empty((5, longest))
-    for q in range(first, last):
-        lo, hi = query_runs[q], query_runs[q + 1]
-        sweep_runs(
-            f, order, weights, starts, run_classes, run_starts, lo, hi, margin, a, b, 0, True, sorted_at, sums[q]
-        )
-        scatter(a, run_starts[hi] - run_starts[lo], active, slack)
-
-
-@compiled
 def _product_of_a_run(key, value, starts, first, last, low, high, total):  # type: ignore[no-untyped-def]
     """As ``_pairs_of_a_run``: the sum of the other side's values over the pairs of a band."""
     one = np.uint64(1)
@@ -372,16 +220,61 @@ def _product_of_a_run(key, value, starts, first, last, low, high, total):  # typ
 
 
 @compiled
-def product_runs(  # type: ignore[no-untyped-def]
-    f, vector, order, weights, starts, run_classes, run_starts, first, last, low, high, a, b, offset, top, sorted_at
-):
-    """As ``sweep_runs``, from rows whose order inside their runs is known; rows of a buffer as in ``meet_product``."""
+def _levels(a, b, run_starts, first, last, lo_run, hi_run, width, end, offset, band, sums, top):  # type: ignore[no-untyped-def]
+    """Meet and merge runs ``lo_run..hi_run`` from ``width`` runs up to ``end``; whether they have changed buffers."""
+    base = np.uint64(run_starts[first])
+    swapped = False
+    while width < end:
+        final = top and width + width >= last - first
+        r = lo_run
+        while r < hi_run:
+            lo = offset + np.uint64(run_starts[r]) - base
+            hi = offset + np.uint64(run_starts[min(r + width + width, hi_run)]) - base
+            if r + width < hi_run:
+                middle = offset + np.uint64(run_starts[r + width]) - base
+                meet(a, b, lo, middle, hi, band, sums, final)
+            else:
+                _copy(a, b, lo, hi)
+            r += width + width
+        width += width
+        if not final:
+            a, b = b, a
+            swapped = not swapped
+    return swapped
+
+
+@compiled
+def _merge_runs(a, b, run_starts, first, last, offset, band, sums, top):  # type: ignore[no-untyped-def]
+    """Meet and merge all runs, sorted in buffer a, where they end up; parameters as in ``_levels``."""
+    one, chunk, runs = np.uint64(1), np.uint64(_CHUNK), last - first
+    swapped = False
+    if runs > chunk:  # lower levels chunk by chunk, so that they stay in the cache
+        for r in range(first, last, chunk):
+            stop = min(r + chunk, last)
+            swapped = _levels(a, b, run_starts, first, last, r, stop, one, chunk, offset, band, sums, top)
+    width = chunk if runs > chunk else one
+    p, q = (b, a) if swapped else (a, b)
+    more = _levels(p, q, run_starts, first, last, first, last, width, runs, offset, band, sums, top)
+    if swapped != more:
+        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - np.uint64(run_starts[first]))
+
+
+@compiled
+def add_runs(data, first, last, band, a, b, offset, top, sorted_at, sums):  # type: ignore[no-untyped-def]
+    """Runs ``first..last`` of one query, into buffer a from ``offset`` on.
+
+    ``data`` are scores, weights (of a product: times the vector), order, ``starts``, ``run_classes`` and
+    ``run_starts``; ``band`` is the least lead, the margin, and whether it is a product. Where items stand when their
+    run is sorted is kept in ``sorted_at``; a product finds it there.
+    """
+    f, value, order, starts, run_classes, run_starts = data
+    low, high, product = band
     one = np.uint64(1)
     first, last, offset = np.uint64(first), np.uint64(last), np.uint64(offset)
     base = np.uint64(run_starts[first])
-    small = np.uint64(SMALL_RUN)
-    here = np.zeros((3, small))
-    key, rows, value, total = a[0], a[1], a[2], a[3]
+    here = np.zeros((6, np.uint64(SMALL_RUN)))
+    own, w, on, slack, won, squares = here[0], here[1], here[2], here[3], here[4], here[5]
+    key, rows, values, active, slacks = a[0], a[1], a[2], a[3], a[-1]
     for r in range(first, last):
         start = np.uint64(run_starts[r])
         n = np.uint64(run_starts[r + one]) - start
@@ -390,35 +283,69 @@ def product_runs(  # type: ignore[no-untyped-def]
         if several:
             for k in range(n):
                 row = order[start + k]
-                here[0, k] = f[row]
-                here[1, k] = weights[row] * vector[row]
-            _product_of_a_run(here[0], here[1], starts, run_classes[r], run_classes[r + one], low, high, here[2])
+                own[k] = f[row]
+                w[k] = value[row]
+            if product:
+                _product_of_a_run(own, w, starts, run_classes[r], run_classes[r + one], low, high, on)
+                slack[:n] = on[:n]
+            else:
+                _pairs_of_a_run(own, w, starts, run_classes[r], run_classes[r + one], high, on, won, slack, squares)
+                for k in range(n):
+                    sums[0] += 0.5 * w[k] * on[k]
+                    sums[1] += w[k] * won[k]
+                    sums[2] += w[k] * squares[k]
+                    slack[k] -= won[k]
+        if not product:
+            for k in range(n):
+                key[at + k] = f[order[start + k]]
+                rows[at + k] = k
+            if n > one:
+                sort_descending(key[at : at + n], rows[at : at + n], b[0][at : at + n], b[1][at : at + n], n)
+            for k in range(n):
+                sorted_at[start + k] = np.uint64(rows[at + k])
         for k in range(n):
             place = np.uint64(sorted_at[start + k])
             row = order[start + place]
             rows[at + k] = row
-            if several:
-                key[at + k] = here[0, place]
-                value[at + k] = here[1, place]
-                total[at + k] = here[2, place]
-            else:
-                key[at + k] = f[row]
-                value[at + k] = weights[row] * vector[row]
-                total[at + k] = 0.0
-    _merge_runs(a, b, run_starts, first, last, offset, low, high, True, np.empty(0), top)
+            key[at + k] = f[row]
+            values[at + k] = value[row]
+            active[at + k] = on[place] if several else 0.0
+            slacks[at + k] = slack[place] if several else 0.0
+    _merge_runs(a, b, run_starts, first, last, offset, band, sums, top)
 
 
 @compiled
-def product_queries(  # type: ignore[no-untyped-def]
-    f, vector, order, weights, starts, run_classes, run_starts, query_runs, first, last, low, high, sorted_at, out
-):
+def _copy(a, b, lo, hi):  # type: ignore[no-untyped-def]
+    for row in range(np.uint64(a.shape[0])):
+        for k in range(lo, hi):
+            b[row, k] = a[row, k]
+
+
+@compiled
+def scatter(a, n, active, slack):  # type: ignore[no-untyped-def]
+    for k in range(np.uint64(n)):
+        row = np.uint64(a[1, k])
+        active[row] = a[3, k]
+        slack[row] = a[-1, k]
+
+
+@compiled
+def _longest(run_starts, query_runs, first, last):  # type: ignore[no-untyped-def]
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, run_starts[query_runs[q + 1]] - run_starts[query_runs[q]])
+    return longest
+
+
+@compiled
+def add_queries(data, query_runs, first, last, band, sorted_at, active, slack, sums):  # type: ignore[no-untyped-def]
+    """Some queries, one after the other; a product has one result, which is ``active`` and ``slack``."""
+    run_starts = data[5]
     longest = _longest(run_starts, query_runs, first, last)
-    a = np.empty((4, longest))
-    b = np.empty((4, longest))
+    size = 4 if band[2] else 5
+    a = np.empty((size, longest))
+    b = np.empty((size, longest))
     for q in range(first, last):
         lo, hi = query_runs[q], query_runs[q + 1]
-        product_runs(
-            f, vector, order, weights, starts, run_classes, run_starts, lo, hi, low, high, a, b, 0, True, sorted_at
-        )
-        for k in range(np.uint64(run_starts[hi] - run_starts[lo])):
-            out[np.uint64(a[1, k])] = a[3, k]
+        add_runs(data, lo, hi, band, a, b, 0, True, sorted_at, sums[q])
+        scatter(a, run_starts[hi] - run_starts[lo], active, slack)

@@ -32,20 +32,11 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import balanced_blocks, map_threads, threads_worth
 from rankrls.graph.ordered import OrderedPairs
-from rankrls.hinge.ordered_loops import (
-    SMALL_RUN,
-    meet,
-    meet_product,
-    product_queries,
-    product_runs,
-    scatter,
-    split_runs,
-    sweep_queries,
-    sweep_runs,
-)
+from rankrls.hinge.ordered_loops import SMALL_RUN, add_queries, add_runs, meet, scatter, split_runs
 
 __all__ = ["OrderedSums", "Sweep"]
 
+Vector = NDArray[np.float64]
 Buffer = NDArray[np.float64]
 
 _A_THREAD = 8192
@@ -137,61 +128,49 @@ class OrderedSums:
         """Everything about scores ``f`` at margin ``1 - shift``."""
         m = self.n_items
         f = np.require(f, np.float64, ["C", "W"])
-        margin = 1.0 - shift
-        sorted_at = np.empty(m, dtype=np.intp)
-        active, slack = np.empty(m), np.empty(m)
-        sums = np.zeros((len(self.pairs.rho), 3))
-        shared = (f, self._order, self._weights, self._starts, self._run_classes, self._run_starts)
-
-        def run(block: tuple[int, int]) -> None:
-            sweep_queries(*shared, self._query_runs, *block, margin, sorted_at, active, slack, sums)
-
-        map_threads(run, self._blocks)
-
-        def part(first: int, last: int, a: Buffer, b: Buffer, offset: int) -> NDArray[np.float64]:
-            own = np.zeros(3)
-            sweep_runs(*shared, first, last, margin, a, b, offset, False, sorted_at, own)
-            return own
-
-        def join(a: Buffer, b: Buffer, lo: int, middle: int, hi: int, top: bool) -> NDArray[np.float64]:
-            own = np.zeros(3)
-            meet(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), margin, own, top)
-            return own
-
-        for cuts in self._long:
-            query = int(np.searchsorted(self._query_runs, cuts[0], side="right")) - 1
-            a, found = self._joined(cuts, 5, part, join)
-            sums[query] += sum(found, np.zeros(3))
-            scatter(a, a.shape[1], active, slack)
+        active, slack, sorted_at = np.empty(m), np.empty(m), np.empty(m, dtype=np.intp)
+        sums = self._add(f, self._weights, (-np.inf, 1.0 - shift, False), sorted_at, active, slack)
         weight, total, squares = self.pairs.rho @ sums
         return Sweep(f, shift, weight, total, 0.5 * squares, self._factor * slack, self._factor * active, sorted_at)
 
     def product(self, outer: Sweep, v: NDArray[np.float64], inner: Sweep | None = None) -> NDArray[np.float64]:
         """``L v``, L the Laplacian of the pairs that are active in ``outer`` and not in ``inner``."""
-        low = -np.inf if inner is None else 1.0 - inner.shift
-        high = 1.0 - outer.shift
+        band = -np.inf if inner is None else 1.0 - inner.shift, 1.0 - outer.shift, True
         out = np.empty(self.n_items)
-        v = np.require(v, np.float64, ["C", "W"])
-        shared = (outer.f, v, self._order, self._weights, self._starts, self._run_classes, self._run_starts)
-
-        def run(block: tuple[int, int]) -> None:
-            product_queries(*shared, self._query_runs, *block, low, high, outer.active, out)
-
-        map_threads(run, self._blocks)
-
-        def part(first: int, last: int, a: Buffer, b: Buffer, offset: int) -> None:
-            product_runs(*shared, first, last, low, high, a, b, offset, False, outer.active)
-
-        def join(a: Buffer, b: Buffer, lo: int, middle: int, hi: int, top: bool) -> None:
-            meet_product(a, b, np.uint64(lo), np.uint64(middle), np.uint64(hi), low, high, top)
-
-        for cuts in self._long:
-            a, _ = self._joined(cuts, 4, part, join)
-            out[a[1].astype(np.intp)] = a[3]
+        self._add(outer.f, self._weights * v, band, outer.active, out, out)
         degree = outer.degree if inner is None else outer.degree - inner.degree
         out *= -self._factor
         out += degree * v
         return out
+
+    def _add(
+        self, f: Vector, value: Vector, band: tuple[float, float, bool], sorted_at: Any, active: Vector, slack: Vector
+    ) -> Buffer:
+        """Run the loops over all queries, into ``active`` and ``slack``; each query's sums, (queries, 3)."""
+        sums = np.zeros((len(self.pairs.rho), 3))
+        data = f, value, self._order, self._starts, self._run_classes, self._run_starts
+
+        def run(block: tuple[int, int]) -> None:
+            add_queries(data, self._query_runs, *block, band, sorted_at, active, slack, sums)
+
+        map_threads(run, self._blocks)
+
+        def part(first: int, last: int, a: Buffer, b: Buffer, offset: int) -> Vector:
+            own = np.zeros(3)
+            add_runs(data, first, last, band, a, b, offset, False, sorted_at, own)
+            return own
+
+        def join(a: Buffer, b: Buffer, edges: tuple[int, ...], top: bool) -> Vector:
+            own = np.zeros(3)
+            meet(a, b, *map(np.uint64, edges), band, own, top)
+            return own
+
+        for cuts in self._long:
+            query = int(np.searchsorted(self._query_runs, cuts[0], side="right")) - 1
+            a, found = self._joined(cuts, 4 if band[2] else 5, part, join)
+            sums[query] += sum(found, np.zeros(3))
+            scatter(a, a.shape[1], active, slack)
+        return sums
 
     def _joined(
         self, cuts: list[int], rows: int, part: Callable[..., Any], join: Callable[..., Any]
@@ -206,7 +185,7 @@ class OrderedSums:
         while len(edges) > 2:
             top = len(edges) == 3
             triples = list(zip(edges[0:-2:2], edges[1:-1:2], edges[2::2], strict=True))
-            results += map_threads(lambda t, a=a, b=b, top=top: join(a, b, *t, top), triples)  # type: ignore[misc]
+            results += map_threads(lambda t, a=a, b=b, top=top: join(a, b, t, top), triples)  # type: ignore[misc]
             if len(edges) % 2 == 0:
                 b[:, edges[-2] : edges[-1]] = a[:, edges[-2] : edges[-1]]
             edges = [*edges[0:-1:2], edges[-1]]

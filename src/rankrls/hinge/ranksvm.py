@@ -15,13 +15,7 @@ from rankrls.features.feature_products import FeatureProducts
 from rankrls.graph import OrderedPairs, PairGraph
 from rankrls.hinge.edge_loss import EdgeSums
 from rankrls.hinge.hinge import PairSums
-from rankrls.hinge.newton import (
-    Preconditioner,
-    Solution,
-    gram_preconditioner,
-    minimise_hinge,
-    minimise_squared_hinge,
-)
+from rankrls.hinge.newton import Preconditioner, Solution, gram_preconditioner, minimise
 from rankrls.hinge.ordered_loss import OrderedSums
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
@@ -83,13 +77,13 @@ class HingeProblem(Problem):
 
     def minimum(self, C: float, start: NDArray[np.float64] | None = None) -> Solution:
         """The minimum for one C, from the weights ``start`` (zero by default)."""
-        minimise = minimise_hinge if self.loss == "hinge" else minimise_squared_hinge
         products = self.products
         with blas_threads_for(float(products.n_rows) * products.n_features**2):
             return minimise(
                 products,
                 self.sums,
                 C,
+                squared=self.loss == "squared_hinge",
                 start=start,
                 tol=self.tol,
                 max_iter=self.max_iter,
