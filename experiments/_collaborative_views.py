@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
-from rankrls.greedy.copursuit import View, co_pursue
+from rankrls.greedy.copursuit import co_pursue
 from rankrls.greedy.dictionaries import held_dictionary
+from rankrls.greedy.walk import View
 from rankrls.problems.consensus import ConsensusProblem, KernelViews
 
 __all__ = ["N_VIEWS", "CoPursuit", "CoPursuitOfFeatures", "Consenting", "split_views"]

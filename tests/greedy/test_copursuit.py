@@ -8,9 +8,10 @@ import pytest
 from rankrls._queries import query_layout
 from rankrls.graph import ScoredGraph
 from rankrls.greedy import copursuit
-from rankrls.greedy.copursuit import View, co_pursue, co_pursue_in_turn
+from rankrls.greedy.copursuit import co_pursue
 from rankrls.greedy.dictionaries import held_dictionary
-from rankrls.greedy.pursuit import pursue
+from rankrls.greedy.pursuit import pursue, pursue_in_turn
+from rankrls.greedy.walk import View
 from tests.greedy.dense import DensePursuit
 from tests.oracles import explicit_laplacian, gaussian
 from tests.refusals import Refusal
@@ -135,7 +136,7 @@ def test_equal_columns_go_to_the_lowest_index():
 def test_views_in_turn_are_the_greedy_search_by_dense_systems(M, nu, disjoint, backfit):
     case = Case(M, seed=M + 10, n=10)
     ids = [np.arange(10)] * M if disjoint else None
-    path = co_pursue_in_turn(case.views, 3, nu, backfit=backfit, ids=ids)
+    path = pursue_in_turn(case.views, 3, nu, backfit=backfit, ids=ids)
     taken, a, losses = case.in_turn(3, nu, disjoint=disjoint, backfit=backfit)
     assert [(v, j) for stage in path.indices for v, j in enumerate(stage)] == taken
     np.testing.assert_allclose(path.losses, losses, rtol=1e-8)
@@ -147,7 +148,7 @@ def test_views_in_turn_are_the_greedy_search_by_dense_systems(M, nu, disjoint, b
 
 def test_a_view_in_turn_to_which_nothing_is_left_stays():
     case = Case(2, seed=1, sizes=(9, 2))
-    path = co_pursue_in_turn(case.views, 6, 0.2)
+    path = pursue_in_turn(case.views, 6, 0.2)
     assert set(path.indices[:, 1]) == {0, 1}
     assert (path.indices[2:, 1] == path.indices[1, 1]).all()
     taken = [(0, j) for j in dict.fromkeys(path.indices[:, 0].tolist())] + [(1, 0), (1, 1)]
@@ -159,7 +160,7 @@ def test_a_view_in_turn_to_which_nothing_is_left_stays():
         case.views[0].target,
         held_dictionary(np.ones((9, 12)), ScoredGraph.build(np.zeros((12, 1)), query_layout(None, 12))),
     )
-    assert co_pursue_in_turn([nowhere, nowhere], 3, 1.0).n_stages == 0
+    assert pursue_in_turn([nowhere, nowhere], 3, 1.0).n_stages == 0
 
 
 def test_too_many_combinations_are_refused(monkeypatch):

@@ -19,7 +19,8 @@ from rankrls.greedy.dictionaries import (
     pays_to_reduce,
     reduced_features,
 )
-from rankrls.greedy.pursuit import OrthonormalColumns, first_of_best, pursue
+from rankrls.greedy.pursuit import pursue
+from rankrls.greedy.walk import OrthonormalColumns, first_of_best
 from rankrls.kernels import Kernel
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian

@@ -2,7 +2,8 @@
 
 ================  ===================================================================================
 ``dictionaries``  the columns to choose from
-``pursuit``       the choice, and its path
-``copursuit``     the same in several views that agree on unlabelled items
+``walk``          what is taken of one view or several, in coordinates where all fits are projections
+``pursuit``       the choice of one column after the other
+``copursuit``     the choice in several views at once that agree on unlabelled items
 ================  ===================================================================================
 """

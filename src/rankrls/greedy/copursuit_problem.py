@@ -17,10 +17,11 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.columns import take_items
 from rankrls.graph import ScoredGraph
-from rankrls.greedy.copursuit import CoPursuitPath, View, co_pursue, co_pursue_in_turn
-from rankrls.greedy.dictionaries import HeldDictionary, held_dictionary, kernel_columns
-from rankrls.greedy.pursuit import PursuitPath
+from rankrls.greedy.copursuit import co_pursue
+from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
+from rankrls.greedy.pursuit import pursue_in_turn
 from rankrls.greedy.pursuit_problem import expanded
+from rankrls.greedy.walk import CoPursuitPath, PursuitPath, View
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
@@ -119,7 +120,7 @@ class CoPursuit:
         """The path over the views' columns, with the candidates' numbers in it."""
         if self.of_features:
             ids = candidates if self.disjoint else None
-            path = co_pursue_in_turn(views, self.n_basis, self.nu, backfit=self.backfit, ids=ids)
+            path = pursue_in_turn(views, self.n_basis, self.nu, backfit=self.backfit, ids=ids)
         else:
             how = {"shared": self.shared, "increments": self.increments, "backfit": self.backfit}
             path = co_pursue(views, self.n_basis, self.nu, **how)
@@ -191,7 +192,7 @@ class CoPursuitProblem(Problem):
                 View(
                     held_dictionary(pursuit.columns(plan, rows[inside], own), comparison.graph),
                     comparison.target[:, 0],
-                    held_dictionary(pursuit.columns(plan, agree_on, own), agreement) if agrees else _unseen(len(own)),
+                    held_dictionary(pursuit.columns(plan, agree_on, own), agreement) if agrees else None,
                 )
             )
         return pursuit.walk(views, candidates)
@@ -218,11 +219,6 @@ class CoPursuitProblem(Problem):
 
     def axis(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         return np.arange(1.0, self.pursuit.n_basis + 1.0)
-
-
-def _unseen(n_columns: int) -> HeldDictionary:
-    """Columns that nothing compares."""
-    return HeldDictionary(np.zeros((n_columns, 0)), np.zeros(n_columns))
 
 
 def _read(terms: list[ViewTerms], Z: Any, a: Array) -> Scorer:

@@ -24,14 +24,14 @@ so that only the first ``M_i`` differs, ``1 - u_i^2``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.features.blocks import row_slices
 from rankrls.greedy.forward_state import ForwardState, HeldOutBlocks, solved
-from rankrls.greedy.pursuit import PursuitPath
+from rankrls.greedy.walk import PursuitPath
 
 __all__ = ["Criterion", "ForwardPath", "take_forward"]
 
@@ -71,16 +71,6 @@ class ForwardPath(PursuitPath):
     """
 
     held_out: Array
-
-    def at(self, stage: int) -> ForwardPath:
-        """The path up to a stage."""
-        return replace(
-            self,
-            indices=self.indices[:stage],
-            coefficients=self.coefficients[:stage, :stage],
-            losses=self.losses[: stage + 1],
-            held_out=self.held_out[: stage + 1],
-        )
 
 
 def take_forward(

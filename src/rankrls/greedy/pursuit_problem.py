@@ -19,7 +19,8 @@ from rankrls.greedy.dictionaries import (
     pays_to_reduce,
     reduced_features,
 )
-from rankrls.greedy.pursuit import PursuitPath, pursue
+from rankrls.greedy.pursuit import pursue
+from rankrls.greedy.walk import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer, expansion_scores, linear_scores

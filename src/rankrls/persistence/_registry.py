@@ -118,7 +118,7 @@ _VALUES = (
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
     _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
     _value("rankrls.Items", "features ids", {"features": "rows k,n"}),
-    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.pursuit"),
+    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.walk"),
     _value(
         "ForwardPath",
         "indices coefficients losses held_out",
@@ -126,7 +126,7 @@ _VALUES = (
         _check_path,
         "rankrls.greedy.forward",
     ),
-    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.copursuit"),
+    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.walk"),
     Kind("SeenQueries", _QUERIES, _check_ids, _take_queries, _make_queries, "rankrls.models.families.updating"),
 )
 

@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.features.columns import take_items
 from rankrls.greedy.copursuit_problem import CoPursuit, ViewTerms
-from rankrls.greedy.pursuit import PursuitPath
+from rankrls.greedy.walk import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
 from rankrls.models.families.base import Ranker
