@@ -60,8 +60,6 @@ class Solution:
         Upper bound on P(w) minus the minimum.
     n_iter : int
         Newton steps, one that lowered nothing among them.
-    n_products : int
-        Products with X or its transpose.
     status : {"converged", "max_iter", "rounding"}
         "rounding": no step lowers P any more in double precision, though the gap is above the tolerance.
     degree : ndarray of shape (m,)
@@ -72,7 +70,6 @@ class Solution:
     value: float
     gap: float
     n_iter: int
-    n_products: int
     status: str
     degree: Vector
 
@@ -100,16 +97,7 @@ class _State:
         self.products = products
         self.C = C
         self.w = w
-        self.n_products = 0
-        self.f = self.scores(w)
-
-    def scores(self, w: Vector) -> Vector:
-        self.n_products += 1
-        return self.products.scores(w)
-
-    def combine(self, g: Vector) -> Vector:
-        self.n_products += 1
-        return self.products.combine(g)
+        self.f = products.scores(w)
 
     def step(
         self, loss: PairLoss, point: Point, g: Vector, forcing: float, precondition: Preconditioner | None
@@ -123,7 +111,7 @@ class _State:
         if (moved == self.w).all():
             return False
         self.w = moved
-        self.f = self.scores(self.w)  # not f + s Xd: rounding would add up
+        self.f = self.products.scores(self.w)  # not f + s Xd: rounding would add up
         return True
 
     def _direction(
@@ -138,8 +126,8 @@ class _State:
         p = z.copy()
         rz = float(r @ z)
         for _ in range(2 * len(g) + 10):
-            Xp = self.scores(p)
-            Hp = p + self.C * self.combine(loss.curvature(point, Xp))
+            Xp = self.products.scores(p)
+            Hp = p + self.C * self.products.combine(loss.curvature(point, Xp))
             pHp = float(p @ Hp)
             if not pHp > 0.0:
                 break
@@ -236,7 +224,7 @@ def minimise(
     while True:
         loss = PairLoss(sums, mu)
         point = loss.at(state.f)
-        r = C * state.combine(point.gradient)
+        r = C * products.combine(point.gradient)
         g = state.w + r
         norm = float(np.linalg.norm(g))
         smooth_gap = 0.5 * norm**2
@@ -261,7 +249,7 @@ def minimise(
                 continue
             status = "rounding"
         if status:
-            return Solution(w, best, gap, iteration, state.n_products, status, degree)
+            return Solution(w, best, gap, iteration, status, degree)
         first = first or norm
         stuck = not state.step(loss, point, g, min(_FORCING, np.sqrt(norm / first)), precondition)
         iteration += 1

@@ -161,8 +161,8 @@ class OrderedSums:
             return own
 
         def join(a: Buffer, b: Buffer, edges: tuple[int, ...], top: bool) -> Vector:
-            own = np.zeros(3)
-            meet(a, b, *map(np.uint64, edges), band, own, top)
+            own, (lo, middle, hi) = np.zeros(3), map(np.uint64, edges)
+            meet(a, b, lo, middle, hi, band, own, top)
             return own
 
         for cuts in self._long:
