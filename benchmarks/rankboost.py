@@ -18,6 +18,7 @@ from rankrls._compiled.threads import map_threads
 from rankrls._queries import query_layout
 from rankrls.boosting.boosting import Boosting, LevelWeights
 from rankrls.boosting.stumps import bin_features
+from rankrls.graph import OrderedPairs
 
 SIZE = (723_000, 136, 6000)
 QUICK = (40_000, 136, 350)
@@ -29,7 +30,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     small = problem(600, 5, 12)
     RankBoost(3).fit(small.X, small.y, qid=small.qid)
     p = problem(*size)
-    pairs = LevelWeights.build(p.y, query_layout(p.qid, len(p.y)))
+    pairs = LevelWeights(OrderedPairs.build(p.y, query_layout(p.qid, len(p.y)), balance="examples"))
     seconds, bins = timed(lambda: bin_features(p.X, pairs.order, None, 256))
     boosting = Boosting(pairs, bins)
     codes, potential = bins.codes, np.random.default_rng(0).standard_normal(len(p.y))  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from scipy import sparse
 from rankrls._queries import query_layout
 from rankrls.boosting.boosting import TIE, Boosting, EdgeWeights, LevelWeights
 from rankrls.boosting.stumps import StepFunctions, bin_features, column_values, cut_points
-from rankrls.graph import PairGraph
+from rankrls.graph import OrderedPairs, PairGraph
 
 BALANCES = ("pairs", "examples", "queries")
 
@@ -75,7 +75,7 @@ def problems(draw):
 def test_every_round_is_that_of_the_enumerated_pairs(problem, balance, rate):
     X, y, qid, w = problem
     i, j, c = enumerated_pairs(y, qid, w, balance)
-    pairs = LevelWeights.build(y, query_layout(qid, len(y)), weights=w, balance=balance)
+    pairs = LevelWeights(OrderedPairs.build(y, query_layout(qid, len(y)), weights=w, balance=balance))
     boosting = Boosting(pairs, bin_features(X, pairs.order, w, None), rate)
     before = 1.0
     for f, theta, alpha, r, bound, D, scores in enumerated_rounds(X, i, j, c, 12, rate):
@@ -129,7 +129,7 @@ def test_all_pairs_as_preferences_give_the_same_rounds(balance):
     m = 40
     X, y, qid, w = rng.normal(size=(m, 3)), rng.integers(0, 3, m) * 1.0, rng.integers(0, 5, m), rng.uniform(1, 2, m)
     i, j, c = enumerated_pairs(y, qid, w, balance)
-    levels = LevelWeights.build(y, query_layout(qid, m), weights=w, balance=balance)
+    levels = LevelWeights(OrderedPairs.build(y, query_layout(qid, m), weights=w, balance=balance))
     edges = EdgeWeights(PairGraph(i, j, m, np.ones(len(i)), c))
     one = Boosting(levels, bin_features(X, levels.order, None, None))
     other = Boosting(edges, bin_features(X, edges.order, None, None))
@@ -235,7 +235,7 @@ def test_neighbouring_numbers_are_told_apart():
 
 
 def boost_all(X, y, qid, rounds=500, rate=1.0):
-    pairs = LevelWeights.build(y, query_layout(qid, len(y)))
+    pairs = LevelWeights(OrderedPairs.build(y, query_layout(qid, len(y)), balance="examples"))
     boosting = Boosting(pairs, bin_features(X, pairs.order, None, None), rate)
     stumps = []
     while len(stumps) < rounds and (stump := boosting.round()) is not None:
@@ -278,7 +278,7 @@ def test_separable_pairs_end_where_float64_does():
 def test_a_common_offset_of_a_query_changes_no_potential():
     rng = np.random.default_rng(2)
     y, qid = rng.integers(0, 3, 50) * 1.0, np.repeat(np.arange(5), 10)
-    pairs = LevelWeights.build(y, query_layout(qid, 50), balance="pairs")
+    pairs = LevelWeights(OrderedPairs.build(y, query_layout(qid, 50), balance="pairs"))
     f = rng.normal(size=50)
     potential, total = pairs.potentials(f)
     far = f + 200.0 * qid[pairs.order]  # scores are then centred inside queries first

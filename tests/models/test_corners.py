@@ -21,7 +21,7 @@ from rankrls import (
 )
 from rankrls._queries import query_layout
 from rankrls.boosting.boosting import LevelWeights
-from rankrls.graph import ScoredGraph
+from rankrls.graph import OrderedPairs, ScoredGraph
 from rankrls.metrics import disagreement_error
 from rankrls.model_selection import leave_pair_out
 from tests.models.oracles import ranking_data
@@ -83,7 +83,9 @@ def test_a_linear_basis_of_zeros_is_refused(solver):
 
 
 def test_boosting_does_not_see_a_common_offset():
-    weights = LevelWeights.build(np.array([0.0, 1.0, 1.0, 2.0]), query_layout(None, 4))
+    weights = LevelWeights(
+        OrderedPairs.build(np.array([0.0, 1.0, 1.0, 2.0]), query_layout(None, 4), balance="examples")
+    )
     f = np.array([0.3, -0.2, 0.1, 0.0])
     wanted, total = weights.potentials(f)
     for offset in (90.0, 720.0, -760.0):

@@ -29,13 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._cached import cached_property
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
-from rankrls._queries import QueryLayout
 from rankrls.boosting.stumps import Bins
 from rankrls.graph import OrderedPairs, PairGraph
-from rankrls.graph.scored import Balance
 
 __all__ = ["Boosting", "EdgeWeights", "LevelWeights", "PairWeights", "Stump"]
 
@@ -66,32 +63,12 @@ class PairWeights(ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
 class LevelWeights(PairWeights):
     """Pairs of items of a query with different labels: O(m) a round, rows sorted by query and label."""
 
-    pairs: OrderedPairs
-
-    @classmethod
-    def build(
-        cls,
-        y: NDArray[np.float64],
-        layout: QueryLayout,
-        *,
-        weights: NDArray[np.float64] | None = None,
-        balance: Balance = "examples",
-    ) -> LevelWeights:
-        """Pairs of labels ``y`` (m,); see :meth:`rankrls.graph.OrderedPairs.build`."""
-        return cls(OrderedPairs.build(y, layout, weights=weights, balance=balance))
-
-    @property
-    def order(self) -> NDArray[np.intp]:  # type: ignore[override]
-        return self.pairs.order
-
-    @cached_property
-    def _sorted(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Row weights in order, and the boundaries of each query's levels."""
-        return self.pairs.weights[self.order], self.pairs.query_classes
+    def __init__(self, pairs: OrderedPairs) -> None:
+        self.pairs, self.order = pairs, pairs.order
+        self._weights, self._query_levels = pairs.weights[pairs.order], pairs.query_classes
 
     def potentials(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         if np.abs(f).max(initial=0.0) > _WIDE:
@@ -99,17 +76,14 @@ class LevelWeights(PairWeights):
             if np.abs(f).max() > 0.5 * _WIDEST:
                 return np.zeros(len(f)), 0.0
         pairs, starts = self.pairs, self.pairs.layout.starts
-        weights, query_levels = self._sorted
         out = np.empty(len(f))
         totals = np.empty(len(pairs.rho))
 
         def run(block: tuple[int, int]) -> None:
             rows = slice(starts[block[0]], starts[block[1]])
             growth = np.exp(f[rows])
-            w = weights[rows]
-            _level_potentials(
-                w / growth, w * growth, pairs.rho, pairs.class_starts, query_levels, *block, out[rows], totals
-            )
+            w, levels = self._weights[rows], (pairs.rho, pairs.class_starts, self._query_levels)
+            _level_potentials(w / growth, w * growth, *levels, *block, out[rows], totals)
 
         map_threads(run, balanced_blocks(starts, n_threads()))
         return out, float(totals.sum())
@@ -152,18 +126,14 @@ def _level_potentials(down, up, rho, level_starts, query_levels, first, last, ou
             above += own
 
 
-@dataclass(frozen=True, eq=False)
 class EdgeWeights(PairWeights):
     """Preferences, one weight each: O(preferences + m) a round.
 
     A negative strength turns its preference round, one of strength 0 orders nothing; otherwise strengths play no part.
     """
 
-    graph: PairGraph
-
-    @property
-    def order(self) -> NDArray[np.intp]:  # type: ignore[override]
-        return np.arange(self.graph.n_items, dtype=np.intp)
+    def __init__(self, graph: PairGraph) -> None:
+        self.graph, self.order = graph, np.arange(graph.n_items, dtype=np.intp)
 
     def potentials(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         graph = self.graph

@@ -189,8 +189,7 @@ class RankBoost(Ranker):
                 remedy="Give {X_val, y_val, qid_val}.",
                 parameter="patience",
             )
-        pairs = LevelWeights.build(data.Y[:, 0], data.layout, weights=data.weights, balance=self.balance)  # type: ignore[arg-type]
-        return self._learn(data, pairs, data.weights, validation)
+        return self._learn(data, LevelWeights(data.ordered(self.balance)), data.weights, validation)
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Learn from preferences: lower :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`.
