@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_finite, numbers_of
 from rankrls._errors import InputError
 
 __all__ = ["Preferences", "check_preferences"]
@@ -80,11 +79,16 @@ def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
 
 def _values(name: str, values: Any, p: int, each: str) -> NDArray[np.float64]:
     """One number for each preference; 1 for all of them if none are given."""
-    out = numbers_of(name, 1.0 if values is None else values)
+    try:
+        out = np.asarray(1.0 if values is None else values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{{{name}}} must be numeric, one value per {{0}}.", each, parameter=name) from None
     if out.ndim == 0:
         out = np.full(p, float(out))
     if out.shape != (p,):
         problem = f"{{{name}}} has shape {{0}}; it needs one value for each of the {{1}} {{2}}s."
         raise InputError(problem, out.shape, p, each, parameter=name)
-    check_finite(name, out, f"{name} of a {each}")
+    if not np.isfinite(out).all():
+        e = int(np.argmin(np.isfinite(out)))
+        raise InputError(f"{{{name}}} must be finite; {{0}} {{1}} has {{2}}.", each, e, out[e], parameter=name, row=e)
     return out
