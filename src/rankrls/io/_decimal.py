@@ -28,7 +28,10 @@ __all__ = [
     "FIVES_LOW",
     "HARD",
     "LEAST_POWER",
+    "ONE",
     "POWERS_OF_TEN",
+    "TEN",
+    "ZERO",
     "multiply",
     "parse_number",
     "round_decimal",
@@ -66,6 +69,8 @@ _TWOS = np.array([math.ldexp(1.0, k) for k in range(-1074, 972)])
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _TWO_52 = np.uint64(1 << 52)
 _TWO_53 = np.uint64(1 << 53)
+_ROOM = np.uint64(10**18)  # below it there is room for one more of 19 digits
+ONE, TEN, ZERO = np.uint64(1), np.uint64(10), np.uint64(ord("0"))
 
 
 @compiled
@@ -132,29 +137,6 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _round_long(text, start, stop, q):  # type: ignore[no-untyped-def]
-    """Round a decimal of more than 19 digits: the digits and perhaps a point lie in ``text[start:stop]``."""
-    w = np.uint64(0)
-    kept = 0
-    dropped = 0
-    rest = False
-    for i in range(start, stop):
-        c = text[np.uint64(i)]
-        if c == 46:
-            continue
-        if kept == 19:
-            dropped += 1
-            rest = rest or c != 48
-        elif kept > 0 or c != 48:
-            w = w * np.uint64(10) + np.uint64(c - 48)
-            kept += 1
-    value = round_decimal(w, q + dropped)
-    if rest and value != round_decimal(w + np.uint64(1), q + dropped):
-        return value, HARD
-    return value, FINE
-
-
-@compiled
 def parse_number(text, start):  # type: ignore[no-untyped-def]
     """Parse ``[+-] digits [. digits] [e [+-] digits]`` from ``start`` on.
 
@@ -164,69 +146,57 @@ def parse_number(text, start):  # type: ignore[no-untyped-def]
     ----------
     text : uint8 ndarray
         The bytes.
-    start : int64
+    start : uint64
         Where the number starts.
 
     Returns
     -------
     value : float64
         Infinite where the decimal overflows. Meaningless unless ``status`` is FINE.
-    stop : int64
+    stop : uint64
         The first byte behind what could be read.
     status : int64
         FINE, BAD or HARD.
     """
-    ten = np.uint64(10)
-    zero = np.uint64(48)
     p = start
-    c = text[np.uint64(p)]
-    negative = c == 45
-    if negative or c == 43:
-        p += 1
+    negative = text[p] == 45
+    if negative or text[p] == 43:
+        p += ONE
     w = np.uint64(0)
-    first = p
-    d = np.uint64(text[np.uint64(p)]) - zero
-    while d < ten:
-        w = w * ten + d
-        p += 1
-        d = np.uint64(text[np.uint64(p)]) - zero
-    digits = p - first
-    q = 0
-    if text[np.uint64(p)] == 46:
-        p += 1
-        point = p
-        d = np.uint64(text[np.uint64(p)]) - zero
-        while d < ten:
-            w = w * ten + d
-            p += 1
-            d = np.uint64(text[np.uint64(p)]) - zero
-        q = point - p
-        digits -= q
+    q = exponent = digits = 0
+    inexact = behind = False
+    while True:
+        d = np.uint64(text[p]) - ZERO
+        if d < TEN:
+            digits += 1
+            if w < _ROOM:
+                w = w * TEN + d
+                q -= behind
+            else:
+                inexact = inexact or d > np.uint64(0)
+                q += not behind
+        elif text[p] == 46 and not behind:
+            behind = True
+        else:
+            break
+        p += ONE
     if digits == 0:
         return 0.0, p, BAD
-    last = p
-    if text[np.uint64(p)] | 32 == 101:
-        p += 1
-        c = text[np.uint64(p)]
-        if c == 45 or c == 43:
-            p += 1
+    if text[p] | 32 == 101:
+        p += ONE
+        below = text[p] == 45
+        if below or text[p] == 43:
+            p += ONE
         mark = p
-        exponent = 0
-        d = np.uint64(text[np.uint64(p)]) - zero
-        while d < ten:
+        d = np.uint64(text[p]) - ZERO
+        while d < TEN:
             if exponent < 10**12:  # no line is long enough for its digits to make up for more
                 exponent = exponent * 10 + np.int64(d)
-            p += 1
-            d = np.uint64(text[np.uint64(p)]) - zero
+            p += ONE
+            d = np.uint64(text[p]) - ZERO
         if p == mark:
             return 0.0, p, BAD
-        q += -exponent if c == 45 else exponent
-    status = FINE
-    if digits <= 19:
-        if w < _TWO_53 and -22 <= q <= 0:
-            value = np.float64(np.int64(w)) / POWERS_OF_TEN[np.uint64(-q)]
-        else:
-            value = round_decimal(w, q)
-    else:
-        value, status = _round_long(text, first, last, q)
-    return (-value if negative else value), p, status
+        q += -exponent if below else exponent
+    value = round_decimal(w, q)
+    hard = inexact and value != round_decimal(w + ONE, q)
+    return (-value if negative else value), p, (HARD if hard else FINE)

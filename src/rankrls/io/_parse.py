@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls.io._decimal import BAD, FINE, HARD, POWERS_OF_TEN, parse_number, round_decimal
+from rankrls.io._decimal import BAD, FINE, HARD, ONE, POWERS_OF_TEN, TEN, ZERO, parse_number, round_decimal
 
 __all__ = [
     "ID_DIGITS",
@@ -81,7 +81,10 @@ class Job(NamedTuple):
 
 
 _LARGEST_INT = np.uint64(np.iinfo(np.int64).max)
-ID_DIGITS = 18  # so many always fit int64
+ID_DIGITS = np.uint64(18)  # so many always fit int64
+_TWO, _THREE, _FOUR, _FIFTEEN, _NINETEEN = (np.uint64(k) for k in (2, 3, 4, 15, 19))
+_NONE, _LABEL, _TOKEN, _VALUE, _ID_TOO_LONG, _ID_ZERO, _ID_TOO_HIGH, _TWICE, *_OTHERS = map(int, Problem)
+_QID_EMPTY, _QID_TWICE, _QID_MISSING, _QID_UNEXPECTED, _QID_NUL, _QID_TEXT = _OTHERS
 _LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
 
 
@@ -99,55 +102,46 @@ def ends_token(c):  # type: ignore[no-untyped-def]
 @compiled
 def skip_token(text, p):  # type: ignore[no-untyped-def]
     """First byte from ``p`` on that does not belong to the token."""
-    while True:
-        while text[np.uint64(p)] > 35:
-            p += 1
-        if ends_token(text[np.uint64(p)]):
-            return p
-        p += 1
+    while text[p] > 35 or not ends_token(text[p]):
+        p += ONE
+    return p
 
 
 @compiled
 def starts_qid(text, p):  # type: ignore[no-untyped-def]
-    return (
-        text[np.uint64(p)] == 113
-        and text[np.uint64(p + 1)] == 105
-        and text[np.uint64(p + 2)] == 100
-        and text[np.uint64(p + 3)] == 58
-    )
+    return text[p] == 113 and text[p + ONE] == 105 and text[p + _TWO] == 100 and text[p + _THREE] == 58
 
 
 @compiled
 def whole_number(text, start, stop):  # type: ignore[no-untyped-def]
     """Value of a whole number as ``str(int)`` writes it; False where it is anything else or does not fit int64."""
-    negative = text[np.uint64(start)] == 45
-    first = start + 1 if negative else start
+    negative = text[start] == 45
+    first = start + np.uint64(negative)
     digits = stop - first
-    if digits < 1 or digits > 19 or (text[np.uint64(first)] == 48 and (digits > 1 or negative)):
+    if stop <= first or digits > 19 or (text[first] == 48 and (digits > 1 or negative)):
         return np.int64(0), False
     value = np.uint64(0)
     for i in range(first, stop):
-        d = np.uint64(text[np.uint64(i)]) - np.uint64(48)
-        if d >= np.uint64(10):
+        d = np.uint64(text[i]) - ZERO
+        if d >= TEN:
             return np.int64(0), False
-        value = value * np.uint64(10) + d
-    if value > (_LARGEST_INT + np.uint64(1) if negative else _LARGEST_INT):
-        return np.int64(0), False
-    return (-np.int64(value) if negative else np.int64(value)), True
+        value = value * TEN + d
+    signed = -np.int64(value) if negative else np.int64(value)
+    return signed, value <= _LARGEST_INT + np.uint64(negative)
 
 
 @compiled
 def comment(text, p):  # type: ignore[no-untyped-def]
     """The comment that begins behind ``text[p] == '#'``, without blanks around it, and the line end."""
-    start = p + 1
-    while blank(text[np.uint64(start)]):
-        start += 1
+    start = p + ONE
+    while blank(text[start]):
+        start += ONE
     end = start
-    while text[np.uint64(end)] != 10:
-        end += 1
+    while text[end] != 10:
+        end += ONE
     stop = end
-    while stop > start and blank(text[np.uint64(stop - 1)]):
-        stop -= 1
+    while stop > start and blank(text[stop - ONE]):
+        stop -= ONE
     return start, stop, end
 
 
@@ -174,154 +168,165 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
     unsorted : bool
         Whether a sparse row's ids do not ascend, or name a feature twice.
     """
-    row, entry = job.row, job.entry
-    first_id, n_columns = job.first_id, job.n_columns
-    qid_byte, comment_byte = job.qid_byte, job.comment_byte
-    if not job.dense:
-        out.indptr[row] = entry  # what the block before writes too, perhaps later than this one's rows are sorted
-    line = -1
-    n_hard = 0
-    unsorted = False
-    p = start
-    while p < size:
+    p, end = np.uint64(start), np.uint64(size)
+    row, entry = job.row, np.uint64(job.entry)
+    first_id, n_columns = np.uint64(job.first_id), np.uint64(job.n_columns)
+    dense, in_single, with_qid, text_qid = job.dense, job.in_single, job.with_qid, job.text_qid
+    qid_byte, comment_byte = np.uint64(job.qid_byte), np.uint64(job.comment_byte)
+    single, double, indices, indptr, comments = out.single, out.double, out.indices, out.indptr, out.comment_text
+    if not dense:
+        indptr[row] = entry  # what the block before writes too, perhaps later than this one's rows are sorted
+    problem, line, n_hard, unsorted = _NONE, -1, 0, False
+    first, number = p, np.uint64(0)
+    while p < end:
         line += 1
-        while blank(text[np.uint64(p)]):
-            p += 1
-        c = text[np.uint64(p)]
-        if c == 10 or c == 35:
-            while text[np.uint64(p)] != 10:
-                p += 1
-            p += 1
+        while blank(text[p]):
+            p += ONE
+        if text[p] == 10 or text[p] == 35:
+            while text[p] != 10:
+                p += ONE
+            p += ONE
             continue
         first = p
         value, p, status = parse_number(text, p)
-        if status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value)):
-            return Problem.LABEL, line, first, skip_token(text, first), 0, n_hard, row - job.row, unsorted
+        if status == BAD or not ends_token(text[p]) or (status == FINE and not np.isfinite(value)):
+            problem = _LABEL
+            break
         if status == HARD:
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, -1 - row
             n_hard += 1
         out.y[row] = value
-        base = row * n_columns - first_id
-        previous = -1
+        base = np.uint64(row) * n_columns - first_id
+        least = np.uint64(0)
         has_qid = False
         while True:
-            while blank(text[np.uint64(p)]):
-                p += 1
-            c = text[np.uint64(p)]
+            while blank(text[p]):
+                p += ONE
+            c = text[p]
             first = p
             if c == 10:
                 break
             if c == 35:
                 left, right, p = comment(text, p)
                 for i in range(left, right):
-                    out.comment_text[np.uint64(comment_byte + i - left)] = text[np.uint64(i)]
-                comment_byte += right - left
+                    comments[comment_byte] = text[i]
+                    comment_byte += ONE
                 break
             if c == 113 and starts_qid(text, p):
-                left = p + 4
+                left = p + _FOUR
                 p = skip_token(text, left)
                 if p == left:
-                    return Problem.QID_EMPTY, line, first, p, 0, n_hard, row - job.row, unsorted
-                if has_qid:
-                    return Problem.QID_TWICE, line, first, p, 0, n_hard, row - job.row, unsorted
-                if not job.with_qid:
-                    return Problem.QID_UNEXPECTED, line, first, p, 0, n_hard, row - job.row, unsorted
-                has_qid = True
-                if job.text_qid:
+                    problem = _QID_EMPTY
+                elif has_qid:
+                    problem = _QID_TWICE
+                elif not with_qid:
+                    problem = _QID_UNEXPECTED
+                elif text_qid:
                     for i in range(left, p):
-                        if text[np.uint64(i)] == 0:
-                            return Problem.QID_NUL, line, first, p, 0, n_hard, row - job.row, unsorted
-                        out.qid_text[np.uint64(qid_byte + i - left)] = text[np.uint64(i)]
-                    qid_byte += p - left
+                        if text[i] == 0:
+                            problem = _QID_NUL
+                        out.qid_text[qid_byte] = text[i]
+                        qid_byte += ONE
                 else:
-                    number, whole = whole_number(text, left, p)
+                    out.qid[row], whole = whole_number(text, left, p)
                     if not whole:
-                        return Problem.QID_TEXT, line, first, p, 0, n_hard, row - job.row, unsorted
-                    out.qid[row] = number
+                        problem = _QID_TEXT
+                if problem != _NONE:
+                    break
+                has_qid = True
                 continue
-            number = 0
-            d = np.uint64(c) - np.uint64(48)
-            while d < np.uint64(10):
-                number = number * 10 + np.int64(d)
-                p += 1
-                d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
-            if text[np.uint64(p)] != 58 or p == first:
-                return Problem.TOKEN, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
+            number = np.uint64(0)
+            d = np.uint64(c) - ZERO
+            while d < TEN:
+                number = number * TEN + d
+                p += ONE
+                d = np.uint64(text[p]) - ZERO
+            if text[p] != 58 or p == first:
+                problem = _TOKEN
+                break
             if p - first > ID_DIGITS:
-                return Problem.ID_TOO_LONG, line, first, skip_token(text, p), 0, n_hard, row - job.row, unsorted
+                problem = _ID_TOO_LONG
+                break
             # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are parsed here, where
             # the compiler keeps everything in registers; a call of parse_number for each takes a third longer.
-            at = p + 1
-            negative = text[np.uint64(at)] == 45
+            p += ONE
+            at = p
+            negative = text[at] == 45
             if negative:
-                at += 1
+                at += ONE
             mark = at
             w = np.uint64(0)
-            d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
-            while d < np.uint64(10):
-                w = w * np.uint64(10) + d
-                at += 1
-                d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+            d = np.uint64(text[at]) - ZERO
+            while d < TEN:
+                w = w * TEN + d
+                at += ONE
+                d = np.uint64(text[at]) - ZERO
             digits = at - mark
-            places = 0
-            if text[np.uint64(at)] == 46:
-                at += 1
+            places = np.uint64(0)
+            if text[at] == 46:
+                at += ONE
                 mark = at
-                d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
-                while d < np.uint64(10):
-                    w = w * np.uint64(10) + d
-                    at += 1
-                    d = np.uint64(text[np.uint64(at)]) - np.uint64(48)
+                d = np.uint64(text[at]) - ZERO
+                while d < TEN:
+                    w = w * TEN + d
+                    at += ONE
+                    d = np.uint64(text[at]) - ZERO
                 places = at - mark
                 digits += places
             status = FINE
             bad = False
-            if 0 < digits <= 19 and (text[np.uint64(at)] == 32 or text[np.uint64(at)] == 10):
+            if digits - ONE < _NINETEEN and (text[at] == 32 or text[at] == 10):
                 p = at
-                if digits <= 15:
-                    value = np.float64(np.int64(w)) / POWERS_OF_TEN[np.uint64(places)]
+                if digits <= _FIFTEEN:
+                    value = np.float64(np.int64(w)) / POWERS_OF_TEN[places]
                 else:
-                    value = round_decimal(w, -places)
+                    value = round_decimal(w, -np.int64(places))
                 if negative:
                     value = -value
             else:
-                value, p, status = parse_number(text, p + 1)
-                bad = status == BAD or not ends_token(text[np.uint64(p)]) or (status == FINE and not np.isfinite(value))
-            if bad or (job.in_single and abs(value) >= _LARGEST_SINGLE):
-                return Problem.VALUE, line, first, skip_token(text, first), number, n_hard, row - job.row, unsorted
+                value, p, status = parse_number(text, p)
+                bad = status == BAD or not ends_token(text[p]) or (status == FINE and not np.isfinite(value))
             column = number - first_id
-            if column < 0:
-                return Problem.ID_ZERO, line, first, p, number, n_hard, row - job.row, unsorted
+            if bad or (in_single and abs(value) >= _LARGEST_SINGLE):
+                problem = _VALUE
+                break
+            if number < first_id:
+                problem = _ID_ZERO
+                break
             if column >= n_columns:
-                return Problem.ID_TOO_HIGH, line, first, p, number, n_hard, row - job.row, unsorted
-            if job.dense:
-                if seen[np.uint64(column)] == row:
-                    return Problem.TWICE, line, first, p, number, n_hard, row - job.row, unsorted
-                seen[np.uint64(column)] = row
+                problem = _ID_TOO_HIGH
+                break
+            if dense:
+                if seen[column] == row:
+                    problem = _TWICE
+                    break
+                seen[column] = row
                 at = base + number
             else:
-                if number <= previous:
-                    unsorted = True
-                previous = number
+                unsorted = unsorted or number < least
+                least = number + ONE
                 at = entry
-                out.indices[np.uint64(at)] = column
-            entry += 1
+                indices[at] = column
+            entry += ONE
             if status == HARD:
                 hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, at
                 n_hard += 1
-            if job.in_single:
-                out.single[np.uint64(at)] = np.float32(value)
+            if in_single:
+                single[at] = value
             else:
-                out.double[np.uint64(at)] = value
-        if job.with_qid and not has_qid:
-            return Problem.QID_MISSING, line, first, first, 0, n_hard, row - job.row, unsorted
-        if job.text_qid:
+                double[at] = value
+        if problem == _NONE and with_qid and not has_qid:
+            problem, first = _QID_MISSING, p
+        if problem != _NONE:
+            break
+        if text_qid:
             out.qid_ends[row] = qid_byte
         if len(out.comment_ends):
             out.comment_ends[row] = comment_byte
         row += 1
-        if not job.dense:
-            out.indptr[row] = entry
-        p += 1
-    seen[len(seen) - 1] = entry - job.entry
-    return Problem.NONE, line, p, p, 0, n_hard, row - job.row, unsorted
+        if not dense:
+            indptr[row] = entry
+        p += ONE
+    seen[len(seen) - 1] = np.int64(entry) - job.entry
+    last = p if problem == _NONE else skip_token(text, p)
+    return problem, line, np.int64(first), np.int64(last), np.int64(number), n_hard, row - job.row, unsorted

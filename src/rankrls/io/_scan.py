@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls.io._decimal import FINE, parse_number
+from rankrls.io._decimal import FINE, ONE, TEN, ZERO, parse_number
 from rankrls.io._parse import ID_DIGITS, blank, comment, skip_token, starts_qid, whole_number
 
 __all__ = ["RowsSeen", "Sums", "scan_block"]
@@ -45,6 +45,7 @@ class RowsSeen(NamedTuple):
 _LEAST, _LARGEST = Sums.LEAST_ID, Sums.LARGEST_ID
 _LINES, _ROWS, _ENTRIES, _HAS_QID = Sums.LINES, Sums.ROWS, Sums.ENTRIES, Sums.FIRST_HAS_QID
 _TEXT_QID, _QID_BYTES, _COMMENT_BYTES, _COUNT = Sums.TEXT_QID, Sums.QID_BYTES, Sums.COMMENT_BYTES, Sums.COUNT
+_FOUR = np.uint64(4)
 _NO_ID = np.iinfo(np.int64).max
 
 
@@ -72,17 +73,17 @@ def scan_block(text, start, size, seen):  # type: ignore[no-untyped-def]
     sums[_LARGEST] = -1
     least, largest, entries = sums[_LEAST], sums[_LARGEST], 0
     room, row, plain = len(seen.label), -1, True
-    p = start
-    while p < size:
+    p, end = np.uint64(start), np.uint64(size)
+    while p < end:
         begin = p
         sums[_LINES] += 1
-        while blank(text[np.uint64(p)]):
-            p += 1
-        c = text[np.uint64(p)]
+        while blank(text[p]):
+            p += ONE
+        c = text[p]
         if c == 10 or c == 35:
-            while text[np.uint64(p)] != 10:
-                p += 1
-            p += 1
+            while text[p] != 10:
+                p += ONE
+            p += ONE
             continue
         sums[_ROWS] += 1
         row += 1
@@ -95,9 +96,9 @@ def scan_block(text, start, size, seen):  # type: ignore[no-untyped-def]
         else:
             p = skip_token(text, p)
         while True:
-            while blank(text[np.uint64(p)]):
-                p += 1
-            c = text[np.uint64(p)]
+            while blank(text[p]):
+                p += ONE
+            c = text[p]
             if c == 10:
                 break
             if c == 35:
@@ -105,7 +106,7 @@ def scan_block(text, start, size, seen):  # type: ignore[no-untyped-def]
                 sums[_COMMENT_BYTES] += last - first
                 break
             if c == 113 and starts_qid(text, p):
-                first = p + 4
+                first = p + _FOUR
                 p = skip_token(text, first)
                 if sums[_ROWS] == 1:
                     sums[_HAS_QID] = 1
@@ -119,19 +120,17 @@ def scan_block(text, start, size, seen):  # type: ignore[no-untyped-def]
                 continue
             number = 0
             first = p
-            d = np.uint64(c) - np.uint64(48)
-            while d < np.uint64(10):
+            d = np.uint64(c) - ZERO
+            while d < TEN:
                 number = number * 10 + np.int64(d)
-                p += 1
-                d = np.uint64(text[np.uint64(p)]) - np.uint64(48)
-            if text[np.uint64(p)] == 58 and 0 < p - first <= ID_DIGITS:
+                p += ONE
+                d = np.uint64(text[p]) - ZERO
+            if text[p] == 58 and p != first and p - first <= ID_DIGITS:
                 entries += 1
-                if number < least:
-                    least = number
-                if number > largest:
-                    largest = number
+                least = min(least, number)
+                largest = max(largest, number)
             p = skip_token(text, p)
         plain = plain and noted and found
-        p += 1
+        p += ONE
     sums[_LEAST], sums[_LARGEST], sums[_ENTRIES] = least, largest, entries
     return sums, plain
