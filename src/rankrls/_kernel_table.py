@@ -47,11 +47,11 @@ class Formula:
     parameters: tuple[str, ...]
     steps: Callable[[Any], tuple[Step, ...]]
 
-    def finish(self, block: Any, kernel: Any) -> None:
-        """Turn the numbers of some pairs into the kernel's values, in place."""
+    def finish(self, block: Any, kernel: Any, done: int = 0) -> None:
+        """Turn the numbers of some pairs into the kernel's values, in place; so many steps are done already."""
         import numpy as np
 
-        steps = self.steps(kernel)
+        steps = self.steps(kernel)[done:]
         with np.errstate(over="ignore", invalid="ignore"):
             for operation, *numbers in steps:
                 getattr(np, operation)(block, *numbers, out=block)

@@ -181,12 +181,16 @@ class KernelColumns:
         self.Z = Z
         self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
         self._shift = self._centre = None
+        self._scale, self._done = 1.0, 0
         if kernel.formula is not None and kernel.formula.measure == "square":  # distances do not change by an offset
             if sparse.issparse(Z):
                 self._shift = offset_columns(Z)
                 self.Z = shift_columns(Z, *self._shift)
             elif self.n_columns:
                 self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
+                operation, *numbers = kernel.formula.steps(kernel)[0]
+                if operation == "multiply":  # goes into the product of the distances
+                    self._scale, self._done = float(numbers[0]), 1
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
@@ -216,7 +220,7 @@ class KernelColumns:
             return Z.T, None
         if self._centre is None:
             return Z.T, _squared_norms(Z)
-        return _widened(Z, 1.0, 1.0, _squared_norms(Z)).T, None
+        return _widened(Z, 1.0, 1.0, self._scale * _squared_norms(Z)).T, None
 
     def fill(self, X: Any, right: tuple[Any, Any], out: NDArray[np.float64]) -> None:
         """Kernel values of rows X, moved, strip by strip."""
@@ -228,8 +232,9 @@ class KernelColumns:
                 from sklearn.metrics.pairwise import manhattan_distances
 
                 part[:] = manhattan_distances(_short(block), _short(factor.T))
-            elif self._centre is not None:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2
-                np.matmul(_widened(block, -2.0, _squared_norms(block), 1.0), factor, out=part)
+            elif self._centre is not None:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2, times the scale
+                norms_of_rows = self._scale * _squared_norms(block)
+                np.matmul(_widened(block, -2.0 * self._scale, norms_of_rows, 1.0), factor, out=part)
             elif sparse.issparse(block) or sparse.issparse(factor):
                 product = block @ factor
                 part[:] = product.toarray() if sparse.issparse(product) else product
@@ -240,8 +245,8 @@ class KernelColumns:
                 part += _squared_norms(block)[:, None]
                 part += norms
             if formula.measure == "square":
-                np.maximum(part, 0.0, out=part)
-            formula.finish(part, self.kernel)
+                (np.maximum if self._scale > 0.0 else np.minimum)(part, 0.0, out=part)
+            formula.finish(part, self.kernel, self._done)
 
     def _tile(self, block: Any) -> Any:
         if sparse.issparse(block) and self._centre is not None:

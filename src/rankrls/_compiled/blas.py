@@ -19,7 +19,7 @@ from scipy.linalg.blas import dsyrk
 
 __all__ = ["add_gram", "call"]
 
-_KINDS: dict[Any, type] = {ctypes.c_char: bytes, ctypes.c_int: int, ctypes.c_int64: int, ctypes.c_double: float}
+_KINDS = {ctypes.c_char: bytes, ctypes.c_int: int, ctypes.c_int64: int, ctypes.c_double: float}
 
 
 def add_gram(gram: NDArray[np.float64], B: NDArray[np.float64]) -> None:
@@ -58,9 +58,12 @@ def call(module: str, name: str, *arguments: Any) -> bool:
     routine, kinds = found
     given: list[Any] = []
     for value, kind in zip(arguments, kinds, strict=True):
-        if not isinstance(value, np.ndarray | _KINDS[kind]):
+        if isinstance(value, np.ndarray):
+            given.append(value.ctypes.data)
+        elif isinstance(value, _KINDS[kind]):
+            given.append(ctypes.byref(kind(value)))
+        else:
             return False
-        given.append(value.ctypes.data if isinstance(value, np.ndarray) else ctypes.byref(kind(value)))
     routine(*given)
     return True
 
