@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 from rankrls._queries import query_layout
 from rankrls.equations import normal_equations
 from rankrls.features import columns
-from rankrls.features.columns import BasisColumns
+from rankrls.features.columns import BasisColumns, Lowered
 from rankrls.graph import PairGraph, ScoredGraph, scored_columns
 from rankrls.graph.scored_columns import ColumnRows
 from rankrls.kernels import Kernel
@@ -151,6 +151,58 @@ def test_holdout_equals_refits(graph, queries, block_sizes):
         for _ in block_sizes():
             held = SubsetProblem(X, basis, g, target).holdout(blocks, alphas)
             np.testing.assert_allclose(held, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "size", "lowered", "atol"),
+    [(0.03, 60, True, 5e-8), (0.1, 80, True, 5e-8), (1e-3, 60, True, 1e-4), (3e-3, 85, False, 1e-4)],
+    ids=["few-large", "many-large", "rank-lost", "low-rank"],
+)
+def test_large_eigenvalues_of_the_basis_cost_no_accuracy(gamma, size, lowered, atol):
+    """Nothing is lost that whitening row by row keeps; whitening Gram matrices alone errs ten times as much or more."""
+    kernel, qid = Kernel("rbf", gamma=gamma), QIDS["mixed"]
+    basis = Basis.build(kernel, X[:size])
+    assert basis.rows_first
+    assert (basis.whitening is not None) == lowered
+    Z, one = kernel(X, X[:size]) @ basis.to_items, np.eye(basis.to_items.shape[1])
+    columns = basis.columns(X)
+    assert isinstance(columns.mixing, Lowered) == lowered
+    T = one if basis.whitening is None else basis.whitening
+    block = columns.block(slice(0, M))
+    rounding = 10 * size * np.finfo(float).eps * np.abs(basis.to_items).max()
+    np.testing.assert_allclose(block @ T, Z, atol=rounding)
+    np.testing.assert_allclose(columns.products(T)(slice(0, M)), Z, atol=rounding)
+
+    g, target, y = scored(qid, **GRAPHS[0])
+    problem = SubsetProblem(X, basis, g, target)
+    alphas = problem.values.max() * np.array([1e-6, 1e-4])
+    expected = dense(factor(laplacian(qid, GRAPHS[0])), Z, one, y, alphas[:1])[0]
+    ours = kernel(X, X[:size]) @ problem.path(alphas).coefficients[0]
+    np.testing.assert_allclose(centred(ours, qid), centred(Z @ expected, qid), atol=5e-7)
+    blocks = [np.arange(M)[g.layout.rows(q)] for q in range(g.n_blocks)]
+    held = problem.holdout(blocks, alphas)[:, 1]
+    for block in blocks:
+        rest = np.setdiff1d(np.arange(M), block)
+        F = factor(explicit_laplacian(Y[rest, 0], list(qid[rest]), W[rest], **GRAPHS[0]))
+        refit = dense(F, Z[rest], one, y[rest], alphas[1:])[0]
+        np.testing.assert_allclose(held[block], Z[block] @ refit, atol=atol)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.1, 0.03, 1e-3])
+@pytest.mark.parametrize("alpha", [0.0, 1e-12])
+def test_more_functions_than_comparisons_are_no_reason_to_refuse(gamma, alpha):
+    """Rounding makes eigenvalues negative that are 0, by more the worse the basis is conditioned."""
+    qid = np.repeat(np.arange(M // 3), 3)
+    g, target, y = scored(qid, **GRAPHS[0])
+    basis = Basis.build(Kernel("rbf", gamma=gamma), X[:80])
+    problem = SubsetProblem(X, basis, g, target)
+    for a in (problem.solve(alpha), problem.path(np.array([alpha, 1.0])).coefficients[0]):
+        assert np.isfinite(a).all()
+        if gamma > 0.03:
+            scores = basis.kernel(X, X[:80]) @ a
+            np.testing.assert_allclose(centred(scores, qid), centred(y, qid), atol=1e-3)
+    if alpha:
+        assert np.isfinite(problem.holdout([np.arange(M)[g.layout.rows(0)]], np.array([alpha]))[:3]).all()
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -177,5 +177,6 @@ def solve_without(
 def _solve(
     gram: NDArray[np.float64], rhs: NDArray[np.float64], alphas: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
-    decompose = graded_spectrum if is_graded(gram, size) else spectrum
-    return decompose(gram, size).apply_inverse(alphas, rhs)
+    graded = is_graded(gram, size)
+    s = graded_spectrum(gram, size) if graded else spectrum(gram, size, semidefinite=True)
+    return s.apply_inverse(alphas, rhs)

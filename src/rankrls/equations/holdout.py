@@ -23,7 +23,6 @@ dual).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -389,10 +388,10 @@ def weights_without(
     rest = -(directions.T @ gram @ directions)
     rest = 0.5 * (rest + rest.T)
     rest[np.diag_indices_from(rest)] += decomposition.values
-    s = spectrum(rest, len(directions), noise=decomposition.cutoff, overwrite=True)
+    # What the block alone determined is gone with it: rounding may leave it slightly negative.
+    s = spectrum(rest, len(directions), noise=decomposition.cutoff, semidefinite=True, overwrite=True)
     left = s.vectors.T @ (right - directions.T @ rhs)
-    # What the block alone determined is gone with it: rounding may leave it slightly negative, never real.
-    inverse = np.repeat(replace(s, values=np.maximum(s.values, 0.0)).inverse(alphas), right.shape[1], axis=1)
+    inverse = np.repeat(s.inverse(alphas), right.shape[1], axis=1)
     return np.asarray(directions @ (s.vectors @ (inverse * np.tile(left, len(alphas)))))
 
 

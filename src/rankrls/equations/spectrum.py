@@ -97,7 +97,9 @@ class Spectrum:
         return np.ascontiguousarray(out.reshape(-1, len(alphas), columns).transpose(1, 0, 2))
 
 
-def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite: bool = False) -> Spectrum:
+def spectrum(
+    S: NDArray[np.float64], size: int, *, noise: float = 0.0, semidefinite: bool = False, overwrite: bool = False
+) -> Spectrum:
     """Decompose a symmetric matrix.
 
     Parameters
@@ -107,6 +109,8 @@ def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite
         The larger side of the factor of S, which scales its rounding noise.
     noise : float
         A cutoff that S inherits, where it is the difference of larger matrices.
+    semidefinite : bool
+        Whether only rounding can have made an eigenvalue negative, however far: it is then 0, too.
     overwrite : bool
         Whether S may be destroyed.
     """
@@ -114,7 +118,7 @@ def spectrum(S: NDArray[np.float64], size: int, *, noise: float = 0.0, overwrite
         return Spectrum(np.zeros(0), np.zeros((0, 0)), 0.0)
     values, vectors = symmetric_eigen(S, overwrite=overwrite)
     cutoff = max(noise, float(max(size, S.shape[0]) * np.finfo(np.float64).eps * np.abs(values).max()))
-    values[np.abs(values) <= cutoff] = 0.0
+    values[(values if semidefinite else np.abs(values)) <= cutoff] = 0.0
     return Spectrum(values, vectors, cutoff)
 
 
@@ -142,10 +146,12 @@ def is_clear(S: NDArray[np.float64], alpha: float) -> bool:
     return bool(n and alpha > 1e-9 * np.trace(S) / n and alpha > 0.0)
 
 
-def solve_one(S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size: int) -> NDArray[np.float64]:
+def solve_one(
+    S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size: int, *, semidefinite: bool = False
+) -> NDArray[np.float64]:
     """``(S + alpha I)^-1 B`` for one alpha: Cholesky, or the spectrum where alpha is lost in S's rounding noise.
 
-    O(n^3 / 3) against about O(10 n^3).
+    O(n^3 / 3) against about O(10 n^3). ``semidefinite`` as for :func:`spectrum`.
     """
     n = S.shape[0]
     if is_clear(S, alpha):
@@ -157,4 +163,4 @@ def solve_one(S: NDArray[np.float64], B: NDArray[np.float64], alpha: float, size
             pass  # an indefinite kernel: the spectrum says by how much
         else:
             return np.asarray(linalg.cho_solve(factor, B, check_finite=False))
-    return spectrum(S, size).apply_inverse(np.array([alpha]), B)[0]
+    return spectrum(S, size, semidefinite=semidefinite).apply_inverse(np.array([alpha]), B)[0]

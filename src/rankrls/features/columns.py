@@ -7,21 +7,24 @@ of columns takes O(r^2) memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import n_threads
-from rankrls.features.blocks import Rows
+from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows
 from rankrls.features.rows import row_products
 
-__all__ = ["BLOCK_BYTES", "BasisColumns", "take_items"]
+__all__ = ["BLOCK_BYTES", "BasisColumns", "Lowered", "take_items"]
 
 BLOCK_BYTES = 32 << 20
 _BLOCK_ROWS = 2048
 _MIN_ROWS = 256
+_CACHED = 1 << 17
+"""Entries that stay in the second-level cache while they are worked on."""
 _MOST_BYTES = 768 << 20
 """Of blocks and Gram matrices of all threads."""
 
@@ -31,6 +34,38 @@ def take_items(X: Any, rows: Rows) -> Any:
     if not isinstance(X, list):
         return X[rows]
     return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The symmetric matrix ``I - U diag(shares) U'`` for few orthonormal U: rows times it have less along these.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n, few)
+    shares : ndarray of shape (few,)
+        From 0 to 1, what is taken off.
+    """
+
+    U: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    __array_ufunc__ = None  # numpy leaves ``array @ self`` to this class
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.U), len(self.U)
+
+    def __matmul__(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(V - self.U @ (self.shares[:, None] * (self.U.T @ V)))
+
+    def __rmatmul__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``values @ self``, in the memory of the values, by strips that stay in cache. O(rows n few)."""
+        back = self.shares[:, None] * self.U.T
+        for strip in row_slices(0, len(values), max(16, _CACHED // len(self.U))):
+            part = values[strip]
+            part -= row_products(part, self.U) @ back
+        return values
 
 
 class BasisColumns(FeatureRows):
@@ -45,7 +80,7 @@ class BasisColumns(FeatureRows):
         :class:`rankrls.kernels.KernelColumns`.
     n_columns : int
         Of what ``evaluate`` returns.
-    mixing : ndarray of shape (n_columns, columns), optional
+    mixing : ndarray of shape (n_columns, columns) or Lowered, optional
         Combines the columns, row by row.
     """
 
@@ -56,7 +91,7 @@ class BasisColumns(FeatureRows):
         X: Any,
         evaluate: Callable[[Any], NDArray[np.float64]],
         n_columns: int,
-        mixing: NDArray[np.float64] | None = None,
+        mixing: NDArray[np.float64] | Lowered | None = None,
     ) -> None:
         self.X = X
         self.evaluate = evaluate

@@ -62,6 +62,9 @@ class ColumnRows(FactorRows):
     def products(self, V: NDArray[np.float64]) -> Callable[[Rows], NDArray[np.float64]]:
         return self.X.products(V)
 
+    def scores(self, rows: Rows, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.X.products(W)(rows)
+
     def factor(self, rows: Rows) -> NDArray[np.float64]:
         return self._levelled(row_numbers(rows), self.X.block(rows), None)
 

@@ -164,8 +164,8 @@ def basis_features(basis: Basis, X: Any) -> NDArray[np.float64]:
     """
     columns = basis.columns(X)
     T = basis.whitening
+    features = columns.block if T is None else columns.products(T)
     out = np.empty((columns.shape[0], basis.to_items.shape[1]))
     for rows in row_slices(0, len(out), _ROWS):
-        block = columns.block(rows)
-        out[rows] = block if T is None else block @ T
+        out[rows] = features(rows)
     return out

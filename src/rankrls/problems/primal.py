@@ -30,7 +30,7 @@ def solve_equations(
     """Coefficients (n, targets) of one alpha. O(n^3). ``own_units`` as in :class:`PrimalProblem`."""
     if own_units and not is_clear(equations.gram, alpha) and is_graded(equations.gram, size):
         return graded_spectrum(equations.gram, size).apply_inverse(np.array([alpha]), equations.rhs)[0]
-    return solve_one(equations.gram, equations.rhs, alpha, size)
+    return solve_one(equations.gram, equations.rhs, alpha, size, semidefinite=True)
 
 
 class EquationsProblem(Problem):
@@ -77,7 +77,9 @@ class EquationsProblem(Problem):
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        return (graded_spectrum if self.graded else spectrum)(self.equations.gram, self.size)
+        if self.graded:
+            return graded_spectrum(self.equations.gram, self.size)
+        return spectrum(self.equations.gram, self.size, semidefinite=True)
 
     @property
     def least_scale(self) -> float:

@@ -11,8 +11,17 @@ Among ``f(x) = sum_j a_j k(x, z_j)`` the minimiser of the pairwise loss plus ``a
 ``T = C'^{-1}`` of the Cholesky factor ``K_RR = C C'`` (section 4.1) and applies it to ``K_RM L K_MR``. That multiplies
 rounding by the condition of ``K_RR``, easily 1e16 for a wide Gaussian, and is done where the condition is at most 1e7:
 it saves half of all multiplications. Otherwise T comes from the eigenvectors of ``K_RR`` whose eigenvalues are not lost
-in rounding, and is applied to each row before anything is squared: rounding is then multiplied by the root of the
-condition. Duplicate basis items are a special case of that.
+in rounding; duplicate basis items are a special case of that. Most of a large condition is often due to few large
+eigenvalues: those of a wide Gaussian kernel fall by powers of its width, one for the constant, one for each feature,
+one for each pair of features. If so, rows are lowered along their eigenvectors U before anything is squared, to what
+the next eigenvalue :math:`\tau` leaves,
+
+.. math::
+
+    K_{MR} \, ( I - U \, \mathrm{diag}(1 - \sqrt{\tau / s}) \, U' ) ,
+
+and Gram matrices of what is left are whitened, whose condition is that of the other eigenvalues. Where too many are
+large, T is applied to each row. In both cases rounding is multiplied by the root of the condition.
 """
 
 from __future__ import annotations
@@ -24,9 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from rankrls._cached import cached_property
 from rankrls.equations.eigen import symmetric_eigen
 from rankrls.equations.spectrum import check_semidefinite
-from rankrls.features.columns import BasisColumns
+from rankrls.features.columns import BasisColumns, Lowered
+from rankrls.features.rows import SAFE_COLUMNS
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 from rankrls.problems.primal import PrimalProblem
@@ -36,6 +47,8 @@ __all__ = ["Basis", "SubsetProblem"]
 
 _CONDITION = 1e7
 """Up to here Gram matrices may be whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
+_LOWERED = 1e5
+"""Eigenvalues so many times the smallest are large."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ class Basis:
     to_items : ndarray of shape (r, rank)
         ``T``: coefficients of the items for orthonormal functions, ``T'K_RR T = I``.
     rows_first : bool
-        Whether rows are whitened before they are multiplied.
+        Whether rows are lowered or whitened before they are multiplied: T has orthogonal columns then.
     features : ndarray of shape (n, rank) or None
         Of a linear kernel: weights of the features for the same orthonormal functions.
     numbers : ndarray of shape (r,) or None
@@ -120,11 +133,11 @@ class Basis:
         return len(self.to_items)
 
     def columns(self, X: Any) -> BasisColumns:
-        """The features of items X, block by block: ``K_MR``, or ``K_MR T`` where rows come first."""
+        """The features of items X, block by block: ``K_MR``, lowered or whitened where rows come first."""
         if self.features is not None:
             features = self.features
             return BasisColumns(X, lambda block: np.asarray(block @ features, dtype=np.float64), features.shape[1])
-        return BasisColumns(X, self.kernel.columns(self.items), self.size, self.to_items if self.rows_first else None)
+        return BasisColumns(X, self.kernel.columns(self.items), self.size, self._rows[0])
 
     def read(self, a: NDArray[np.float64]) -> Scorer:
         """Coefficients of the basis items, (items, columns), as functions of items."""
@@ -136,7 +149,24 @@ class Basis:
     @property
     def whitening(self) -> NDArray[np.float64] | None:
         """What is left to whiten in the normal equations of :meth:`columns`."""
-        return None if self.rows_first else self.to_items
+        return None if self.features is not None else self._rows[1]
+
+    @cached_property
+    def _rows(self) -> tuple[NDArray[np.float64] | Lowered | None, NDArray[np.float64] | None]:
+        """What rows of ``K_MR`` are multiplied by, and what is left to whiten: the two make T."""
+        T = self.to_items
+        if not self.rows_first:
+            return None, T
+        values = 1.0 / np.einsum("ij,ij->j", T, T)
+        r, rank = T.shape
+        few = max(int(np.count_nonzero(values > _LOWERED * values.min())), SAFE_COLUMNS)
+        if 4 * r * few + r * r >= 2 * r * rank + rank * rank:
+            return T, None
+        large, tau = np.argsort(values)[-few:], np.sort(values)[-few - 1]
+        U = T[:, large] * np.sqrt(values[large])
+        rest = T.copy()
+        rest[:, large] = U / np.sqrt(tau)
+        return Lowered(U, 1.0 - np.sqrt(tau / values[large])), rest
 
 
 class SubsetProblem(PrimalProblem):
