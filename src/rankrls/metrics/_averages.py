@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["mean_and_error", "mean_of_judged", "sum_in_any_order"]
+__all__ = ["mean_and_error", "mean_of_judged", "ratio", "sum_in_any_order"]
 
 
 def sum_in_any_order(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -26,12 +28,16 @@ def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean of each column over the entries that are not NaN, and its standard error, NaN for fewer than two."""
     columns = _sorted_columns(values)
-    mean = _mean(columns)
-    known = ~np.isnan(columns)
-    count = known.sum(axis=1)
-    squares = (np.where(known, columns - mean[:, None], 0.0) ** 2).sum(axis=1)
-    variance = np.divide(squares, count * (count - 1.0), out=np.full(len(count), np.nan), where=count > 1)
-    return mean, np.sqrt(variance)
+    mean, count = _mean(columns), (~np.isnan(columns)).sum(axis=1)
+    squares = np.nansum((columns - mean[:, None]) ** 2, axis=1)
+    return mean, np.sqrt(ratio(squares, count * (count - 1.0)))
+
+
+def ratio(numerator: NDArray[np.float64], denominator: NDArray[Any]) -> NDArray[np.float64]:
+    """Numerator over denominator, NaN if the denominator is zero."""
+    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out
 
 
 def _sorted_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,7 +48,4 @@ def _sorted_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = ~np.isnan(columns)
-    count = known.sum(axis=1)
-    total = np.where(known, columns, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+    return ratio(np.nansum(columns, axis=1), (~np.isnan(columns)).sum(axis=1))

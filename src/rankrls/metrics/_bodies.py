@@ -7,8 +7,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from rankrls._queries import query_layout
-from rankrls.metrics._checks import check_labels, check_scores, check_weights
+from rankrls.metrics._checks import check_ranking
 from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import Measure
 
@@ -30,10 +29,7 @@ def measure_function(name: str) -> Callable[[_Function], _Function]:
             choices = {**defaults, **options}
             qid, sample_weight, docno, per_query = (choices.pop(key, None) for key in _DATA)
             measure = Measure(name, **choices)
-            y = check_labels(y_true)
-            scores = check_scores(y_score, len(y))
-            weights = check_weights(sample_weight, len(y))
-            return value_of(measure, y, scores, query_layout(qid, len(y)), weights, docno, per_query)
+            return value_of(measure, check_ranking(y_true, y_score, qid, sample_weight), docno, per_query)
 
         return cast(_Function, judge)
 

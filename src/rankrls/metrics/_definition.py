@@ -14,7 +14,7 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 
-__all__ = ["CONVENTIONS", "Choice", "Choices", "Definition", "Discount", "Gain", "Task", "ratio"]
+__all__ = ["CONVENTIONS", "Choice", "Choices", "Definition", "Discount", "Gain", "Task"]
 
 Array = NDArray[np.float64]
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
@@ -197,10 +197,3 @@ class Definition(ABC):
     def error_of_one(self, task: Task) -> Array:
         """Standard errors (columns,) of the measure of one ranking, over its items; NaN if there is no way to it."""
         return np.full(task.scores.shape[1], np.nan)
-
-
-def ratio(numerator: Array, denominator: Array) -> Array:
-    """Numerator over denominator, NaN if the denominator is zero."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return out

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
-from rankrls.metrics._checks import check_labels, check_scores, check_weights
+from rankrls._queries import QueryLayout
+from rankrls.metrics._checks import check_ranking
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
 __all__ = ["evaluate", "value_of"]
@@ -60,21 +60,16 @@ def evaluate(
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
     resolved = [resolve_measure(measure, convention) for measure in measures]
-    y = check_labels(y_true)
-    scores = check_scores(y_score, len(y))
-    weights = check_weights(sample_weight, len(y))
-    layout = query_layout(qid, len(y))
+    ranking = check_ranking(y_true, y_score, qid, sample_weight)
     return {
         name if isinstance(name, str) else str(measure): value_of(
-            measure, y, scores, layout, weights, docno if measure.uses_docno else None, per_query
+            measure, ranking, docno if measure.uses_docno else None, per_query
         )
         for name, measure in zip(measures, resolved, strict=True)
     }
 
 
-def value_of(
-    measure: RankingMeasure, y: Any, scores: Any, layout: QueryLayout, weights: Any, docno: Any, per_query: bool
-) -> Any:
+def value_of(measure: RankingMeasure, ranking: tuple[Any, Any, QueryLayout, Any], docno: Any, per_query: bool) -> Any:
     """Each query's value, or their average.
 
     Raises
@@ -83,8 +78,8 @@ def value_of(
         If an average is asked for and no query is judged.
     """
     if per_query:
-        return measure.per_query(y, scores, layout, weights, docno)
-    value = measure.mean(y, scores, layout, weights, docno)
+        return measure.per_query(*ranking, docno)
+    value = measure.mean(*ranking, docno)
     if np.isnan(value).all():
         raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
     return value

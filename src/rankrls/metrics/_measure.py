@@ -15,7 +15,7 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.metrics._averages import mean_of_judged
-from rankrls.metrics._definition import Array, Choices, Definition, Discount, Gain, Task
+from rankrls.metrics._definition import CONVENTIONS, Array, Choices, Definition, Discount, Gain, Task
 from rankrls.metrics._pairs import OVER_PAIRS
 from rankrls.metrics._positions import OVER_POSITIONS
 
@@ -29,32 +29,43 @@ _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 class RankingMeasure(ABC):
     """Judges rankings query by query; :func:`resolve_measure` returns one."""
 
+    k: int | None = None
+
+    @property
+    @abstractmethod
+    def _definition(self) -> Definition:
+        """How it judges."""
+
+    @property
+    def choices(self) -> Choices:
+        """The choices that it judges by."""
+        return CONVENTIONS["letor"]
+
     @property
     def greater_is_better(self) -> bool:
         """False only for errors."""
-        return True
+        return self._definition.greater_is_better
 
     @property
     def uses_sample_weight(self) -> bool:
         """Whether the weights of rows matter; measures that look at positions ignore them."""
-        return False
+        return self._definition.over_pairs
 
     @property
     def quadratic(self) -> bool:
         """Whether it is the mean squared error of score differences over all pairs of a query."""
-        return False
+        return self._definition.quadratic
 
     @property
     def uses_docno(self) -> bool:
         """Whether document ids decide between equal scores."""
-        return False
+        return not self._definition.over_pairs and self.choices.ties == "docno"
 
     @property
     def not_judged(self) -> str:
         """Why there may be no query that can be judged."""
-        return "every query is skipped"
+        return self._definition.not_judged
 
-    @abstractmethod
     def judge(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
     ) -> tuple[Array, Array]:
@@ -62,6 +73,7 @@ class RankingMeasure(ABC):
 
         NaN is a query that is not judged, and the average of none.
         """
+        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
 
     def judge_computed(
         self,
@@ -77,10 +89,11 @@ class RankingMeasure(ABC):
 
         ``near`` and ``overwrite`` are those of :func:`rankrls._compiled.near_ties.merge_near_ties`.
         """
-        from rankrls._compiled.near_ties import merge_near_ties
+        if not self._definition.merges:
+            from rankrls._compiled.near_ties import merge_near_ties
 
-        merged = merge_near_ties(y_score, layout.order, layout.starts, near, overwrite=overwrite)
-        return self.judge(y_true, merged, layout, sample_weight)
+            y_score = merge_near_ties(y_score, layout.order, layout.starts, near, overwrite=overwrite)
+        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices, near))
 
     def error_of_one(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
@@ -90,7 +103,7 @@ class RankingMeasure(ABC):
         Over the items, by the jackknife (Efron and Stein 1981): the spread of the values without each item in turn. NaN
         for measures that are not of pairs.
         """
-        return np.full(y_score.shape[1], np.nan)
+        return self._definition.error_of_one(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices))
 
     def per_query(
         self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
@@ -196,35 +209,15 @@ class Measure(RankingMeasure):
     def _definition(self) -> Definition:
         return _BY_NAME[self.name]
 
-    def _given(self) -> dict[str, Any]:
-        """The single choices that were made."""
-        values = {name: getattr(self, name) for name in _CHOICES}
-        return {name: value for name, value in values.items() if value is not None}
-
-    @property
-    def greater_is_better(self) -> bool:
-        return self._definition.greater_is_better
-
-    @property
-    def uses_sample_weight(self) -> bool:
-        return self._definition.over_pairs
-
-    @property
-    def quadratic(self) -> bool:
-        return self._definition.quadratic
-
-    @property
-    def uses_docno(self) -> bool:
-        return not self._definition.over_pairs and self.choices.ties == "docno"
-
-    @property
-    def not_judged(self) -> str:
-        return self._definition.not_judged
-
     @property
     def choices(self) -> Choices:
         """The convention's choices with the single ones applied."""
         return self._definition.chosen(self.convention, self._given())
+
+    def _given(self) -> dict[str, Any]:
+        """The single choices that were made."""
+        values = {name: getattr(self, name) for name in _CHOICES}
+        return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
         """As it was written, without what was left at its default; an estimator's repr holds one."""
@@ -240,30 +233,6 @@ class Measure(RankingMeasure):
         depth = "" if self.k is None else f"@{self.k}"
         return (self._definition.short or self.name) + (f"({inside})" if inside else "") + depth
 
-    def judge(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
-    ) -> tuple[Array, Array]:
-        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
-
-    def judge_computed(
-        self,
-        y_true: Array,
-        y_score: Array,
-        layout: QueryLayout,
-        sample_weight: Array | None = None,
-        *,
-        near: Any,
-        overwrite: bool = False,
-    ) -> tuple[Array, Array]:
-        if not self._definition.merges:
-            return super().judge_computed(y_true, y_score, layout, sample_weight, near=near, overwrite=overwrite)
-        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices, near))
-
-    def error_of_one(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
-    ) -> Array:
-        return self._definition.error_of_one(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices))
-
 
 def _as_columns(y_score: Array) -> Array:
     return y_score[:, None] if y_score.ndim == 1 else y_score
@@ -277,29 +246,33 @@ class FunctionMeasure(RankingMeasure):
     """
 
     function: Callable[[Array, Array], float]
-    greater_is_better: bool = True
 
     def __str__(self) -> str:
         return str(getattr(self.function, "__name__", repr(self.function)))
 
-    def judge(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
-    ) -> tuple[Array, Array]:
-        values = np.empty((layout.n_queries, y_score.shape[1]))
-        for q in range(layout.n_queries):
-            rows = layout.rows(q)
-            labels, scores = y_true[rows], y_score[rows]
-            for column in range(y_score.shape[1]):
-                values[q, column] = _number(self, self.function(labels, scores[:, column]))
+    @property
+    def _definition(self) -> Definition:
+        return _OverFunction(str(self), self.function, {})
+
+
+class _OverFunction(Definition):
+    """A formula of one query's labels and scores."""
+
+    over_pairs = False
+
+    def judge(self, task: Task) -> tuple[Array, Array]:
+        values = np.empty((task.layout.n_queries, task.scores.shape[1]))
+        for q in range(task.layout.n_queries):
+            rows = task.layout.rows(q)
+            labels, scores = task.y[rows], task.scores[rows]
+            for column in range(task.scores.shape[1]):
+                value = self.compute(labels, scores[:, column])
+                try:
+                    values[q, column] = float(value)
+                except (TypeError, ValueError):
+                    problem = "the measure {0} must return one number per query; it returned {1!r}."
+                    raise InputError(problem, self.name, value, parameter="measure") from None
         return values, mean_of_judged(values)
-
-
-def _number(measure: FunctionMeasure, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        problem = "the measure {0} must return one number per query; it returned {1!r}."
-        raise InputError(problem, measure, value, parameter="measure") from None
 
 
 def resolve_measure(measure: Any, convention: str | None = None) -> RankingMeasure:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.group_pass import weighted_sums
 from rankrls._errors import InputError
-from rankrls.metrics._averages import mean_of_judged, sum_in_any_order
-from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task, ratio
+from rankrls.metrics._averages import mean_of_judged, ratio, sum_in_any_order
+from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task
 
 if TYPE_CHECKING:
     from rankrls._compiled.pair_counts import PairCounts

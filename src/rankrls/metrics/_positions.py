@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.metrics._averages import mean_of_judged
-from rankrls.metrics._definition import Array, Choice, Definition, Discount, Gain, Task, ratio
+from rankrls.metrics._averages import mean_of_judged, ratio
+from rankrls.metrics._definition import Array, Choice, Definition, Discount, Gain, Task
 from rankrls.ranking import docno_order
 
 __all__ = ["OVER_POSITIONS"]

@@ -10,8 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
-from rankrls.metrics._checks import check_labels, check_scores, check_weights, scored_rows
+from rankrls.metrics._checks import check_ranking, scored_rows
 from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
@@ -50,10 +49,7 @@ class RankingScorer:
         scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
         if _holds(estimator, "_learns_unscored"):
             y, scores, qid, used = scored_rows(y, scores, qid, used)
-        labels = check_labels(y)
-        scores, weights = check_scores(np.asarray(scores), len(labels)), check_weights(used, len(labels))
-        layout = query_layout(qid, len(labels))
-        value = float(value_of(self.measure, labels, scores, layout, weights, None, False))
+        value = float(value_of(self.measure, check_ranking(y, np.asarray(scores), qid, used), None, False))
         return value if self.measure.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
