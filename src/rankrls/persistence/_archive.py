@@ -11,11 +11,9 @@ against the bytes that are there before anything is allocated.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -146,8 +144,8 @@ def write(path: str | os.PathLike[str], info: dict[str, Any], model: Any, arrays
     """Write a model's description, its tree and the arrays that the tree names, all or nothing."""
     document = {"format": FORMAT, "format_version": FORMAT_VERSION, "info": info, "model": model}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    with atomic_write(path) as file, _seekable(file) as whole:
-        archive = ZipFile(whole, "w", ZIP_STORED)
+    with atomic_write(path) as file:
+        archive = ZipFile(file, "w", ZIP_STORED)
         try:
             archive.writestr(ZipInfo(_DOCUMENT), text)
             for number, array in enumerate(arrays):
@@ -162,17 +160,6 @@ def write(path: str | os.PathLike[str], info: dict[str, Any], model: Any, arrays
 
 def _first_line(error: Exception) -> str:
     return f"{error}\n".splitlines()[0][:200]  # it may repeat what the file says
-
-
-@contextmanager
-def _seekable(file: Any) -> Iterator[Any]:
-    """A file in which an archive can go back; what is written to a device or a pipe is made in memory first."""
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        yield file
-        return
-    memory = io.BytesIO()
-    yield memory
-    file.write(memory.getbuffer())
 
 
 def _no_archive(start: bytes, reason: str) -> ModelFileError:

@@ -5,15 +5,17 @@ A form says what an attribute is; a name with a question mark may be missing or 
 ====================  ==================================================================================
 ``float n|t,n``       an array of finite floats of shape (n,) or (t, n); a letter is one size in the object
 ``rows k,n``          the same, dense or CSR
+``scores n``          an array of floats, of which some may be missing
 ``whole s``           an array of integers
-``index s``           an array of integers, each the number of a feature
+``index s``           an array of integers, each the number of a feature; ``_`` is any size
 ``names n``           an array of strings
-``list n``            a list of n values
+``any n``             an array
 ``count``, ``flag``   a whole number of at least 1; true or false
+``size s``            a whole number of at least 0, the size that a letter stands for
 ``number``            a finite number
 ``free``              anything, also what is not finite
-``dict``              a dictionary
-``Kernel``            an object of that class; ``[Kernel]``: a list of them
+``Kernel``, ``dict``  an object of that class
+``[Kernel] n``        a list of n of them; ``[whole _?]``: a list in which some may be None
 ====================  ==================================================================================
 
 The letter n is the number of features, ``n_features_in_``. Attributes without a form must be finite.
@@ -21,18 +23,32 @@ The letter n is the number of features, ``n_features_in_``. Attributes without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls.persistence._archive import ModelFileError
 
-__all__ = ["bad_value", "check_forms", "distinct", "is_finite", "require", "shown_name"]
+__all__ = ["Facts", "bad_value", "check_forms", "distinct", "inside", "is_finite", "is_whole", "needs", "require"]
+__all__ += ["shown_name"]
+
+Facts = Iterator[tuple[Any, str, str]]
+"""What has to hold of a state, one after another: a condition, the attribute, and what is wrong with it if not."""
 
 _MOST_EQUAL_HASHES = 100
-_ARRAYS = {"float": "f", "rows": "f", "whole": "iu", "index": "iu", "names": "O"}
+_ARRAYS = {
+    "float": ("f", "floats"),
+    "rows": ("f", "floats"),
+    "scores": ("f", "floats"),
+    "whole": ("iu", "integers"),
+    "index": ("iu", "integers"),
+    "names": ("O", "names"),
+    "any": ("biufOUS", "numbers or names"),
+}
+"""Which types of numpy a form allows, and what they are."""
 
 
 def shown_name(value: Any) -> str:
@@ -118,46 +134,71 @@ def distinct(keys: Sequence[Any], values: Iterable[Any]) -> dict[Any, Any]:
     return out
 
 
+def needs(state: Mapping[str, Any], *names: str) -> Facts:
+    """Attributes that have to be there."""
+    for name in names:
+        yield state.get(name) is not None, name, "is missing"
+
+
+def inside(places: NDArray[Any], n: int) -> bool:
+    """Whether places are those of ``n`` things."""
+    return bool(((places >= 0) & (places < n)).all())
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "count": (lambda value: is_whole(value) and value >= 1, "is no whole number of at least 1"),
+    "size": (lambda value: is_whole(value) and value >= 0, "is no whole number of at least 0"),
+    "flag": (lambda value: isinstance(value, bool | np.bool), "is neither true nor false"),
+    "number": (lambda value: is_whole(value) or isinstance(value, float | np.floating), "is no finite number"),
+    "dtype": (lambda value: isinstance(value, np.dtype), "is no type"),
+    "free": (lambda value: True, ""),
+}
+
+
 def _check(form: str, owner: str, name: str, value: Any, sizes: dict[str, int]) -> None:
+    if form.startswith("["):
+        each, _, shapes = form[1:].partition("]")
+        require(isinstance(value, list), owner, name, "is no list")
+        for part in value:
+            if part is not None or not each.endswith("?"):
+                _check(each.rstrip("?"), owner, name, part, sizes)
+        _check_shape((len(value),), shapes.strip() or "_", owner, name, sizes)
+        return
     kind, _, shapes = form.partition(" ")
     if kind in _ARRAYS:
         _check_array(kind, shapes, owner, name, value, sizes)
-    elif kind == "list":
-        require(isinstance(value, list), owner, name, "is no list")
-        _check_shape((len(value),), shapes, owner, name, sizes)
-    elif kind == "count":
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and value >= 1, owner, name, "is no whole number of at least 1")
-    elif kind == "flag":
-        require(isinstance(value, bool | np.bool), owner, name, "is neither true nor false")
-    elif kind == "number":
-        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        require(real and is_finite(value), owner, name, "is no finite number")
-    elif kind != "free":
-        wanted = kind.strip("[]")
-        found = value if kind != wanted else [value]
-        right = isinstance(found, list) and all(type(part).__name__ == wanted for part in found)
-        require(right, owner, name, f"is no {wanted}" if kind == wanted else f"is no list of {wanted}")
+        return
+    fits, problem = _VALUES.get(kind, (lambda value: type(value).__name__ == kind, f"is no {kind}"))
+    require(fits(value), owner, name, problem)
+    require(kind != "number" or is_finite(value), owner, name, problem)
+    if shapes:
+        _check_shape((int(value),), shapes, owner, name, sizes)
 
 
 def _check_array(kind: str, shapes: str, owner: str, name: str, value: Any, sizes: dict[str, int]) -> None:
+    types, contents = _ARRAYS[kind]
     right = isinstance(value, np.ndarray) or (kind == "rows" and sparse.issparse(value))
-    require(right and value.dtype.kind in _ARRAYS[kind], owner, name, f"is no array of {_CONTENTS[kind]}")
+    require(right and value.dtype.kind in types, owner, name, f"is no array of {contents}")
     _check_shape(value.shape, shapes, owner, name, sizes)
-    require(is_finite(value), owner, name, "is not finite")
+    require(kind in ("scores", "any") or is_finite(value), owner, name, "is not finite")
     if kind == "names":
         require(all(type(text) is str for text in value), owner, name, "has a name that is no text")
-    if kind == "index" and value.size:
-        inside = value.min() >= 0 and value.max() < sizes.get("n", 0)
-        require(inside, owner, name, "names a feature that does not exist")
-
-
-_CONTENTS = {"float": "floats", "rows": "floats", "whole": "integers", "index": "integers", "names": "names"}
+    if kind == "index":
+        require(inside(value, sizes.get("n", 0)), owner, name, "names a feature that does not exist")
 
 
 def _check_shape(shape: tuple[int, ...], shapes: str, owner: str, name: str, sizes: dict[str, int]) -> None:
     """Bind the letters of the shape that has as many as there are axes, or compare them."""
     letters = next((s.split(",") for s in shapes.split("|") if len(s.split(",")) == len(shape)), None)
-    wanted = () if letters is None else tuple(sizes.setdefault(s, n) for s, n in zip(letters, shape, strict=True))
+    wanted = (
+        ()
+        if letters is None
+        else tuple(n if s == "_" else sizes.setdefault(s, n) for s, n in zip(letters, shape, strict=True))
+    )
     meaning = ", ".join(f"{letter} = {n}" for letter, n in sizes.items())
     require(shape == wanted, owner, name, f"has shape {shape}, not ({shapes}) with {meaning}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from rankrls.persistence._checks import check_forms, require
+from rankrls.persistence._checks import Facts, check_forms, require
 from rankrls.persistence._scikit import check_output, check_parameters
 
 __all__ = ["Kind", "State", "public_object", "with_attributes"]
@@ -75,7 +75,7 @@ class Kind:
     forms : mapping
         What its attributes must be; see :mod:`rankrls.persistence._checks`.
     check : callable, optional
-        What the forms cannot say: takes the class's name and the state, and raises.
+        What the forms cannot say of a state.
     take : callable
         The state of an object.
     make : callable
@@ -90,7 +90,7 @@ class Kind:
 
     name: str
     forms: Mapping[str, str] = field(default_factory=dict)
-    check: Callable[[str, State], None] | None = None
+    check: Callable[[State], Facts] | None = None
     take: Callable[[Any], State] = _vars
     make: Callable[[Any, State], Any] = with_attributes
     home: str = ""
@@ -110,8 +110,8 @@ class Kind:
         # A ColumnTransformer keeps the transformers as it was given them, not fitted.
         if learned or self.is_model or self.keeps_parts or self.take is not _vars:
             check_forms(owner, state, self.forms, settings)
-            if self.check is not None:
-                self.check(owner, state)
+            for fact in () if self.check is None else self.check(state):
+                require(fact[0], owner, *fact[1:])
 
     def restore(self, state: State) -> Any:
         """The object of a state, checked."""

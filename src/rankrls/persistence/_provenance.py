@@ -6,10 +6,11 @@ import json
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 
 from rankrls import __version__
 from rankrls.kernels import kernel_parameters
@@ -18,7 +19,7 @@ from rankrls.models.inputs.seen_labels import label_users
 
 __all__ = ["describe"]
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn")
+_VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
 
@@ -45,7 +46,7 @@ def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[st
     coefficients = dual if primal is None else primal.T  # one column a target
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"rankrls": __version__, "python": platform.python_version(), **_versions()},
+        "versions": {"rankrls": __version__, "python": platform.python_version(), **_VERSIONS},
         "estimator": type(final).__name__,
         "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
         "parameters": {name: plain(value) for name, value in final.get_params(deep=False).items()},
@@ -76,16 +77,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(v) for v in value] if len(value) <= _LONGEST else f"{len(value)} values"
     return repr(value)
-
-
-def _versions() -> dict[str, str]:
-    out = {}
-    for name in _PACKAGES:
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:  # vendored or frozen: the name is then not installed as a distribution
-            out[name] = "unknown"
-    return out
 
 
 def _kernel(kernel: Any) -> dict[str, Any] | None:

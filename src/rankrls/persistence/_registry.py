@@ -15,7 +15,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.kernels import KERNELS, kernel_parameters
 from rankrls.persistence._archive import ModelFileError
-from rankrls.persistence._checks import check_forms, distinct, require, shown_name
+from rankrls.persistence._checks import Facts, check_forms, distinct, inside, needs, shown_name
 from rankrls.persistence._kinds import Kind, State
 from rankrls.persistence._transformers import TRANSFORMERS
 
@@ -50,17 +50,17 @@ def _value(name: str, fields: str, forms: Mapping[str, str], check: Any = None, 
     return Kind(name, forms, check, take, lambda cls, state: cls(**state), home)
 
 
-def _check_kernel(owner: str, state: State) -> None:
-    require(state.get("name") in KERNELS, owner, "name", "is no kernel's name")
-    require(state.get("params") == {}, owner, "params", "are not empty")
-    require(state["gamma"] > 0, owner, "gamma", "is not positive")
+def _kernel_facts(state: State) -> Facts:
+    yield state.get("name") in KERNELS, "name", "is no kernel's name"
+    yield state.get("params") == {}, "params", "are not empty"
+    yield state["gamma"] > 0, "gamma", "is not positive"
     whole = "degree" not in kernel_parameters(state["name"]) or (state["degree"] >= 1 and state["degree"] % 1 == 0)
-    require(whole, owner, "degree", "is no whole number of at least 1")
+    yield whole, "degree", "is no whole number of at least 1"
 
 
-def _check_path(owner: str, state: State) -> None:
-    require(len(state["losses"]) == len(state["indices"]) + 1, owner, "losses", "are not one more than the stages")
-    require((state["indices"] >= 0).all(), owner, "indices", "are negative")
+def _path_facts(state: State) -> Facts:
+    yield len(state["losses"]) == len(state["indices"]) + 1, "losses", "are not one more than the stages"
+    yield (state["indices"] >= 0).all(), "indices", "are negative"
 
 
 _IDS = (str, int, float, bool, type(None))
@@ -96,8 +96,8 @@ def _is_id(value: Any) -> bool:
     return all(map(_is_id, value)) if type(value) is tuple else type(value) in _IDS
 
 
-def _check_ids(owner: str, state: State) -> None:
-    require(all(map(_is_id, state["ids"])), owner, "ids", "are no ids of queries")
+def _id_facts(state: State) -> Facts:
+    yield all(map(_is_id, state["ids"])), "ids", "are no ids of queries"
 
 
 def _make_queries(cls: Any, state: State) -> Any:
@@ -109,150 +109,125 @@ _ROWS = {"indices": "whole s", "coefficients": "float s,s", "losses": "float l"}
 _VIEWS = {**_ROWS, "indices": "whole s,v", "coefficients": "float s,s,v", "view_losses": "float l,v"}
 _NUMBERS = {"gamma": "number", "degree": "number", "coef0": "number"}
 _EQUATIONS = {"gram": "float p,p", "rhs": "float p,q", "energy": "float q"}
-_QUERIES = {"ids": "list q", "rows": "whole q", "energies": "float q", "n_rows": "count"}
+_QUERIES = {"ids": "[free] q", "rows": "whole q", "energies": "float q", "n_rows": "count"}
 _MEASURE = "name k convention gain discount empty ties relevant denominator single_scores tied_labels average"
 _VALUES = (
-    _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _check_kernel),
+    _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _kernel_facts),
     _value("rankrls.metrics.Measure", _MEASURE, {}),
     _value("rankrls.preprocessing.ColumnUse", "name kind reason n_missing n_distinct examples n_features", {}),
     _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
     _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
     _value("rankrls.Items", "features ids", {"features": "rows k,n"}),
-    _value("PursuitPath", "indices coefficients losses", _ROWS, _check_path, "rankrls.greedy.walk"),
+    _value("PursuitPath", "indices coefficients losses", _ROWS, _path_facts, "rankrls.greedy.walk"),
     _value(
         "ForwardPath",
         "indices coefficients losses held_out",
         {**_ROWS, "held_out": "float l"},
-        _check_path,
+        _path_facts,
         "rankrls.greedy.forward",
     ),
-    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _check_path, "rankrls.greedy.walk"),
-    Kind("SeenQueries", _QUERIES, _check_ids, _take_queries, _make_queries, "rankrls.models.families.updating"),
+    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _path_facts, "rankrls.greedy.walk"),
+    Kind("SeenQueries", _QUERIES, _id_facts, _take_queries, _make_queries, "rankrls.models.families.updating"),
 )
 
 # Estimators -----------------------------------------------------------------------------------------------------------
 
 
-def _check_expansion(owner: str, state: State) -> None:
+def _choice_facts(state: State) -> Facts:
+    """What chose says what it chose, and what that was worth."""
+    if "selection_" in state:
+        for name in ("best_params_", "best_score_", "best_score_error_"):
+            yield name in state, name, "is missing"
+    yield isinstance(state.get("best_params_", {}), dict), "best_params_", "is no dictionary"
+    for name, value in state.items():
+        yield isinstance(value, bool) or not name.endswith("_at_edge_"), name, "is neither true nor false"
+
+
+def _expansion_facts(state: State) -> Facts:
     """There is what ``predict`` needs for the kernel, and the rows of a kernel matrix exist."""
-    _check_choice(owner, state)
+    yield from _choice_facts(state)
     kernel, n = state["_kernel_"].name, state["n_features_in_"]
     if kernel == "linear":
-        require(state.get("coef_") is not None, owner, "coef_", "is missing")
+        yield from needs(state, "coef_")
         return
-    require(state.get("dual_coef_") is not None, owner, "dual_coef_", "is missing")
-    require(state["dual_coef_"].size, owner, "dual_coef_", "is empty")
+    yield from needs(state, "dual_coef_")
+    yield state["dual_coef_"].size, "dual_coef_", "is empty"
     if kernel != "precomputed":
-        require(state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
+        yield from needs(state, "X_fit_")
         return
     basis = state.get("basis_indices_")
-    if basis is not None:
-        require(((basis >= 0) & (basis < n)).all(), owner, "basis_indices_", "names an item that does not exist")
+    yield basis is None or inside(basis, n), "basis_indices_", "names an item that does not exist"
     items = n if basis is None or "path_" in state else len(basis)
-    require(
-        len(state["dual_coef_"]) == items, owner, "dual_coef_", f"has not one coefficient for each of {items} items"
-    )
+    yield len(state["dual_coef_"]) == items, "dual_coef_", f"has not one coefficient for each of {items} items"
 
 
-def _check_choice(owner: str, state: State) -> None:
-    """What chose says what it chose, and what that was worth."""
-    for name in ("best_params_", "best_score_", "best_score_error_"):
-        require("selection_" not in state or name in state, owner, name, "is missing")
-    require(isinstance(state.get("best_params_", {}), dict), owner, "best_params_", "is no dictionary")
-    for name, value in state.items():
-        require(isinstance(value, bool) or not name.endswith("_at_edge_"), owner, name, "is neither true nor false")
-
-
-def _check_updates(owner: str, state: State) -> None:
-    _check_expansion(owner, state)
+def _update_facts(state: State) -> Facts:
+    yield from _expansion_facts(state)
     if state.get("_equations_") is None:
         return
-    require(state.get("_seen_") is not None, owner, "_seen_", "is missing")
+    yield from needs(state, "_seen_")
     size, parts = state["n_features_in_"], state.get("_basis_parts_")
     if parts is not None:
-        check_forms(owner, parts, {"to_items": "float k,p", "rows_first": "flag", "features?": "float n,p"}, ())
+        forms = {"to_items": "float k,p", "rows_first": "flag", "features?": "float n,p"}
+        check_forms("_basis_parts_", parts, forms, ())
         size = parts["to_items"].shape[1]
-    require(all(len(e.gram) == size for e in state["_equations_"]), owner, "_equations_", f"are not of {size} unknowns")
+    yield all(len(e.gram) == size for e in state["_equations_"]), "_equations_", f"are not of {size} unknowns"
 
 
-def _check_pursuit(owner: str, state: State) -> None:
-    _check_expansion(owner, state)
+def _pursuit_facts(state: State) -> Facts:
+    yield from _expansion_facts(state)
     basis, rows = state["basis_indices_"], state.get("X_fit_")
     same = np.array_equal(np.unique(basis), np.unique(state["path_"].indices))
-    require(same and len(np.unique(basis)) == len(basis), owner, "basis_indices_", "are not those of the path")
-    if rows is None:
-        require((basis < state["n_features_in_"]).all(), owner, "basis_indices_", "names what does not exist")
-    else:
-        require(rows.shape[0] == len(basis), owner, "X_fit_", "has not one row for each of basis_indices_")
+    yield same and len(np.unique(basis)) == len(basis), "basis_indices_", "are not those of the path"
+    yield rows is not None or inside(basis, state["n_features_in_"]), "basis_indices_", "names what does not exist"
+    yield rows is None or rows.shape[0] == len(basis), "X_fit_", "has not one row for each of basis_indices_"
 
 
-def _check_view_features(owner: str, state: State) -> None:
-    for part in state["_view_features_"]:
-        inside = part is None or (part.dtype.kind in "iu" and ((part >= 0) & (part < state["n_features_in_"])).all())
-        require(inside, owner, "_view_features_", "names a feature that does not exist")
-
-
-def _check_views(owner: str, state: State) -> None:
+def _view_facts(state: State) -> Facts:
+    yield from _choice_facts(state)
     kernels, features, path = state["_view_kernels_"], state["_view_features_"], state["path_"]
     basis, rows, n = state["basis_indices_"], state.get("X_fit_"), state["n_features_in_"]
-    _check_view_features(owner, state)
-    _check_choice(owner, state)
-    require(len(kernels) == path.indices.shape[1], owner, "_view_kernels_", "are not as many as the path has views")
-    require(np.isin(path.indices, basis).all(), owner, "basis_indices_", "are not those of the path")
+    yield len(kernels) == path.indices.shape[1], "_view_kernels_", "are not as many as the path has views"
+    yield np.isin(path.indices, basis).all(), "basis_indices_", "are not those of the path"
     if state.get("coef_") is not None:
-        require((basis < n).all(), owner, "basis_indices_", "names a feature that does not exist")
+        yield inside(basis, n), "basis_indices_", "names a feature that does not exist"
         return
     given = {kernel.name == "precomputed" for kernel in kernels}
-    require(given == {rows is None}, owner, "X_fit_", "does not go with the kernels of the views")
-    all_features = all(part is None for part in features) and (basis < n).all()
-    require(rows is not None or all_features, owner, "basis_indices_", "names an item that does not exist")
+    yield given == {rows is None}, "X_fit_", "does not go with the kernels of the views"
+    all_features = all(part is None for part in features) and inside(basis, n)
+    yield rows is not None or all_features, "basis_indices_", "names an item that does not exist"
 
 
-def _check_selected(owner: str, state: State) -> None:
-    _check_choice(owner, state)
-    taken = state["selected_"]
-    inside = ((taken >= 0) & (taken < state["n_features_in_"])).all()
-    require(inside, owner, "selected_", "names a feature that does not exist")
-
-
-def _check_conditional(owner: str, state: State) -> None:
-    _check_choice(owner, state)
+def _conditional_facts(state: State) -> Facts:
+    yield from _choice_facts(state)
     for name in ("items_", "_item_kernel_"):
-        require(name in state, owner, name, "is missing")
-    kernel, items = state["_kernel_"].name, state.get("items_")
-    parts = "coef_" if kernel == "linear" else "dual_coef_"
-    require(state.get(parts) is not None, owner, parts, "is missing")
-    require(kernel in ("linear", "precomputed") or state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
-    rows = state["n_features_in_"] if kernel == "precomputed" else len(state["dual_coef_"]) if kernel != "linear" else 0
-    require(kernel == "linear" or len(state["dual_coef_"]) == rows, owner, "dual_coef_", "has not a row a query")
-    require(len(state["intercept_"]) == state["n_items_"], owner, "intercept_", "has not one for each item")
-    require((items is None) == (state.get("_item_kernel_") is None), owner, "items_", "do not go with their kernel")
-    require(items is None or items.n_items == state["n_items_"], owner, "items_", "are not as many as n_items_")
+        yield name in state, name, "is missing"
+    kernel, items = state["_kernel_"].name, state["items_"]
+    yield from needs(state, "coef_" if kernel == "linear" else "dual_coef_")
+    if kernel == "precomputed":
+        yield len(state["dual_coef_"]) == state["n_features_in_"], "dual_coef_", "has not a row a query"
+    elif kernel != "linear":
+        yield from needs(state, "X_fit_")
+    yield (items is None) == (state["_item_kernel_"] is None), "items_", "do not go with their kernel"
+    yield items is None or items.n_items == state["n_items_"], "items_", "are not as many as n_items_"
 
 
-def _check_agreeing(owner: str, state: State) -> None:
-    _check_view_features(owner, state)
-    _check_choice(owner, state)
-    require(
-        (state.get("coef_") is None) != (state.get("dual_coef_") is None), owner, "coef_", "do not go with dual_coef_"
-    )
+def _agreeing_facts(state: State) -> Facts:
+    yield from _choice_facts(state)
+    alone = (state.get("coef_") is None) != (state.get("dual_coef_") is None)
+    yield alone, "coef_", "do not go with dual_coef_"
     if state.get("dual_coef_") is not None:
-        require(state.get("X_fit_") is not None, owner, "X_fit_", "is missing")
+        yield from needs(state, "X_fit_")
         right = state["dual_coef_"].shape[1] == len(state["_view_kernels_"]) == len(state["_view_features_"])
-        require(right, owner, "dual_coef_", "has not a column for each view")
+        yield right, "dual_coef_", "has not a column for each view"
 
 
-def _check_boosting(owner: str, state: State) -> None:
-    _check_choice(owner, state)
-    require(len(state["features_"]) == state["n_estimators_"], owner, "n_estimators_", "is not the number of stumps")
-
-
-def _check_auto(owner: str, state: State) -> None:
-    _check_choice(owner, state)
+def _auto_facts(state: State) -> Facts:
+    yield from _choice_facts(state)
     chosen: Any = state["best_estimator_"]
     last = chosen.steps[-1][1] if type(chosen).__name__ == "Pipeline" else chosen
     right = type(last).__name__ in ("RankRLSCV", "SparseRankRLSCV") and last.n_features_in_ == state["n_features_in_"]
-    require(right, owner, "best_estimator_", "is no model of these features")
+    yield right, "best_estimator_", "is no model of these features"
 
 
 _MAY_BE_NAN = (
@@ -268,58 +243,39 @@ _FITTED = {
     "_kernel_?": "Kernel",
     "coef_?": "float n|t,n",
     "dual_coef_?": "float k|k,t",
+    "X_fit_?": "rows k,n",
+    "alpha_?": "number",
     **{f"{name}?": "free" for name in _MAY_BE_NAN.split()},
 }
 _KERNEL = {
     **_FITTED,
     "_kernel_": "Kernel",
-    "X_fit_?": "rows k,n",
     "basis_indices_?": "whole b",
     "support_?": "whole u",
     "n_support_?": "free",
-    "alpha_?": "number",
     "alphas_?": "float a",
     "C_?": "number",
 }
 _UPDATES = {**_KERNEL, "_equations_?": "[NormalEquations]", "_seen_?": "SeenQueries", "_basis_parts_?": "free"}
 _PURSUIT = {**_KERNEL, "path_": "PursuitPath", "basis_indices_": "whole b"}
+_GREEDY = {**_KERNEL, "coef_": "float n", "selected_": "index s", "path_": "ForwardPath", "alpha_": "number"}
+_OF_VIEWS = {**_FITTED, "_view_kernels_": "[Kernel]", "_view_features_": "[index _?] v"}
 _CO_PURSUIT = {
-    **_FITTED,
+    **_OF_VIEWS,
     "path_": "CoPursuitPath",
     "basis_indices_": "whole k",
-    "X_fit_?": "rows k,n",
-    "_view_kernels_": "[Kernel]",
-    "_view_features_": "list v",
     "view_weights_?": "float v",
     "view_errors_?": "float v",
 }
-_GREEDY = {
-    **_FITTED,
-    "_kernel_": "Kernel",
-    "coef_": "float n",
-    "selected_": "whole k",
-    "path_": "ForwardPath",
-    "alpha_": "number",
-}
-_AGREEING = {
-    **_FITTED,
-    "coef_?": "float n",
-    "dual_coef_?": "float k,v",
-    "X_fit_?": "rows k,n",
-    "_view_kernels_": "[Kernel]",
-    "_view_features_": "list v",
-    "alpha_": "number",
-    "mu_": "number",
-}
+_AGREEING = {**_OF_VIEWS, "coef_?": "float n", "dual_coef_?": "float k,v", "alpha_": "number", "mu_": "number"}
 _CONDITIONAL = {
     **{name: form for name, form in _FITTED.items() if name not in ("_fitted_with_qid", "_one_target")},
-    "n_items_": "count",
+    "n_items_": "count d",
     "_kernel_": "Kernel",
     "_item_kernel_?": "Kernel",
     "items_?": "Items",
     "coef_?": "float d,n",
     "dual_coef_?": "float k,d",
-    "X_fit_?": "rows k,n",
     "intercept_": "float d",
     "alpha_": "number",
 }
@@ -328,7 +284,7 @@ _BOOSTING = {
     "features_": "index s",
     "thresholds_": "float s",
     "weights_": "float s",
-    "n_estimators_": "free",
+    "n_estimators_": "size s",
 }
 _AUTO = {
     **_FITTED,
@@ -338,25 +294,25 @@ _AUTO = {
 _MODELS = tuple(
     Kind(f"rankrls.{name}", forms, check, is_model=True)
     for name, forms, check in (
-        ("RankRLS", _UPDATES, _check_updates),
-        ("RankRLSCV", _UPDATES, _check_updates),
-        ("CGRankRLS", _KERNEL, _check_expansion),
-        ("TransductiveRankRLS", _KERNEL, _check_expansion),
-        ("TransductiveRankRLSCV", _KERNEL, _check_expansion),
-        ("SparseRankRLS", _UPDATES, _check_updates),
-        ("SparseRankRLSCV", _UPDATES, _check_updates),
-        ("RankSVM", _KERNEL, _check_expansion),
-        ("RankSVMCV", _KERNEL, _check_expansion),
-        ("RankingPursuit", _PURSUIT, _check_pursuit),
-        ("RankingPursuitCV", _PURSUIT, _check_pursuit),
-        ("CoRankingPursuit", _CO_PURSUIT, _check_views),
-        ("CoRankingPursuitCV", {**_CO_PURSUIT, "n_basis_": "count"}, _check_views),
-        ("GreedyRankRLS", _GREEDY, _check_selected),
-        ("ConditionalRankRLS", _CONDITIONAL, _check_conditional),
-        ("ConditionalRankRLSCV", _CONDITIONAL, _check_conditional),
-        ("CoRankRLS", _AGREEING, _check_agreeing),
-        ("RankBoost", _BOOSTING, _check_boosting),
-        ("AutoRankRLS", _AUTO, _check_auto),
+        ("RankRLS", _UPDATES, _update_facts),
+        ("RankRLSCV", _UPDATES, _update_facts),
+        ("CGRankRLS", _KERNEL, _expansion_facts),
+        ("TransductiveRankRLS", _KERNEL, _expansion_facts),
+        ("TransductiveRankRLSCV", _KERNEL, _expansion_facts),
+        ("SparseRankRLS", _UPDATES, _update_facts),
+        ("SparseRankRLSCV", _UPDATES, _update_facts),
+        ("RankSVM", _KERNEL, _expansion_facts),
+        ("RankSVMCV", _KERNEL, _expansion_facts),
+        ("RankingPursuit", _PURSUIT, _pursuit_facts),
+        ("RankingPursuitCV", _PURSUIT, _pursuit_facts),
+        ("CoRankingPursuit", _CO_PURSUIT, _view_facts),
+        ("CoRankingPursuitCV", {**_CO_PURSUIT, "n_basis_": "count"}, _view_facts),
+        ("GreedyRankRLS", _GREEDY, _choice_facts),
+        ("ConditionalRankRLS", _CONDITIONAL, _conditional_facts),
+        ("ConditionalRankRLSCV", _CONDITIONAL, _conditional_facts),
+        ("CoRankRLS", _AGREEING, _agreeing_facts),
+        ("RankBoost", _BOOSTING, _choice_facts),
+        ("AutoRankRLS", _AUTO, _auto_facts),
     )
 )
 

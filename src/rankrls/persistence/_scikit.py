@@ -15,22 +15,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from rankrls.persistence._checks import bad_value, require
+from rankrls.persistence._checks import Facts, bad_value, inside, is_whole, needs, require
 
 __all__ = [
-    "check_bins",
-    "check_categories",
-    "check_columns",
-    "check_dropped",
-    "check_encodings",
-    "check_imputer",
+    "bin_facts",
+    "category_facts",
     "check_output",
     "check_parameters",
-    "check_polynomial",
-    "check_scores",
-    "check_splines",
-    "check_steps",
-    "check_union",
+    "column_facts",
+    "encoding_facts",
+    "polynomial_facts",
+    "spline_facts",
+    "step_facts",
+    "union_facts",
 ]
 
 _CELLS = (str, int, float, bool, type(None), np.str_)
@@ -91,186 +88,126 @@ def check_output(owner: str, wanted: Any) -> None:
     require(right, owner, "_sklearn_output_config", "is no form of output")
 
 
-def check_steps(owner: str, state: Mapping[str, Any]) -> None:
+def step_facts(state: Mapping[str, Any]) -> Facts:
     """A pipeline of transformers, and at the end anything."""
-    steps = state.get("steps")
-    require(_are_named(steps, 2) and steps, owner, "steps", "are no named steps")
-    require(
-        all(_transforms(step, None, *_WORDS) for _, step in (steps or ())[:-1]),
-        owner,
-        "steps",
-        "have one that does not transform",
-    )
+    steps: Any = state.get("steps")
+    yield _are_named(steps, 2) and steps, "steps", "are no named steps"
+    right = all(_transforms(step, None, *_WORDS) for _, step in steps[:-1])
+    yield right, "steps", "have one that does not transform"
 
 
-def check_union(owner: str, state: Mapping[str, Any]) -> None:
+def union_facts(state: Mapping[str, Any]) -> Facts:
     """Transformers beside each other."""
     parts: Any = state.get("transformer_list")
     right = _are_named(parts, 2) and all(_transforms(part, *_WORDS) for _, part in parts)
-    require(right, owner, "transformer_list", "are no named transformers")
+    yield right, "transformer_list", "are no named transformers"
     weights = state.get("transformer_weights")
     right = weights is None or (type(weights) is dict and all(type(w) in (int, float) for w in weights.values()))
-    require(right, owner, "transformer_weights", "are no weights")
+    yield right, "transformer_weights", "are no weights"
 
 
-def check_columns(owner: str, state: Mapping[str, Any]) -> None:
+def column_facts(state: Mapping[str, Any]) -> Facts:
     """Transformers of columns: each finds its columns, and its place in what comes out."""
     parts: Any = state.get("transformers_")
     right = _are_named(parts, 3) and all(_transforms(part, "drop") and _selects(named) for _, part, named in parts)
-    require(right, owner, "transformers_", "are no named transformers of columns")
-    n, names = state["n_features_in_"], [name for name, _, _ in parts]
-    columns: Any = state.get("_transformer_to_input_indices")
-    right = type(columns) is dict and all(
-        type(places) is list and all(type(k) is int and 0 <= k < n for k in places) for places in columns.values()
-    )
-    right = right and set(names) <= {*(columns or ())}
+    yield right, "transformers_", "are no named transformers of columns"
+    n, names = state["n_features_in_"], {name for name, _, _ in parts}
+    places, wrong = state["_transformer_to_input_indices"], "are not the columns of the transformers"
+    right = all(type(ks) is list and all(type(k) is int and 0 <= k < n for k in ks) for ks in places.values())
+    yield right and names <= {*places}, "_transformer_to_input_indices", wrong
     known = {name: k for k, name in enumerate(state.get("feature_names_in_", ()))}
-    for name, _, named in parts if right and columns else ():
+    for name, _, named in parts:
         labels = [named] if type(named) is str else named if type(named) is list else []
         if labels and all(type(label) is str for label in labels):
-            right = right and columns[name] == [known.get(label) for label in labels]
-    require(right, owner, "_transformer_to_input_indices", "are not the columns of the transformers")
-    given = state.get("_columns")
-    right = type(given) is list and len(given) <= len(parts) and all(map(_selects, given))
-    require(right, owner, "_columns", "are not those of the transformers")
-    out = state.get("output_indices_")
-    right = type(out) is dict and all(type(part) is slice and _is_range(part) for part in out.values())
-    require(right and set(names) <= {*(out or ())}, owner, "output_indices_", "are no slices of the transformers")
-    require(isinstance(state.get("sparse_output_"), bool), owner, "sparse_output_", "is neither true nor false")
-    rest = state.get("_remainder")
-    right = type(rest) is tuple and len(rest) == 3 and _selects(rest[2])
-    require(right, owner, "_remainder", "is no transformer of columns")
+            right = places[name] == [known.get(label) for label in labels]
+            yield right, "_transformer_to_input_indices", wrong
+    given = state["_columns"]
+    yield len(given) <= len(parts) and all(map(_selects, given)), "_columns", "are not those of the transformers"
+    out = state["output_indices_"]
+    right = names <= {*out} and all(type(part) is slice and _is_range(part) for part in out.values())
+    yield right, "output_indices_", "are no slices of the transformers"
+    rest = state["_remainder"]
+    yield len(rest) == 3 and _selects(rest[2]), "_remainder", "is no transformer of columns"
 
 
-def check_categories(owner: str, state: Mapping[str, Any]) -> None:
+def category_facts(state: Mapping[str, Any]) -> Facts:
     """Categories are cells, each once; those that are missing are known by their places."""
+    sizes = [len(values) for values in state["categories_"]]
     for values in state["categories_"]:
-        right = isinstance(values, np.ndarray) and values.ndim == 1 and values.size
-        right = right and (values.dtype != object or all(type(cell) in _CELLS for cell in values))
-        require(right and len(set(values.tolist())) == len(values), owner, "categories_", "are no categories")
+        right = values.size and (values.dtype != object or all(type(cell) in _CELLS for cell in values))
+        yield right and len(set(values.tolist())) == len(values), "categories_", "are no categories"
         if values.dtype.kind not in "OUS":  # they are searched, and their places become those of a sparse array
             known = values[:-1] if values[-1] != values[-1] else values
-            require(bool((known[1:] > known[:-1]).all()), owner, "categories_", "are not in ascending order")
-    enabled = "_infrequent_enabled"
-    require(isinstance(state.get(enabled), bool), owner, enabled, "is neither true nor false")
-    if "_missing_indices" in state:
-        places, sizes = state["_missing_indices"], [len(values) for values in state["categories_"]]
-        right = type(places) is dict and all(type(at) is int for pair in places.items() for at in pair)
-        right = right and all(0 <= k < len(sizes) and 0 <= at < sizes[k] for k, at in places.items())
-        require(right, owner, "_missing_indices", "are no places of categories")
-    elif owner == "OrdinalEncoder":
-        raise bad_value(owner, "_missing_indices", "is missing")
-    if state[enabled]:
-        _check_infrequent(owner, state)
+            yield (known[1:] > known[:-1]).all(), "categories_", "are not in ascending order"
+    missing = state.get("_missing_indices", {})
+    right = all(type(at) is int for pair in missing.items() for at in pair)
+    right = right and all(0 <= k < len(sizes) and 0 <= at < sizes[k] for k, at in missing.items())
+    yield right, "_missing_indices", "are no places of categories"
+    for name in ("drop_idx_", "_drop_idx_after_grouping"):  # of each column the one that is dropped, if there is one
+        if state.get(name) is not None:
+            places = [at for at in zip(state[name], sizes, strict=True) if at[0] is not None]
+            right = all(is_whole(at) and 0 <= at < size for at, size in places)
+            yield right, name, "are no places of categories"
+    if state["_infrequent_enabled"]:
+        # Of each column that has infrequent ones: which they are, and what stands for each category that is there.
+        yield from needs(state, "_infrequent_indices", "_default_to_infrequent_mappings")
+        mapped = (size - (k in missing) for k, size in enumerate(sizes))
+        parts = zip(mapped, state["_infrequent_indices"], state["_default_to_infrequent_mappings"], strict=True)
+        for size, places, mapping in parts:
+            right = (places is None) == (mapping is None)
+            if right and places is not None:
+                right = len(places) > 0 and len(mapping) == size and inside(mapping, size - len(places) + 1)
+                right = right and inside(places, size)
+            yield right, "_default_to_infrequent_mappings", "are not those of the infrequent categories"
 
 
-def check_dropped(owner: str, state: Mapping[str, Any]) -> None:
-    """Categories, and of each column the one that is dropped, if there is one: its place in the categories."""
-    check_categories(owner, state)
-    sizes = [len(values) for values in state["categories_"]]
-    for name in ("drop_idx_", "_drop_idx_after_grouping"):
-        places = state.get(name)
-        right = places is None or (isinstance(places, np.ndarray) and places.shape == (len(sizes),))
-        if right and places is not None:
-            right = all(at is None or (_is_whole(at) and 0 <= at < k) for at, k in zip(places, sizes, strict=True))
-        require(right, owner, name, "are no places of categories")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _check_infrequent(owner: str, state: Mapping[str, Any]) -> None:
-    """Of each column that has infrequent categories: which they are, and what stands for each category."""
-    rare, mappings = (state.get(name) for name in ("_infrequent_indices", "_default_to_infrequent_mappings"))
-    missing = state.get("_missing_indices", {}) if owner == "OrdinalEncoder" else {}  # not among what is mapped
-    sizes = [len(values) - (k in missing) for k, values in enumerate(state["categories_"])]
-    for name, parts in (("_infrequent_indices", rare), ("_default_to_infrequent_mappings", mappings)):
-        right = isinstance(parts, list) and len(parts) == len(sizes) and all(map(_is_none_or_whole, parts))
-        require(right, owner, name, "are not lists of categories")
-    for size, places, mapping in zip(sizes, rare or (), mappings or (), strict=True):
-        right = (places is None) == (mapping is None)
-        if right and places is not None and mapping is not None:
-            left = size - len(places) + 1
-            right = len(places) > 0 and len(mapping) == size and ((mapping >= 0) & (mapping < left)).all()
-        right = right and (places is None or bool(((places >= 0) & (places < size)).all()))
-        require(right, owner, "_default_to_infrequent_mappings", "are not those of the infrequent categories")
-
-
-def _is_none_or_whole(part: Any) -> bool:
-    return part is None or (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in "iu")
-
-
-def check_bins(owner: str, state: Mapping[str, Any]) -> None:
+def bin_facts(state: Mapping[str, Any]) -> Facts:
     """Bins are numbered, and lie between numbers."""
-    edges = state.get("bin_edges_")
-    right = isinstance(edges, np.ndarray) and edges.shape == (state["n_features_in_"],) and edges.dtype == object
-    right = right and all(
+    right = all(
         isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind == "f" and len(part) > 1
-        for part in (() if edges is None else edges)
+        for part in state["bin_edges_"]
     )
-    require(right, owner, "bin_edges_", "are no edges of bins")
+    yield right, "bin_edges_", "are no edges of bins"
     encoder = state.get("_encoder")
     right = encoder is None or all(values.dtype.kind in "iuf" for values in vars(encoder).get("categories_", ()))
-    require(right, owner, "_encoder", "has bins that are no numbers")
+    yield right, "_encoder", "has bins that are no numbers"
 
 
-def check_imputer(owner: str, state: Mapping[str, Any]) -> None:
-    """A value for each column, of the type that the columns had."""
-    for name in ("_fit_dtype", "_fill_dtype"):
-        require(isinstance(state.get(name), np.dtype), owner, name, "is no type")
-    found = state.get("statistics_")
-    right = isinstance(found, np.ndarray) and found.shape == (state["n_features_in_"],)
-    require(right, owner, "statistics_", "are not a value for each column")
-
-
-def check_scores(owner: str, state: Mapping[str, Any]) -> None:
-    """Scores of features, which may be missing."""
-    for name in ("scores_", "pvalues_"):
-        value = state.get(name)
-        right = isinstance(value, np.ndarray) and value.shape == (state["n_features_in_"],) and value.dtype.kind == "f"
-        require(right or (value is None and name == "pvalues_"), owner, name, "are not a number for each feature")
-
-
-def check_polynomial(owner: str, state: Mapping[str, Any]) -> None:
-    """Degrees and numbers of columns."""
-    for name in ("_min_degree", "_max_degree", "n_output_features_", "_n_out_full"):
-        value: Any = state.get(name)
-        require(type(value) in (int, np.int64) and value >= 0, owner, name, "is no number of degrees or columns")
+def polynomial_facts(state: Mapping[str, Any]) -> Facts:
+    """Numbers of columns are those of products of the degrees."""
     n, most = int(state["n_features_in_"]), int(state["_max_degree"])
     interactions, bias = bool(state.get("interaction_only", False)), bool(state.get("include_bias", True))
     for name, least in (("n_output_features_", int(state["_min_degree"])), ("_n_out_full", 0)):
         degrees = range(max(1, least), (min(most, n) if interactions else min(most, _MOST_DEGREE)) + 1)
         wanted = bias + sum(comb(n, degree) if interactions else comb(n + degree - 1, degree) for degree in degrees)
-        require(state[name] == wanted, owner, name, "is not the number of products of the features")
+        yield state[name] == wanted, name, "is not the number of products of the features"
 
 
-def check_splines(owner: str, state: Mapping[str, Any]) -> None:
+def spline_facts(state: Mapping[str, Any]) -> Facts:
     """Curves of the degree that is set, as many for each feature as columns come out."""
-    curves, n = state["bsplines_"], state["n_features_in_"]
-    right = len(curves) == n and all(curve.k == state.get("degree") and curve.c.ndim == 2 for curve in curves)
+    curves = state["bsplines_"]
+    right = all(curve.k == state.get("degree") and curve.c.ndim == 2 for curve in curves)
     each = curves[0].c.shape[1] if right else 0
     right = right and all(curve.c.shape == (len(curve.t) - curve.k - 1, each) for curve in curves)
-    require(right, owner, "bsplines_", "are no splines of its degree")
-    out = n * (each - (not state.get("include_bias", True)))
-    require(state["n_features_out_"] == out, owner, "n_features_out_", "is not the number of splines")
+    yield right, "bsplines_", "are no splines of its degree"
+    out = state["n_features_in_"] * (each - (not state.get("include_bias", True)))
+    yield state["n_features_out_"] == out, "n_features_out_", "is not the number of splines"
 
 
-def check_encodings(owner: str, state: Mapping[str, Any]) -> None:
+def encoding_facts(state: Mapping[str, Any]) -> Facts:
     """A number for each category, and for each class if there are several."""
-    check_categories(owner, state)
+    yield from category_facts(state)
     kind, classes = state.get("target_type_"), state.get("classes_")
-    require(kind in ("continuous", "binary", "multiclass"), owner, "target_type_", "is no type of target")
+    yield kind in ("continuous", "binary", "multiclass"), "target_type_", "is no type of target"
     several = kind == "multiclass"
-    right = not several or isinstance(classes, np.ndarray)
-    require(right, owner, "classes_", "are missing")
+    yield not several or isinstance(classes, np.ndarray), "classes_", "are missing"
     repeated = len(classes) if several and classes is not None else 1
-    wanted = [len(values) for values in state["categories_"] for _ in range(repeated)]
-    found = [part.shape for part in state["encodings_"] if isinstance(part, np.ndarray) and part.dtype.kind == "f"]
-    require(found == [(size,) for size in wanted], owner, "encodings_", "are not numbers of the categories")
+    wanted = [(len(values),) for values in state["categories_"] for _ in range(repeated)]
+    found = [part.shape for part in state["encodings_"]]
+    yield found == wanted, "encodings_", "are not numbers of the categories"
     mean = state.get("target_mean_")
     number = isinstance(mean, float | int | np.floating) or (isinstance(mean, np.ndarray) and len(mean) == repeated)
-    require(number, owner, "target_mean_", "is not a number")
+    yield number, "target_mean_", "is not a number"
 
 
 def _are_named(parts: Any, size: int) -> bool:

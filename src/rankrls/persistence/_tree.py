@@ -37,20 +37,8 @@ __all__ = ["Encoder", "Unstorable", "decoded"]
 
 _MAX_DEPTH = 60
 _MAX_NODES = 50_000_000
-_NUMBERS = (
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-)
+_SIZES = (8, 16, 32, 64)
+_NUMBERS = ("bool", *(f"{kind}{size}" for kind in ("int", "uint") for size in _SIZES), "float16", "float32", "float64")
 _SCALARS = {name: getattr(np, name) for name in (*_NUMBERS, "str_")}
 _TYPES = {
     **{kind.__name__: kind for kind in (bool, int, float, str, object)},
