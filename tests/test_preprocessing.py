@@ -226,16 +226,16 @@ def test_sparse_is_refused_where_it_would_become_dense():
             call()
 
 
-@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "-infinity")])
 def test_bad_values_are_named(bad, word):
     X = np.ones((9, 3))
     X[7, 2] = bad
     frame = pd.DataFrame(X, columns=["bm25", "age", "rank"])
     fitted = QueryMinMaxScaler().fit(np.ones((2, 3)))
     for call, refusal in (
-        (lambda: QueryMinMaxScaler().fit(X), Refusal(f"contains {word} in")),
+        (lambda: QueryMinMaxScaler().fit(X), Refusal(f"contains {word}:")),
         (lambda: fitted.transform(X), Refusal(f"contains {word}")),
-        (lambda: QueryStandardScaler().fit(frame), Refusal("(rank)", parameter="X", row=7, column=2)),
+        (lambda: QueryStandardScaler().fit(frame), Refusal("'rank'", parameter="X", row=7, column=2)),
         (lambda: QueryStandardScaler(with_mean=False).fit(sp.csr_array(X)), Refusal(f"contains {word}")),
     ):
         with refusal as error:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.export._linear import LinearScorer
+from rankrls.export._linear import OFFSET_FEATURE, LinearScorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["QUERY_TEXT", "Defined", "Part", "defined", "engine_names", "instant", "split_by_sign"]
+__all__ = ["QUERY_TEXT", "Defined", "Part", "defined", "engine_names", "instant", "split_by_sign", "with_offset"]
 
 QUERY_TEXT = "query_text"
 """What the text of the query is called that an engine puts into definitions."""
@@ -65,8 +65,9 @@ def defined(
     InputError
         One for all features that the engine cannot compute.
     """
-    found = [define(feature) for feature in scorer.encoded]
-    refused = [(f, made) for f, made in zip(scorer.encoded, found, strict=True) if isinstance(made, str)]
+    named = zip(engine_names([feature.name for feature in scorer.encoded]), scorer.encoded, strict=True)
+    found = [(name, feature, define(feature)) for name, feature in named]
+    refused = [(feature, made) for _, feature, made in found if isinstance(made, str)]
     if refused:
         cannot = {f.column if f.kind in ("word", "tfidf", "element") else f.name: why for f, why in reversed(refused)}
         of_texts = [f.kind in ("similarity", "word", "tfidf") for f, _ in refused]
@@ -82,30 +83,39 @@ def defined(
             parameter="model",
             column=refused[0][0].column,
         )
-    names, weights, centres, spreads, definitions, constant = [], [], [], [], [], scorer.constant
-    plain = engine_names([feature.name for feature in scorer.encoded])
-    for j, made in enumerate(made for made in found if isinstance(made, Defined)):
-        w, c, s = scorer.weights[j], scorer.centres[j], scorer.spreads[j]
-        if len(made.parts) > 1 or made.shift:
-            w, c, s = w / s, 0.0, 1.0
-            constant += float(w * (made.shift - scorer.centres[j]))
-        for part in made.parts:
-            names.append(plain[j] + part.suffix)
-            definitions.append((names[-1], part.definition))
-            weights.append(w * part.factor)
-            centres.append(c)
-            spreads.append(s)
+    sums = [(name, made) for name, _, made in found if isinstance(made, Defined)]
+    parts = [(name + part.suffix, part) for name, made in sums for part in made.parts]
+    counts, shifts = [len(made.parts) for _, made in sums], np.array([made.shift for _, made in sums])
+    whole = (np.array(counts) < 2) & (shifts == 0.0)  # a sum of several takes its scale into the weights
+    weights = np.where(whole, scorer.weights, scorer.weights / scorer.spreads)
     out = replace(
         scorer,
-        names=tuple(names),
-        weights=np.array(weights),
-        centres=np.array(centres),
-        spreads=np.array(spreads),
-        constant=constant,
+        names=tuple(name for name, _ in parts),
+        weights=np.repeat(weights, counts) * [part.factor for _, part in parts],
+        centres=np.repeat(np.where(whole, scorer.centres, 0.0), counts),
+        spreads=np.repeat(np.where(whole, scorer.spreads, 1.0), counts),
+        constant=scorer.constant + float(np.where(whole, 0.0, weights) @ (shifts - scorer.centres)),
         encoded=(),
     )
     out.in_single_precision()
-    return out, definitions
+    return out, [(name, part.definition) for name, part in parts]
+
+
+def with_offset(
+    scorer: LinearScorer, engine: str, define: Callable[[EncodedFeature], Defined | str], offset: Any, one: Any
+) -> tuple[LinearScorer, list[tuple[str, Any]] | None]:
+    """The model for an engine without an intercept, and the definitions of its features, if it defines them.
+
+    ``one`` defines the feature that is always 1, whose weight is the constant if there is an offset.
+    """
+    definitions = None
+    if scorer.encoded:
+        scorer, definitions = defined(scorer, engine, define)
+    if offset is not None:
+        scorer = scorer.with_offset_feature()
+        if definitions is not None:
+            definitions.append((OFFSET_FEATURE, one))
+    return scorer, definitions
 
 
 def engine_names(names: Sequence[str]) -> list[str]:

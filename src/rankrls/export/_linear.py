@@ -212,17 +212,15 @@ def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
                 parameter="model",
             )
         centre, spread = step.affine()
-    elif isinstance(step, StandardScaler):
-        centre, spread = step.mean_ if step.with_mean else None, step.scale_
-    elif isinstance(step, RobustScaler):
-        centre, spread = step.center_, step.scale_
-    elif isinstance(step, MaxAbsScaler):
-        spread = step.scale_
     elif isinstance(step, MinMaxScaler):
         if step.clip:
             problem = "MinMaxScaler(clip=True) is not linear and cannot be exported."
             raise InputError(problem, remedy="Refit with clip=False.", parameter="model")
         centre, spread = step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
+    elif isinstance(step, StandardScaler):
+        centre, spread = step.mean_ if step.with_mean else None, step.scale_
+    elif isinstance(step, RobustScaler | MaxAbsScaler):
+        centre, spread = getattr(step, "center_", None), step.scale_
     else:
         raise InputError("The pipeline's step {0} cannot be exported.", name, remedy=f"{_TRAVELS}.", parameter="model")
     return np.zeros(n) if centre is None else centre, np.ones(n) if spread is None else spread

@@ -55,14 +55,14 @@ def encoded_inputs(graph: Any, encoder: Any) -> tuple[str, list[Any], list[str]]
 
 def _one_hot(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str:
     known = [feature.value for feature in features if feature.kind != "other"]
-    shape = graph.constant(np.array([-1, max(len(known), 1)], dtype=np.int64))
+    shape = graph.integers(-1, max(len(known), 1))
     # The operator needs a word: one that no cell has, if all categories are rare.
     hot = graph.add("OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=known or ["\0"], zeros=1)
     out = graph.add("Reshape", graph.add("Cast", hot, to=graph.onnx.TensorProto.DOUBLE), shape)
     if len(known) == len(features):
         return out
-    total = graph.add("ReduceSum", out, graph.constant(np.array([1], dtype=np.int64)), keepdims=1)
-    other = graph.add("Sub", graph.constant(np.array(1.0)), total)
+    total = graph.add("ReduceSum", out, graph.integers(1), keepdims=1)
+    other = graph.add("Sub", graph.number(1.0), total)
     return graph.add("Concat", out, other, axis=1) if known else other
 
 
@@ -72,12 +72,11 @@ def _list(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str:
     out: str = graph.add("Where", missing, fills, column)
     if features[-1].kind != "missing":
         return out
-    first = graph.add("Gather", missing, graph.constant(np.array([0], dtype=np.int64)), axis=1)
+    first = graph.add("Gather", missing, graph.integers(0), axis=1)
     return graph.add("Concat", out, graph.add("Cast", first, to=graph.onnx.TensorProto.DOUBLE), axis=1)
 
 
 def _numbers(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str:
-    number = lambda value: graph.constant(np.array(value, dtype=np.float64))
     missing = graph.add("IsNaN", column)
     parts = []
     for feature in features:
@@ -86,9 +85,9 @@ def _numbers(graph: Any, column: str, features: Sequence[EncodedFeature]) -> str
             continue
         value, fill = column, feature.fill
         if feature.kind != "number":
-            value = graph.add("Sub", number(feature.origin), column)
+            value = graph.add("Sub", graph.number(feature.origin), column)
         if feature.kind in ("sine", "cosine"):
-            angle = graph.add("Mul", value, number(2.0 * np.pi / feature.days))
+            angle = graph.add("Mul", value, graph.number(2.0 * np.pi / feature.days))
             value, fill = graph.add("Sin" if feature.kind == "sine" else "Cos", angle), 0.0
-        parts.append(graph.add("Where", missing, number(fill), value))
+        parts.append(graph.add("Where", missing, graph.number(fill), value))
     return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rankrls.export._definitions import QUERY_TEXT, Defined, Part, defined, instant, split_by_sign
+from rankrls.export._definitions import QUERY_TEXT, Defined, Part, instant, split_by_sign, with_offset
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
@@ -16,6 +16,7 @@ from rankrls.preprocessing import EncodedFeature
 __all__ = ["to_elasticsearch", "to_opensearch"]
 
 _MS = 86_400_000  # of a day
+_ONE = {"match_all": {}}
 
 
 def to_elasticsearch(
@@ -76,31 +77,22 @@ def to_elasticsearch(
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    definitions: list[tuple[str, Any]] | None = None
-    about = _about(scorer.encoded)
-    if scorer.encoded:
-        scorer, definitions = defined(scorer, "Elasticsearch", _defined)
     notes = [
         *scorer.notes(),
         "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
         "not match a document has the value 0.",
-        *about,
+        *_about(scorer.encoded),
     ]
-    if offset is not None:
-        scorer = scorer.with_offset_feature()
-        if definitions is not None:
-            definitions.append((OFFSET_FEATURE, {"match_all": {}}))
-        else:
-            notes.append(
-                f"Define {OFFSET_FEATURE} in the feature set: "
-                f'{{"name": "{OFFSET_FEATURE}", "params": [], "template": {{"match_all": {{}}}}}}.'
-            )
-    else:
+    scorer, definitions = with_offset(scorer, "Elasticsearch", _defined, offset, _ONE)
+    if offset is None:
         shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
         notes.append(
             "The engine's linear model has no intercept, and its scores must not be negative: an offset makes them "
             f"positive.{shift}"
         )
+    elif definitions is None:
+        template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ONE})
+        notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
     inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
     normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
     if normalizers:
@@ -129,7 +121,7 @@ def _defined(feature: EncodedFeature) -> Defined | str:
     known = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
     if feature.kind == "number" and feature.least >= 0.0:
         factor = {"field": column, "missing": feature.fill}
-        return Defined([Part({"function_score": {"query": {"match_all": {}}, "field_value_factor": factor}})])
+        return Defined([Part({"function_score": {"query": _ONE, "field_value_factor": factor}})])
     if feature.kind in ("number", "age"):
         known = "doc[params.field].value" if feature.kind == "number" else known
         value = f"doc[params.field].size() == 0 ? params.fill : {known}"
@@ -151,7 +143,7 @@ def _defined(feature: EncodedFeature) -> Defined | str:
 def _script(source: str, params: dict[str, Any]) -> dict[str, Any]:
     used = {name: value for name, value in params.items() if f"params.{name}" in source}
     script = {"lang": "painless", "source": source, "params": used}
-    return {"function_score": {"query": {"match_all": {}}, "script_score": {"script": script}}}
+    return {"function_score": {"query": _ONE, "script_score": {"script": script}}}
 
 
 def _about(encoded: Sequence[EncodedFeature]) -> list[str]:

@@ -70,10 +70,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     n = int(final.n_features_in_)
     graph = _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info
-    encoder, notes = (
-        table_encoder(model),
-        ["Input and output are float32; all that lies between is computed in float64."],
-    )
+    encoder = table_encoder(model)
+    notes = ["Input and output are float32; all that lies between is computed in float64."]
     if encoder is None:
         inputs = [value_info("X", onnx.TensorProto.FLOAT, ["rows", n])]
         x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
@@ -87,7 +85,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
         x = graph.add("Div", x, graph.constant(spreads))
     scores, targets = _scores(graph, final, x)
     if offset:
-        scores = graph.add("Add", scores, graph.constant(np.array(offset)))
+        scores = graph.add("Add", scores, graph.number(offset))
     graph.nodes.append(onnx.helper.make_node("Cast", [scores], ["scores"], to=onnx.TensorProto.FLOAT))
     shape = ["rows"] if targets is None else ["rows", targets]
     proto = onnx.helper.make_graph(
@@ -195,16 +193,16 @@ def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str
     centre = items.mean(axis=0)
     items = items - centre
     x = graph.add("Sub", x, graph.constant(centre))
-    squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.constant(np.array([1], dtype=np.int64)), keepdims=1)
+    squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.integers(1), keepdims=1)
     both = graph.add("Add", squares, graph.constant(np.einsum("ij,ij->i", items, items)))
     distances = graph.add("Sub", both, graph.add("Mul", _products(graph, x, items), graph.number(2.0)))
     return graph.add("Max", distances, graph.number(0.0))
 
 
 def _sums_of_differences(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
-    rows = graph.add("Unsqueeze", x, graph.constant(np.array([1], dtype=np.int64)))  # (rows, 1, n)
+    rows = graph.add("Unsqueeze", x, graph.integers(1))  # (rows, 1, n)
     differences = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
-    return graph.add("ReduceSum", differences, graph.constant(np.array([2], dtype=np.int64)), keepdims=0)
+    return graph.add("ReduceSum", differences, graph.integers(2), keepdims=0)
 
 
 _MEASURES = {"product": _products, "square": _squared_distances, "manhattan": _sums_of_differences}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from rankrls.export._definitions import QUERY_TEXT, Defined, Part, defined, instant, split_by_sign
+from rankrls.export._definitions import QUERY_TEXT, Defined, Part, instant, split_by_sign, with_offset
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
@@ -92,20 +93,11 @@ def to_solr(
     <BLANKLINE>
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    notes = list(scorer.notes())
-    definitions: list[tuple[str, Any]] | None = None
-    if scorer.encoded:
-        notes += _about(scorer.encoded)
-        scorer, definitions = defined(scorer, "Solr", _defined)
-    if offset is not None:
-        scorer = scorer.with_offset_feature()
-        if definitions is not None:
-            definitions.append((OFFSET_FEATURE, _feature("ValueFeature", value=1)))
-        else:
-            notes.append(
-                f"Define {OFFSET_FEATURE} in the feature store: "
-                f'{{"name": "{OFFSET_FEATURE}", "class": "{_PACKAGE}.feature.ValueFeature", "params": {{"value": 1}}}}.'
-            )
+    notes = [*scorer.notes(), *_about(scorer.encoded)]
+    one = _feature("ValueFeature", value=1)
+    scorer, definitions = with_offset(scorer, "Solr", _defined, offset, one)
+    if offset is not None and definitions is None:
+        notes.append(f"Define {OFFSET_FEATURE} in the feature store: {json.dumps({'name': OFFSET_FEATURE, **one})}.")
     elif scorer.constant != 0.0:
         notes.append(
             f"Solr's linear model has no intercept: its scores are those of predict {-scorer.constant:+.6g}, which "
@@ -157,7 +149,8 @@ def _defined(feature: EncodedFeature) -> Defined | str:
 def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
     """What has to hold in the index for the definitions to mean the same."""
     kinds = {feature.kind: feature for feature in encoded}
-    out = ["The definitions name each field as the table names its column; numbers and dates need docValues."]
+    about = "The definitions name each field as the table names its column; numbers and dates need docValues."
+    out = [about] if encoded else []
     if "category" in kinds:
         out.append(
             "Fields of categories are strings that are not analysed, with the cells' text as it is in the table."

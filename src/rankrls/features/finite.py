@@ -50,7 +50,7 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     row += first_row
     name = "" if names is None else f" ({names[column]!r})"
     kind: type[InputError] = InputError
-    problem, word = "Input {0} contains {1}", "NaN" if np.isnan(value) else "infinity"
+    problem, word = "Input {0} contains {1}", "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
     remedy = "Remove or impute such values before fitting."
     if np.isfinite(value):
         kind, word, remedy = OverflowInputError, f"{value:g}", "Scale the features before fitting."

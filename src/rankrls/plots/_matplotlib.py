@@ -18,7 +18,9 @@ __all__ = [
     "COLOURS",
     "MOST_NAMES",
     "REST",
+    "Array",
     "Display",
+    "floats",
     "label_line_ends",
     "names_of",
     "one_each",
@@ -38,6 +40,7 @@ class Display:
 
     ax_: Any
     figure_: Any
+    measure: str | None = None
 
     def _open(self, ax: Any) -> None:
         """Draw on the axes given, or on those of a new figure; an ImportError says how to install matplotlib."""
@@ -50,6 +53,14 @@ class Display:
         if errors is None:
             return None
         return self.ax_.fill_between(x, values - errors, values + errors, alpha=0.2, linewidth=0, color=colour)
+
+    def _chosen(self, x: float, y: float, what: str) -> Any:
+        """A dot at the point that was chosen."""
+        return self.ax_.plot([x], [y], "o", color="tab:red", label=f"chosen: {what}")[0]
+
+    def _measured_by(self, xlabel: str, **scale: str) -> None:
+        """What the axes show: the measure, against something else."""
+        self.ax_.set(xlabel=xlabel, ylabel=self.measure or "measure", **scale)
 
     def _name_places(self, places: Any, names: Sequence[Any] | None) -> bool:
         """Write a name below each place of the axis, if there are not too many."""
@@ -99,6 +110,14 @@ def one_each(name: str, given: Any, n: int, of: str) -> None:
         raise InputError(problem, n, of, found, parameter=name)
 
 
+def floats(name: str, given: ArrayLike, n: int | None = None, of: str = "") -> Array:
+    """Numbers as a vector, ``n`` of them where each of those things (``of``) needs one."""
+    out: Array = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    if n is not None:
+        one_each(name, out, n, of)
+    return out
+
+
 def names_of(names: Sequence[Any] | None, n: int) -> list[str]:
     """Names of features; x0, x1, ... by default, as in scikit-learn."""
     found = [f"x{j}" for j in range(n)] if names is None else [str(name) for name in names]
@@ -108,7 +127,7 @@ def names_of(names: Sequence[Any] | None, n: int) -> list[str]:
 
 def positive_grid(alphas: ArrayLike) -> Array:
     """A vector of positive numbers, which a logarithmic axis needs."""
-    grid: Array = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    grid = floats("alphas", alphas)
     if grid.ndim != 1 or not len(grid) or not (grid > 0.0).all():
         problem = "{alphas} must be a sequence of positive numbers, for a logarithmic axis; got {0!r}."
         raise InputError(problem, alphas, parameter="alphas")

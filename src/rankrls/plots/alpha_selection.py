@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.plots._matplotlib import AHEAD, BEHIND, Array, Display, one_each, positive_grid
+from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, floats, one_each, positive_grid
 from rankrls.selection.judging import Curve, LabelJudge
 from rankrls.selection.search import Results
 
@@ -81,8 +81,8 @@ class AlphaSelectionDisplay(Display):
         grid = positive_grid(alphas)
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
         self.alphas = grid[order]
-        self.values = _in_order("values", values, order)
-        self.errors = None if errors is None else _in_order("errors", errors, order)
+        self.values = floats("values", values, len(grid), "alphas")[order]
+        self.errors = None if errors is None else floats("errors", errors, len(grid), "alphas")[order]
         if chosen is not None and chosen not in self.alphas:
             raise InputError("{chosen} must be one of the alphas; got {0!r}.", chosen, parameter="chosen")
         self.chosen, self.greater_is_better = chosen, greater_is_better
@@ -216,7 +216,7 @@ class AlphaSelectionDisplay(Display):
             self.one_se_ = self._mark(self.one_se, "D", BEHIND, "one standard error")
         if self.chosen not in (None, self.best, self.one_se):
             self.chosen_ = self._mark(self.chosen, "s", "black", "given")
-        self.ax_.set(xscale="log", xlabel=self.parameter, ylabel=self.measure or "measure")
+        self._measured_by(self.parameter, xscale="log")
         self.ax_.legend()
         return self
 
@@ -226,9 +226,3 @@ class AlphaSelectionDisplay(Display):
         label = f"{rule}: {self.parameter} = {alpha:.3g}{end}"
         look = {"color": colour, "markersize": 8, "markeredgecolor": "white", "linestyle": "", "zorder": 3}
         return self.ax_.plot([alpha], [self.values[k]], marker=marker, label=label, **look)[0]
-
-
-def _in_order(name: str, given: ArrayLike, order: NDArray[np.intp]) -> Array:
-    column = np.atleast_1d(np.asarray(given, dtype=np.float64))
-    one_each(name, column, len(order), "alphas")
-    return np.asarray(column[order])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
-from rankrls.plots._matplotlib import MOST_NAMES, Display, one_each
+from rankrls.plots._matplotlib import MOST_NAMES, Display, floats, one_each
 
 __all__ = ["PursuitPathDisplay"]
 
@@ -59,14 +59,13 @@ class PursuitPathDisplay(Display):
         chosen: int | None = None,
         measure: str | None = None,
     ) -> None:
-        self.values: NDArray[np.float64] = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        self.errors = None if errors is None else np.atleast_1d(np.asarray(errors, dtype=np.float64))
+        self.values = floats("values", values)
+        n = len(self.values)
+        self.errors = None if errors is None else floats("errors", errors, n, "stages")
         self.names = None if names is None else [str(name) for name in names]
         self.chosen, self.measure = chosen, measure
-        if self.errors is not None:
-            one_each("errors", self.errors, len(self.values), "stages")
         if self.names is not None:
-            one_each("names", self.names, len(self.values), "stages")
+            one_each("names", self.names, n, "stages")
 
     @classmethod
     def from_path(cls, path: Any, *, names: Sequence[Any] | None = None, ax: Any = None, **line_kw: Any) -> Self:
@@ -167,13 +166,10 @@ class PursuitPathDisplay(Display):
         self.band_ = self._band(stages, self.values, self.errors, self.line_.get_color())
         self.chosen_ = None
         if self.chosen is not None and 1 <= self.chosen <= len(stages):
-            (self.chosen_,) = self.ax_.plot(
-                [self.chosen], [self.values[self.chosen - 1]], "o", color="tab:red", label=f"chosen: {self.chosen}"
-            )
+            self.chosen_ = self._chosen(self.chosen, self.values[self.chosen - 1], str(self.chosen))
             self.ax_.legend()
-        self.ax_.set(xlabel="number of terms", ylabel=self.measure or "measure")
-        if self.names and self._name_places(stages, self.names):
-            self.ax_.set_xlabel("terms taken, in order")
+        named = self.names is not None and self._name_places(stages, self.names)
+        self._measured_by("terms taken, in order" if named else "number of terms")
         return self
 
 

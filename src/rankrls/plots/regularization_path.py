@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._errors import InputError
 from rankrls.equations.spectrum import auto_alphas
@@ -15,14 +15,12 @@ from rankrls.model_selection._estimators import checked_model
 from rankrls.models._pipelines import check_target
 from rankrls.models.inputs.validation import check_comparable, labelled_items, preferred_items
 from rankrls.models.rankrls import RankRLS
-from rankrls.plots._matplotlib import COLOURS, REST, Display, label_line_ends, names_of, positive_grid
-from rankrls.problems.problem import Problem
+from rankrls.plots._matplotlib import COLOURS, REST, Array, Display, label_line_ends, names_of, positive_grid
 
 __all__ = ["RegularizationPathDisplay"]
 
 _POINTS = 101  # of an automatic grid: enough for smooth curves
 _STYLES = ("-", "--", ":", "-.")
-Array = NDArray[np.float64]
 
 
 class RegularizationPathDisplay(Display):
@@ -69,7 +67,7 @@ class RegularizationPathDisplay(Display):
         alpha: float | None = None,
     ) -> None:
         grid = positive_grid(alphas)
-        W: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+        W: Array = np.asarray(weights, dtype=np.float64)
         if W.ndim != 2 or len(W) != len(grid):
             problem = "{weights} must have a row for each of {0} alphas; got shape {1}."
             raise InputError(problem, len(grid), W.shape, parameter="weights")
@@ -128,8 +126,7 @@ class RegularizationPathDisplay(Display):
         data = labelled_items(model, X, y, qid, sample_weight, kernel="linear")
         check_comparable(data, float(model.regression_weight))
         chosen = check_target(target, data.Y.shape[1])
-        path = _weights(model._candidate(data).problem(data), given, chosen)
-        return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
+        return cls(*_path(model, data, given, chosen), _names(model, names), alpha=alpha).plot(ax, top=top, **line_kw)
 
     @classmethod
     def from_pairs(
@@ -158,8 +155,7 @@ class RegularizationPathDisplay(Display):
         """
         model, alpha, given = _linear_model(estimator, alphas)
         data = preferred_items(model, X, winners, losers, strength, weight, kernel="linear")
-        path = _weights(model._candidate(data).problem(data), given, 0)
-        return cls(*path, _names(model, names), alpha=alpha).plot(top=top, ax=ax, **line_kw)
+        return cls(*_path(model, data, given, 0), _names(model, names), alpha=alpha).plot(ax, top=top, **line_kw)
 
     def plot(self, ax: Any = None, *, top: int = 10, **line_kw: Any) -> Self:
         """Draw the curves.
@@ -228,8 +224,9 @@ def _linear_model(estimator: Any, alphas: Any) -> tuple[Any, float | None, Any]:
     return model, alpha, None if automatic else np.sort(positive_grid(grid))[::-1]
 
 
-def _weights(problem: Problem, grid: Array | None, target: int) -> tuple[Array, Array]:
+def _path(model: Any, data: Any, grid: Array | None, target: int) -> tuple[Array, Array]:
     """The values of alpha, and for each the weights of all features."""
+    problem = model._candidate(data).problem(data)
     if grid is None:
         grid = auto_alphas(problem.values, _POINTS, least=problem.least_scale)
     return grid, problem.path(grid).weights[:, :, target]

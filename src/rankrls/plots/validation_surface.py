@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError
-from rankrls.plots._matplotlib import Display, one_each
+from rankrls.plots._matplotlib import Array, Display, floats
 
 __all__ = ["ValidationSurfaceDisplay"]
 
@@ -57,9 +57,8 @@ class ValidationSurfaceDisplay(Display):
         n_iter: int | None = None,
         measure: str | None = None,
     ) -> None:
-        self.surface: NDArray[np.float64] = np.atleast_2d(np.asarray(surface, dtype=np.float64))
-        self.alphas: NDArray[np.float64] = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        one_each("alphas", self.alphas, len(self.surface), "rows of the surface")
+        self.surface: Array = np.atleast_2d(np.asarray(surface, dtype=np.float64))
+        self.alphas = floats("alphas", alphas, len(self.surface), "rows of the surface")
         self.alpha, self.n_iter, self.measure = alpha, n_iter, measure
 
     @classmethod
@@ -120,25 +119,19 @@ class ValidationSurfaceDisplay(Display):
 
         positive = self.alphas[self.alphas > 0.0]
         low, high = (positive.min(), positive.max()) if len(positive) else (1.0, 1.0)
-        scale = LogNorm(low, high if high > low else 2.0 * low)
+        colours, scale = colormaps[colormap], LogNorm(low, high if high > low else 2.0 * low)
         self.lines_: list[Any] = []
         for alpha, values in zip(self.alphas, self.surface, strict=True):
             known = ~np.isnan(values)
-            look = (
-                {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colormaps[colormap](scale(alpha))}
-            )
-            iterations = np.arange(1, len(values) + 1)[known]
-            label = f"alpha = {alpha:.3g}"
-            self.lines_ += self.ax_.plot(iterations, values[known], **{"label": label, **look, **line_kw})
+            look = {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colours(scale(alpha))}
+            look = {"label": f"alpha = {alpha:.3g}", **look, **line_kw}
+            self.lines_ += self.ax_.plot(np.flatnonzero(known) + 1, values[known], **look)
         if len(positive) > 1:
-            bar = self.figure_.colorbar(ScalarMappable(scale, colormap), ax=self.ax_)
-            bar.set_label("alpha")
+            self.figure_.colorbar(ScalarMappable(scale, colormap), ax=self.ax_).set_label("alpha")
         self.chosen_ = None
         row = np.flatnonzero(self.alphas == (np.nan if self.alpha is None else self.alpha))
         if len(row) and self.n_iter and self.n_iter <= self.surface.shape[1]:
             value = self.surface[row[0], self.n_iter - 1]
-            (self.chosen_,) = self.ax_.plot(
-                [self.n_iter], [value], "o", color="tab:red", label=f"chosen: {self.alpha:.3g} after {self.n_iter}"
-            )
-        self.ax_.set(xscale="log", xlabel="iterations", ylabel=self.measure or "measure")
+            self.chosen_ = self._chosen(self.n_iter, value, f"{self.alpha:.3g} after {self.n_iter}")
+        self._measured_by("iterations", xscale="log")
         return self

@@ -144,8 +144,7 @@ def _refusal(refused: list[tuple[ColumnUse, str]], guessed: bool) -> InputError:
             options.setdefault("dates", []).append(use.name)
             formats.setdefault(what.removeprefix(_BY_FORMAT))
             continue
-        option = "ignore" if what not in _CALLED.values() and use.kind not in _NUMBERS else _OPTIONS[use.kind]
-        options.setdefault(option, []).append(use.name)
+        options.setdefault(_OPTIONS[use.kind], []).append(use.name)
     said = [
         Parameter("impute='median'" if option == "impute" else f"{option}={names!r}")
         for option, names in sorted(options.items())

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls.features.finite import check_finite_features
 from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT, apply, scale_queries, sparse_scales, statistics
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
@@ -96,7 +97,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
         )
-        _check_finite(values, getattr(self, "feature_names_in_", None))
+        check_finite_features(values, getattr(self, "feature_names_in_", None))
         if issparse(values) and not values.has_canonical_format:
             values = values.copy()
             values.sum_duplicates()
@@ -231,27 +232,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         map_threads(find, balanced_blocks(starts, n_threads()))
         varies = scales > 0
         return np.where(varies, factor, 1.0), np.where(varies, scales, 1.0)
-
-
-def _check_finite(X: Any, names: NDArray[Any] | None) -> None:
-    values = X.data if issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # without a temporary array; nearly always all there is to do
-            return
-    good = np.isfinite(values)
-    if good.all():  # the sum of finite values overflowed
-        return
-    if issparse(X):
-        at = int(np.argmin(good))
-        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-        value = values[at]
-    else:
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        value = X[row, column]
-    named = "" if names is None else f" ({names[column]})"
-    what = "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    problem = "{X} contains {0} in row {1}, column {2}{3}: features must be finite."
-    raise InputError(problem, what, row, column, named, parameter="X", row=row, column=column)
 
 
 class QueryMinMaxScaler(_QueryScaler):
