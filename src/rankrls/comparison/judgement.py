@@ -17,7 +17,7 @@ from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.streaming.scoring import judged
 
-__all__ = ["PREFERENCES", "CountedJudgement", "Judgement", "judge", "judge_dataset", "judge_pairs", "suitable_measures"]
+__all__ = ["PREFERENCES", "Judgement", "judge", "judge_dataset", "judge_pairs", "suitable_measures"]
 
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
@@ -35,58 +35,33 @@ class Judgement:
     ----------
     value, standard_error : float
         Average over queries, and its standard error; NaN if too few were judged.
-    per_query : ndarray of shape (q,)
-        NaN is a query that the measure does not judge.
+    judged : int
+        Queries (or preferences) that were judged.
+    per_query : ndarray of shape (q,), or None
+        NaN is a query that the measure does not judge. None: values of single queries were not kept.
     unit : str
         What was judged, if not queries.
     """
 
     value: float
     standard_error: float
-    per_query: NDArray[np.float64]
+    judged: int
+    per_query: Any
     unit: str = "queries"
 
-    @property
-    def judged(self) -> int:
-        """Queries (or preferences) that were judged."""
-        return int(np.sum(~np.isnan(self.per_query)))
-
     def interval(self) -> tuple[float, float] | None:
-        """95 % bootstrap interval over queries, or 1.96 standard errors of preferences; None for fewer than two."""
+        """95 % bootstrap interval over queries, or 1.96 standard errors without values of queries; None for one."""
         if self.judged < 2 or np.isnan(self.standard_error):
             return None
-        if self.unit != "queries":
-            reach = 1.96 * self.standard_error
-            return max(self.value - reach, 0.0), min(self.value + reach, 1.0)
-        found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
-        return found.low, found.high
+        if self.unit == "queries" and self.per_query is not None:
+            found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
+            return found.low, found.high
+        low, high = self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
+        return (low, high) if self.unit == "queries" else (max(low, 0.0), min(high, 1.0))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
-
-
-@dataclass(frozen=True)
-class CountedJudgement(Judgement):
-    """The same where the values of single queries were not kept.
-
-    Attributes
-    ----------
-    count : int
-        Queries that were judged.
-    """
-
-    count: int = 0
-
-    @property
-    def judged(self) -> int:
-        return self.count
-
-    def interval(self) -> tuple[float, float] | None:
-        """1.96 standard errors; None for fewer than two queries."""
-        if self.count < 2:
-            return None
-        return self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
 
 
 def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
@@ -120,9 +95,9 @@ def judge(
         measure = resolve_measure(name, convention)
         docno = table.docids[rows] if measure.uses_docno and table.docids is not None else None
         values, average = measure.judge(y, scores[:, None], layout, None, docno)
-        found = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), values[:, 0])
-        out[str(name)] = found
-        if must_judge and not found.judged:
+        known = int((~np.isnan(values)).sum())
+        out[str(name)] = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), known, values[:, 0])
+        if must_judge and not known:
             raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
     return out
 
@@ -134,7 +109,7 @@ def judge_dataset(
     measures = [resolve_measure(name, convention) for name in names]
     curves, counts = judged(model, data, measures, memory=memory)
     return {
-        str(name): CountedJudgement(float(curve.mean[0]), float(curve.error[0]), np.zeros(0), count=count)
+        str(name): Judgement(float(curve.mean[0]), float(curve.error[0]), count, None)
         for name, curve, count in zip(names, curves, counts, strict=True)
     }
 
@@ -171,4 +146,4 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
     if pairs.groups is not None:
         parts = np.bincount(np.unique(pairs.groups[judged], return_inverse=True)[1], parts)
     spread = float(np.linalg.norm(parts) / weight.sum()) if len(parts) > 1 else np.nan
-    return Judgement(mean, spread, values, unit="preferences")
+    return Judgement(mean, spread, int(judged.sum()), values, unit="preferences")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -13,8 +14,8 @@ from numpy.typing import ArrayLike
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown, p_text, table_text
-from rankrls.comparison.significance import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
-from rankrls.metrics._paired import per_query_vector
+from rankrls.comparison.significance import PairedTest, bootstrap_interval, holm, paired_randomization, paired_wilcoxon
+from rankrls.metrics._paired import paired_differences, per_query_vector
 
 __all__ = ["Comparison", "PairComparison", "compare_per_query"]
 
@@ -122,44 +123,30 @@ def compare_per_query(
     >>> round(pair.difference, 3), pair.p_value, (pair.wins, pair.ties, pair.losses)
     (0.2, 0.5, (2, 1, 0))
     """
-    check_word("test", test, ("randomization", "wilcoxon"))
+    rng = np.random.default_rng(random_state)
+    by_chance = partial(paired_randomization, n_resamples=n_resamples, random_state=rng)
+    tests: dict[str, Callable[[Any, Any], PairedTest]] = {"randomization": by_chance, "wilcoxon": paired_wilcoxon}
+    check_word("test", test, tests)
     if len(values) < 2:
         raise InputError("at least two rankings are needed for a comparison; got {0}.", len(values))
     if baseline is not None and baseline not in values:
         known = ", ".join(map(repr, values))
         raise InputError("{baseline} {0!r} is not among {1}.", baseline, known, parameter="baseline")
-    rng = np.random.default_rng(random_state)
     names = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
     lines = []
     for first, second in names:
         a, b = values[first], values[second]
         try:
-            if test == "wilcoxon":
-                outcome = paired_wilcoxon(a, b)
-            else:
-                outcome = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
+            outcome = tests[test](a, b)
             gap = per_query_vector(a, "a") - per_query_vector(b, "b")
             interval = bootstrap_interval(
                 gap, confidence=confidence, n_resamples=n_resamples, random_state=rng, method=method
             )
         except InputError as error:
             raise error.prefixed("comparing {0!r} (a) with {1!r} (b): ", first, second) from None
-        won, lost = outcome.wins, outcome.losses
-        line = PairComparison(
-            first,
-            second,
-            outcome.difference,
-            interval.low,
-            interval.high,
-            outcome.p_value,
-            p_holm=np.nan,  # known once all pairs are
-            wins=won if greater_is_better else lost,
-            ties=outcome.ties,
-            losses=lost if greater_is_better else won,
-            n_queries=outcome.n_queries,
-            n_dropped=outcome.n_dropped,
-        )
-        lines.append(line)
+        counts = paired_differences(a, b).counts(greater_is_better)
+        ends = interval.low, interval.high
+        lines.append(PairComparison(first, second, outcome.difference, *ends, outcome.p_value, np.nan, **counts))
     adjusted = holm([line.p_value for line in lines]).tolist()
     pairs = tuple(replace(line, p_holm=p) for line, p in zip(lines, adjusted, strict=True))
     return Comparison(pairs, test, confidence)

@@ -84,9 +84,9 @@ def explain(
            [ 8., -1.]])
     >>> print(found.pair(0, 1))
     row 0 stands above row 1 by 2
-            contribution   row 0   row 1   weight
-    long              +4       1       5       -1
-    fresh             -2       1       2        2
+           contribution  row 0  row 1  weight
+    long             +4      1      5      -1
+    fresh            -2      1      2       2
     """
     check_choice("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
@@ -308,11 +308,9 @@ class PairExplanation(Shown):
 
     def table(self, top: int | None = 10) -> str:
         """The ``top`` largest contributions as text; None for all."""
-        rows = [("", "contribution", f"row {self.a}", self._other(), "weight"), *self.cells(top)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        spec = f"{{:<{widths[0]}}}" + "".join(f"   {{:>{width}}}" for width in widths[1:])
         title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")
-        return "\n".join([title, *(spec.format(*row).rstrip() for row in rows)])
+        columns = ("", "contribution", f"row {self.a}", self._other(), "weight")
+        return f"{title}\n{table_text(columns, self.cells(top))}"
 
     def title(self, a: str | None = None, b: str | None = None) -> str:
         """The result in a sentence; ``a`` and ``b`` are what the items are called, their rows by default."""
@@ -329,15 +327,8 @@ class PairExplanation(Shown):
     def to_frame(self) -> Any:
         """All contributions as a pandas data frame, one row a feature, the largest first."""
         pd = needed("A data frame", "frames", "pandas")
-        return pd.DataFrame(
-            {
-                "contribution": self.contributions,
-                "a": self.values[:, 0],
-                "b": self.values[:, 1],
-                "weight": self.weights,
-            },
-            index=pd.Index(self.feature_names, name="feature"),
-        )
+        columns = {"contribution": self.contributions, "a": self.values[:, 0], "b": self.values[:, 1]}
+        return pd.DataFrame(columns | {"weight": self.weights}, index=pd.Index(self.feature_names, name="feature"))
 
     def __str__(self) -> str:
         return self.table()

@@ -103,14 +103,8 @@ def posterior(
     """
     model, start = _checked(estimator, alpha, noise, "posterior")
     data = labelled_data(model, X, y, qid, sample_weight)
-    beta = float(model.regression_weight)
-    check_comparable(data, beta)
-    candidate = model._candidate(data)
-    problem = candidate.problem(data).parts[0]
-    answers = _label_noise(problem.graph)
-    return _assembled(
-        model, problem, candidate.kernel, data.X, start, noise, answers, moved=beta == 0.0, by_query=qid is not None
-    )
+    check_comparable(data, float(model.regression_weight))
+    return _assembled(model, data, start, noise)
 
 
 def pair_posterior(
@@ -158,9 +152,7 @@ def pair_posterior(
     """
     model, start = _checked(estimator, alpha, noise, "pair_posterior")
     data = preferred_items(model, X, winners, losers, strength, weight, kernel=model.kernel)
-    candidate = model._candidate(data)
-    problem = candidate.problem(data)
-    return _assembled(model, problem, candidate.kernel, data.X, start, noise, 1.0, moved=True, by_query=False)
+    return _assembled(model, data, start, noise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,19 +279,14 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
     return model, value
 
 
-def _assembled(
-    model: Any,
-    problem: Any,
-    kernel: Any,
-    X: Any,
-    alpha: float | None,
-    noise: Any,
-    answers: float,
-    *,
-    moved: bool,
-    by_query: bool,
-) -> Posterior:
-    """The posterior of a problem; ``answers`` is the noise of a new observation in units of ``s^2``."""
+def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Posterior:
+    """The posterior of the problem that a model makes of labels or of preferences."""
+    candidate = model._candidate(data)
+    problem, answers, moved = candidate.problem(data), 1.0, True
+    if hasattr(data, "Y"):  # labels: one more observation is the difference of two, each with its noise
+        problem, moved = problem.parts[0], float(model.regression_weight) == 0.0
+        answers = _label_noise(problem.graph)
+    kernel, X = candidate.kernel, data.X
     if alpha is None:
         alpha = evidence_of(problem).best_alpha()
     model.set_params(alpha=alpha)
@@ -320,7 +307,7 @@ def _assembled(
         fitted,
         train,
         offset,
-        by_query,
+        data.has_qid,
     )
 
 
