@@ -7,8 +7,9 @@ exact cross-validated ranking of every query.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rankrls._public import on_first_use
 
 __version__ = "0.1.0"
 
@@ -96,13 +97,4 @@ if TYPE_CHECKING:
     )
     from rankrls.survival import survival_pairs
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rankrls' has no attribute {name!r}")
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, ForwardRef
 
-__all__ = ["publish"]
+__all__ = ["on_first_use", "publish"]
+
+
+def on_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that imports its public names when they are asked for.
+
+    Parameters
+    ----------
+    package : str
+    homes : mapping
+        The module of each name.
+    """
+
+    def found(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return found, lambda: sorted({*vars(sys.modules[package]), *homes})
 
 
 def publish(module: str, names: Mapping[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rankrls._public import on_first_use
 
 if TYPE_CHECKING:
     from rankrls.export._exported import Exported as Exported
@@ -26,18 +27,9 @@ ENGINES = {
 }
 """Each format, and the module with its function ``to_FORMAT``."""
 
-_HOMES = {f"to_{name}": module for name, module in ENGINES.items()}
-_HOMES |= {"Exported": "_exported", "positive_offset": "_linear"}
+_HOMES = {f"to_{name}": f"{__name__}.{module}" for name, module in ENGINES.items()}
+_HOMES |= {"Exported": f"{__name__}._exported", "positive_offset": f"{__name__}._linear"}
 
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

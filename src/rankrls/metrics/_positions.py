@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,25 +32,19 @@ class PositionMeasure(Definition):
         if choices.single_scores:
             with np.errstate(over="ignore"):
                 task = replace(task, scores=task.scores.astype(np.float32).astype(np.float64))
-        values, empty = self.compute(_Walk.of(task))
+        values, empty = self.compute(_Walk(task))
         values[empty] = np.nan if choices.empty == "skip" else choices.empty
         return values, mean_of_judged(values)
 
 
-@dataclass(frozen=True)
 class _Walk:
     """A ranking to walk down from the first position to the last one that is looked at."""
 
-    task: Task
-    order: NDArray[np.intp]
-    depth: int
-
-    @classmethod
-    def of(cls, task: Task) -> _Walk:
-        layout = task.layout
-        longest = int(layout.counts.max(initial=0))
-        order = layout.order if task.docno is None else docno_order(task.docno, layout)
-        return cls(task, order, longest if task.k is None else min(task.k, longest))
+    def __init__(self, task: Task) -> None:
+        longest = int(task.layout.counts.max(initial=0))
+        self.task = task
+        self.order = task.layout.order if task.docno is None else docno_order(task.docno, task.layout)
+        self.depth = longest if task.k is None else min(task.k, longest)
 
     def sums(self, kind: str, values: Array, *, discounts: Array | None = None, best: bool = False) -> Array:
         """What :func:`rank_sums` gives for these values of the rows; ``best`` ranks the rows by them."""

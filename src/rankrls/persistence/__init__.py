@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rankrls._public import publish
+from rankrls._public import on_first_use, publish
 from rankrls.persistence._archive import FORMAT_VERSION, ModelFileError, read_info
 
 if TYPE_CHECKING:
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT_VERSION", "ModelFileError", "load", "read_info", "save"]
 
 
-def __getattr__(name: str) -> Any:
-    # Reading what a file says about itself does not wait for scikit-learn; making a model of it does.
-    if name in ("load", "save"):
-        from rankrls.persistence import _files
-
-        return getattr(_files, name)
-    raise AttributeError(f"module 'rankrls.persistence' has no attribute {name!r}")
-
-
+# Reading what a file says about itself does not wait for scikit-learn; making a model of it does.
+__getattr__, __dir__ = on_first_use(__name__, dict.fromkeys(("load", "save"), "rankrls.persistence._files"))
 publish(__name__, globals())

@@ -7,7 +7,7 @@ listed classes, and functions of a fixed list only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,16 @@ _IDS = (str, int, float, bool, type(None))
 
 
 def _take_queries(seen: Any) -> State:
-    for query in seen.queries:
-        _check_id(query)
+    for value in _plain(seen.queries):
+        if type(value) not in _IDS:
+            raise InputError(
+                "The model cannot be saved with its queries: an id is {0!r}, of type {1}, and a model file holds "
+                "numbers, strings and tuples of them.",
+                value,
+                type(value).__name__,
+                parameter="qid",
+                remedy="save(..., updatable=False) leaves out what partial_fit and forget need, the ids with it.",
+            )
     return {
         "ids": list(seen.queries),
         "rows": np.array([rows for rows, _ in seen.queries.values()], dtype=np.int64),
@@ -77,27 +85,14 @@ def _take_queries(seen: Any) -> State:
     }
 
 
-def _check_id(value: Any) -> None:
-    if type(value) is tuple:
-        for part in value:
-            _check_id(part)
-    elif type(value) not in _IDS:
-        raise InputError(
-            "The model cannot be saved with its queries: an id is {0!r}, of type {1}, and a model file holds numbers, "
-            "strings and tuples of them.",
-            value,
-            type(value).__name__,
-            parameter="qid",
-            remedy="save(..., updatable=False) leaves out what partial_fit and forget need, the ids with it.",
-        )
-
-
-def _is_id(value: Any) -> bool:
-    return all(map(_is_id, value)) if type(value) is tuple else type(value) in _IDS
+def _plain(ids: Iterable[Any]) -> Iterator[Any]:
+    """Ids, and the parts of those that are tuples."""
+    for value in ids:
+        yield from _plain(value) if type(value) is tuple else (value,)
 
 
 def _id_facts(state: State) -> Facts:
-    yield all(map(_is_id, state["ids"])), "ids", "are no ids of queries"
+    yield all(type(value) in _IDS for value in _plain(state["ids"])), "ids", "are no ids of queries"
 
 
 def _make_queries(cls: Any, state: State) -> Any:
