@@ -16,7 +16,7 @@ from rankrls.preprocessing import EncodedFeature
 __all__ = ["to_elasticsearch", "to_opensearch"]
 
 _MS = 86_400_000  # of a day
-_ONE = {"match_all": {}}
+_ONE: dict[str, Any] = {"match_all": {}}
 
 
 def to_elasticsearch(

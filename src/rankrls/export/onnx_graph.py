@@ -122,6 +122,10 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
+    def integers(self, *values: int) -> str:
+        """Add whole numbers, such as those of axes; gives their name."""
+        return self.constant(np.array(values, dtype=np.int64))
+
     def number(self, value: float) -> str:
         """Add a number; gives its name."""
         return self.constant(np.array(value, dtype=np.float64))

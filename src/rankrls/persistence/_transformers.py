@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,11 @@ def _plain_facts(state: State) -> Facts:
         yield state.get(name) is None, name, "is a function, where a model file holds none"
 
 
+def _sklearn(name: str, forms: Mapping[str, str], check: Callable[[State], Facts] | None = None) -> Kind:
+    """A class of scikit-learn that learns of columns."""
+    return Kind(f"sklearn.{name}", {**_FEATURES, **forms}, check)
+
+
 _FEATURES = {"n_features_in_": "count", "feature_names_in_?": "names n"}
 _SCALER = {**_FEATURES, "fitted_with_qid_": "flag", "_statistics?": "float s,n"}
 _TABLE = {
@@ -140,34 +146,29 @@ TRANSFORMERS = (
     Kind("sklearn.feature_extraction.text.CountVectorizer", {}, _vocabulary_facts),
     Kind("sklearn.feature_extraction.text.TfidfVectorizer", {"_tfidf": "TfidfTransformer"}, _vocabulary_facts),
     Kind("sklearn.feature_extraction.text.HashingVectorizer", {}),
-    *(
-        Kind(f"sklearn.{name}", {**_FEATURES, **forms}, *check)
-        for name, forms, *check in (
-            ("preprocessing.StandardScaler", {"mean_?": "float n", "var_?": "float n", "scale_?": "float n"}),
-            ("preprocessing.MinMaxScaler", {"scale_": "float n", "min_": "float n"}),
-            ("preprocessing.MaxAbsScaler", {"scale_": "float n"}),
-            ("preprocessing.RobustScaler", {"center_?": "float n", "scale_?": "float n"}),
-            ("preprocessing.QuantileTransformer", {"references_": "float q", "quantiles_": "float q,n"}),
-            ("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
-            ("preprocessing.Normalizer", {}),
-            ("preprocessing.Binarizer", {}),
-            ("preprocessing.OrdinalEncoder", {**_CATEGORIES, "_missing_indices": "dict"}, category_facts),
-            ("preprocessing.TargetEncoder", {**_CATEGORIES, "encodings_": "[float _]"}, encoding_facts),
-            ("preprocessing.KBinsDiscretizer", _BINS, bin_facts),
-            ("preprocessing.SplineTransformer", {"bsplines_": "[BSpline] n", "n_features_out_": "count"}, spline_facts),
-            ("preprocessing.PolynomialFeatures", dict.fromkeys(_DEGREES, "size"), polynomial_facts),
-            ("impute.SimpleImputer", _IMPUTER),
-            ("impute.MissingIndicator", {"features_": "index f", "_n_features": "count", "_precomputed": "flag"}),
-            ("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
-            ("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
-            ("decomposition.PCA", {"components_": "float k,n", "mean_": "float n", "explained_variance_": "float k"}),
-            ("decomposition.TruncatedSVD", {"components_": "float k,n"}),
-            ("feature_extraction.text.TfidfTransformer", {"idf_?": "float n"}),
-            ("feature_selection.VarianceThreshold", {"variances_": "float n"}),
-            ("feature_selection.SelectKBest", {"scores_": "scores n", "pvalues_?": "scores n"}),
-            ("feature_selection.SelectPercentile", {"scores_": "scores n", "pvalues_?": "scores n"}),
-        )
-    ),
+    _sklearn("preprocessing.StandardScaler", {"mean_?": "float n", "var_?": "float n", "scale_?": "float n"}),
+    _sklearn("preprocessing.MinMaxScaler", {"scale_": "float n", "min_": "float n"}),
+    _sklearn("preprocessing.MaxAbsScaler", {"scale_": "float n"}),
+    _sklearn("preprocessing.RobustScaler", {"center_?": "float n", "scale_?": "float n"}),
+    _sklearn("preprocessing.QuantileTransformer", {"references_": "float q", "quantiles_": "float q,n"}),
+    _sklearn("preprocessing.PowerTransformer", {"lambdas_": "float n", "_scaler?": "StandardScaler"}),
+    _sklearn("preprocessing.Normalizer", {}),
+    _sklearn("preprocessing.Binarizer", {}),
+    _sklearn("preprocessing.OrdinalEncoder", {**_CATEGORIES, "_missing_indices": "dict"}, category_facts),
+    _sklearn("preprocessing.TargetEncoder", {**_CATEGORIES, "encodings_": "[float _]"}, encoding_facts),
+    _sklearn("preprocessing.KBinsDiscretizer", _BINS, bin_facts),
+    _sklearn("preprocessing.SplineTransformer", {"bsplines_": "[BSpline] n", "n_features_out_": "count"}, spline_facts),
+    _sklearn("preprocessing.PolynomialFeatures", dict.fromkeys(_DEGREES, "size"), polynomial_facts),
+    _sklearn("impute.SimpleImputer", _IMPUTER),
+    _sklearn("impute.MissingIndicator", {"features_": "index f", "_n_features": "count", "_precomputed": "flag"}),
+    _sklearn("kernel_approximation.Nystroem", {"components_": "rows k,n", "normalization_": "float k,k"}),
+    _sklearn("kernel_approximation.RBFSampler", {"random_weights_": "float n,k", "random_offset_": "float k"}),
+    _sklearn("decomposition.PCA", {"components_": "float k,n", "mean_": "float n", "explained_variance_": "float k"}),
+    _sklearn("decomposition.TruncatedSVD", {"components_": "float k,n"}),
+    _sklearn("feature_extraction.text.TfidfTransformer", {"idf_?": "float n"}),
+    _sklearn("feature_selection.VarianceThreshold", {"variances_": "float n"}),
+    _sklearn("feature_selection.SelectKBest", {"scores_": "scores n", "pvalues_?": "scores n"}),
+    _sklearn("feature_selection.SelectPercentile", {"scores_": "scores n", "pvalues_?": "scores n"}),
     # Settings of the estimators, such as RankRLSCV(cv=...).
     *(
         Kind(f"sklearn.model_selection.{name}")
