@@ -96,71 +96,59 @@ def decided(columns: Mapping[str, Column], rules: Rules) -> list[ColumnUse]:
         One for all columns that cannot be used, with two cells of each and what to say of them.
     """
     uses: list[ColumnUse] = []
-    refused: list[tuple[ColumnUse, str]] = []
+    refused: list[ColumnUse] = []
     errors: list[InputError] = []
     for name, column in columns.items():
         said = rules.said.get(name)
         try:
-            found = _unusable(column, said)
-            kind, reason = found or (_as_said(column, said, rules) if said is not None else _guess(column, rules))
+            known = _unusable(column, said)
+            kind, reason = known or (_guess(column, rules) if said is None else _as_said(column, said, rules))
         except InputError as error:
             errors.append(error)
             continue
         use = ColumnUse(name, kind, reason, int(column.missing.sum()), _distinct(column), _examples(column))
-        if reason.startswith("!"):
-            refused.append((use, reason[1:]))
-        elif said is None and not rules.guesses and (kind not in _NUMBERS or (use.n_missing and not rules.fills(name))):
-            missing = f"{reason}, {use.n_missing} missing"
-            refused.append((use, missing if kind in _NUMBERS else _CALLED.get(kind, reason)))
         uses.append(use)
+        if said is None and not rules.guesses and (kind not in _NUMBERS or (use.n_missing and not rules.fills(name))):
+            refused.append(use)
     if refused:
-        errors.append(_refusal(refused, rules.guesses))
+        errors.append(_refusal(refused))
     if errors:
         raise errors[0].joined(errors[1:])
     return uses
 
 
-_CALLED = {"category": "categories", "date": "dates", "text": "text"}
 _NUMBERS = ("number", "list")
-_OPTIONS = {
-    **dict.fromkeys(_NUMBERS, "impute"),
-    "category": "categorical",
-    "date": "dates",
-    "text": "text",
-    "unused": "ignore",
-}
+_SAYABLE = {"category": ("categorical", "categories"), "date": ("dates", "dates"), "text": ("text", "text")}
+"""The parameter that names columns of a kind, and what their cells are called."""
 
 
-def _refusal(refused: list[tuple[ColumnUse, str]], guessed: bool) -> InputError:
-    """One error for all of them."""
+def _refusal(refused: list[ColumnUse]) -> InputError:
+    """One error for all columns that were to be numbers and are none."""
     shown = []
-    for use, what in refused:
+    said: dict[str, list[str]] = {}
+    formats: dict[str, None] = {}
+    for use in refused:
+        option, what = _SAYABLE.get(use.kind, ("ignore", use.reason))
+        if use.kind in _NUMBERS:
+            option, what = "impute", f"{use.reason}, {use.n_missing} missing"
+        elif what.startswith(_BY_FORMAT):
+            option = "dates"
+            formats.setdefault(what.removeprefix(_BY_FORMAT))
+        said.setdefault(option, []).append(use.name)
         cells = ", ".join(repr(cell if len(cell) <= 40 else cell[:37] + "...") for cell in use.examples)
         shown.append(f"{use.name!r} ({what}{': ' if cells else ''}{cells})")
-    options: dict[str, list[str]] = {}
-    formats: dict[str, None] = {}
-    for use, what in refused:
-        if what.startswith(_BY_FORMAT):
-            options.setdefault("dates", []).append(use.name)
-            formats.setdefault(what.removeprefix(_BY_FORMAT))
-            continue
-        options.setdefault(_OPTIONS[use.kind], []).append(use.name)
-    said = [
-        Parameter("impute='median'" if option == "impute" else f"{option}={names!r}")
-        for option, names in sorted(options.items())
-    ]
-    said += [Parameter(f"date_format={form!r}") for form in formats]
-    count = f"{len(refused)} columns" if len(refused) > 1 else "A column"
-    places = " ".join(f"{{{k + 2}}}" for k in range(len(said)))
-    auto = "" if guessed else "; or let {columns='auto'} decide"
+    spelt = lambda option: "impute='median'" if option == "impute" else f"{option}={said[option]!r}"
+    options = [spelt(option) for option in sorted(said)]
+    options += [f"date_format={form!r}" for form in formats]
+    places = " ".join(f"{{{k + 2}}}" for k in range(len(options)))
     return InputError(
         "{0} cannot be used as it stands: {1}." if len(refused) == 1 else "{0} cannot be used as they stand: {1}.",
-        count,
+        f"{len(refused)} columns" if len(refused) > 1 else "A column",
         "; ".join(shown),
-        *said,
-        remedy=f"Give {places}{auto}.",
-        parameter=next(iter(sorted(options))),
-        column=refused[0][0].name,
+        *map(Parameter, options),
+        remedy=f"Give {places}; or let {{columns='auto'}} decide.",
+        parameter=min(said),
+        column=refused[0].name,
     )
 
 
@@ -170,8 +158,12 @@ def _unusable(column: Column, said: str | None) -> tuple[str, str] | None:
         return None
     if column.missing.all():
         return "unused", "every cell is missing"
-    if column.holds == "others" or (column.holds == "lists" and said is not None):
-        return "unused", f"!holds {column.shown}" if said is not None else f"holds {column.shown}"
+    if said is not None and column.holds in ("others", "lists"):
+        problem, remedy = "Column {0!r} holds {1}, and cannot be used as said.", "Leave it out ({ignore})."
+        place: dict[str, Any] = {"parameter": "ignore", "column": column.name}
+        raise InputError(problem, column.name, column.shown, remedy=remedy, **place)
+    if column.holds == "others":
+        return "unused", f"holds {column.shown}"
     if not column.missing.any() and _distinct(column) == 1:
         return "unused", "constant"
     return None

@@ -229,7 +229,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.periods_: dict[str, list[str]] = {}
         groups: dict[Any, list[str]] = {}
         self._check_filled(columns)
-        values = {name: self._values(columns[name]) for name in numeric}
+        values = self._values(columns, "number", "date")
         for name in numeric:
             if name in self._named("date"):
                 days = values[name]
@@ -374,8 +374,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _blocks(self, columns: Mapping[str, Column]) -> Iterator[Any]:
         """The features of all columns of a kind at a time, in the order of ``features_``."""
-        values = self._all_values(columns)
+        values = self._values(columns, "number", "date", "list")
         self._check_filled(columns)
+        for name, origin in self.origins_.items():
+            values[name] = origin - values[name]
         for names, imputer in self.imputers_:
             yield imputer.transform(np.column_stack([values[name] for name in names]))
         for name, periods in self.periods_.items():
@@ -392,27 +394,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for kind in self.text_features_:
                 yield text_features(columns[name], columns.get(str(self.query_text)), kind, made.get(kind))
 
-    def _all_values(self, columns: Mapping[str, Column]) -> dict[str, NDArray[np.float64]]:
-        """Numbers, ages and lists, NaN where they are missing; an error for all columns that hold something else."""
+    def _values(self, columns: Mapping[str, Column], *kinds: str) -> dict[str, NDArray[np.float64]]:
+        """Numbers, days and lists, NaN where they are missing; an error for all columns that hold something else."""
+        formats = names_of("date_format", self.date_format)
         values, errors = {}, []
-        for name in self._named("number", "date", "list"):
+        for name, kind in ((use.name, use.kind) for use in self.columns_ if use.kind in kinds):
+            size = self.lists_[name].n_features_in_ if kind == "list" else 0
+            fills = self._fills(name) is not None
             try:
-                values[name] = self._values(columns[name])
+                values[name] = values_of(columns[name], kind, size=size, formats=formats, fills=fills)
             except InputError as error:
                 errors.append(error)
-                continue
-            if name in self.origins_:
-                values[name] = self.origins_[name] - values[name]
         if errors:
             raise errors[0].joined(errors[1:])
         return values
-
-    def _values(self, column: Column) -> NDArray[np.float64]:
-        """Numbers, the days of dates, or lists as rows."""
-        kind = next(use.kind for use in self.columns_ if use.name == column.name)
-        size = self.lists_[column.name].n_features_in_ if kind == "list" else 0
-        formats, fills = names_of("date_format", self.date_format), self._fills(column.name) is not None
-        return values_of(column, kind, size=size, formats=formats, fills=fills)
 
     def _check_filled(self, columns: Mapping[str, Column]) -> None:
         numeric = self._named("number", "date", "list")
