@@ -13,13 +13,13 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
+from rankrls.metrics._scorer import unwrapped
 from rankrls.models._pipelines import (
     fitted_names,
     fitted_ranker,
     linear_weights,
     table_encoder,
 )
-from rankrls.models.inputs.seen_labels import pipeline_steps
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
@@ -188,7 +188,7 @@ def _without_others(
 def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
-    steps = pipeline_steps(model)
+    steps = unwrapped(model)[0]
     steps = steps if table_encoder(model) is None else steps[1:]
     for step in steps:
         centre, spread = _affine(step, n_features)

@@ -16,9 +16,8 @@ from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
-from rankrls.metrics._scorer import final_step_inputs
+from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.models.inputs.seen_labels import pipeline_steps
 from rankrls.models.inputs.validation import check_choice, check_features, check_no_extra_qid
 
 __all__ = ["Explanation", "PairExplanation", "explain"]
@@ -338,5 +337,5 @@ def _scaler_names(model: Any) -> list[str]:
     by_query = " inside each query"
     return [
         type(step).__name__ + (by_query if getattr(step, "fitted_with_qid_", False) else "")
-        for step in pipeline_steps(model)
+        for step in unwrapped(model)[0]
     ]

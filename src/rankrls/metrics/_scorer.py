@@ -14,7 +14,7 @@ from rankrls.metrics._checks import check_ranking, scored_rows
 from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
-__all__ = ["RankingScorer", "final_step_inputs", "make_ranking_scorer", "predict_by_query"]
+__all__ = ["RankingScorer", "final_step_inputs", "make_ranking_scorer", "predict_by_query", "unwrapped"]
 
 
 class RankingScorer:
@@ -116,24 +116,31 @@ def scales_by_query(model: Any) -> bool:
     return _holds(model, "fitted_with_qid_")
 
 
+def unwrapped(model: Any) -> tuple[list[Any], Any]:
+    """The steps before the last one of a pipeline, outermost first, and that one; of a search those of its best."""
+    if hasattr(model, "best_estimator_"):
+        return unwrapped(model.best_estimator_)
+    if not isinstance(model, Pipeline):
+        return [], model
+    *before, (_, last) = model.steps
+    inner, final = unwrapped(last)
+    return [step for _, step in before if step is not None and step != "passthrough"] + inner, final
+
+
 def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """The last step of a pipeline or a search, and X as that step sees it."""
-    if hasattr(model, "best_estimator_"):
-        return final_step_inputs(model.best_estimator_, X, qid)
-    if not isinstance(model, Pipeline):
-        return model, X
-    return final_step_inputs(model.steps[-1][1], _transform(model.steps[:-1], X, qid), qid)
-
-
-def _transform(steps: Any, X: Any, qid: Any) -> Any:
-    for _, step in steps:
-        if step is None or step == "passthrough":
-            continue
+    steps, final = unwrapped(model)
+    for step in steps:
         if isinstance(step, Pipeline):
-            X = _transform(step.steps, X, qid)
+            last, X = final_step_inputs(step, X, qid)
+            X = X if last is None or last == "passthrough" else _transformed(last, X, qid)
         else:
-            X = step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
-    return X
+            X = _transformed(step, X, qid)
+    return final, X
+
+
+def _transformed(step: Any, X: Any, qid: Any) -> Any:
+    return step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
 
 
 def _holds(estimator: Any, name: str) -> bool:

@@ -15,9 +15,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
-from rankrls.metrics._scorer import predict_by_query
+from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.families.base import Ranker
-from rankrls.models.inputs.seen_labels import pipeline_steps, warn_of_seen_labels
+from rankrls.models.inputs.seen_labels import warn_of_seen_labels
 from rankrls.models.inputs.validation import check_no_extra_qid
 from rankrls.preprocessing import TableEncoder
 
@@ -35,9 +35,7 @@ __all__ = [
 
 def fitted_ranker(model: Any) -> Ranker:
     """The fitted ranker of a model, a pipeline or a search; anything else is refused."""
-    final = model
-    while hasattr(final, "best_estimator_") or isinstance(final, Pipeline):
-        final = final.best_estimator_ if hasattr(final, "best_estimator_") else final.steps[-1][1]
+    _, final = unwrapped(model)
     if hasattr(final, "n_items_"):
         problem = "{0} gives each row of X a score of every item, and this is for {model}s that give a row one score."
         raise InputError(problem, type(final).__name__, parameter="model")
@@ -85,19 +83,19 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
 
 def table_encoder(model: Any) -> Any:
     """The TableEncoder that a model's pipeline begins with; None if there is none."""
-    steps = pipeline_steps(model)
+    steps = unwrapped(model)[0]
     return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
 
 
 def fitted_names(model: Any) -> Any:
     """The names of the features that a model was fitted on, an array; None if it does not know them."""
-    first = [*pipeline_steps(model), fitted_ranker(model)][0]
+    first = [*unwrapped(model)[0], fitted_ranker(model)][0]
     return getattr(first, "feature_names_in_", getattr(model, "feature_names_in_", None))
 
 
 def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """A name for each feature that the last step sees."""
-    steps = pipeline_steps(model)
+    steps = unwrapped(model)[0]
     first = steps[0] if steps else fitted_ranker(model)
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)

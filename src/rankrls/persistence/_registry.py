@@ -7,7 +7,8 @@ listed classes, and functions of a fixed list only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,9 @@ def restored(name: Any, state: State) -> Any:
 # Values without a public class ----------------------------------------------------------------------------------------
 
 
-def _value(name: str, fields: str, forms: Mapping[str, str], check: Any = None, home: str = "") -> Kind:
-    """A value that its constructor makes of its attributes."""
-    names = fields.split()
-    take = lambda value: {part: getattr(value, part) for part in names}
+def _value(name: str, forms: Mapping[str, str], check: Any = None, home: str = "", parts: Sequence[str] = ()) -> Kind:
+    """A value that its constructor makes of its attributes: of its fields, unless it is told of its parts."""
+    take = lambda value: {part: getattr(value, part) for part in parts or [field.name for field in fields(value)]}
     return Kind(name, forms, check, take, lambda cls, state: cls(**state), home)
 
 
@@ -105,23 +105,18 @@ _VIEWS = {**_ROWS, "indices": "whole s,v", "coefficients": "float s,s,v", "view_
 _NUMBERS = {"gamma": "number", "degree": "number", "coef0": "number"}
 _EQUATIONS = {"gram": "float p,p", "rhs": "float p,q", "energy": "float q"}
 _QUERIES = {"ids": "[free] q", "rows": "whole q", "energies": "float q", "n_rows": "count"}
-_MEASURE = "name k convention gain discount empty ties relevant denominator single_scores tied_labels average"
+_FORWARD = {**_ROWS, "held_out": "float l"}
+_CURVE = ("t", "c", "k", "extrapolate", "axis")
 _VALUES = (
-    _value("rankrls.kernels.Kernel", "name gamma degree coef0 params", _NUMBERS, _kernel_facts),
-    _value("rankrls.metrics.Measure", _MEASURE, {}),
-    _value("rankrls.preprocessing.ColumnUse", "name kind reason n_missing n_distinct examples n_features", {}),
-    _value("scipy.interpolate.BSpline", "t c k extrapolate axis", {"t": "float t", "c": "float c|c,d"}),
-    _value("NormalEquations", "gram rhs energy", _EQUATIONS, None, "rankrls.equations.normal_equations"),
-    _value("rankrls.Items", "features ids", {"features": "rows k,n"}),
-    _value("PursuitPath", "indices coefficients losses", _ROWS, _path_facts, "rankrls.greedy.walk"),
-    _value(
-        "ForwardPath",
-        "indices coefficients losses held_out",
-        {**_ROWS, "held_out": "float l"},
-        _path_facts,
-        "rankrls.greedy.forward",
-    ),
-    _value("CoPursuitPath", " ".join(_VIEWS), _VIEWS, _path_facts, "rankrls.greedy.walk"),
+    _value("rankrls.kernels.Kernel", _NUMBERS, _kernel_facts),
+    _value("rankrls.metrics.Measure", {}),
+    _value("rankrls.preprocessing.ColumnUse", {}),
+    _value("scipy.interpolate.BSpline", {"t": "float t", "c": "float c|c,d"}, parts=_CURVE),
+    _value("NormalEquations", _EQUATIONS, None, "rankrls.equations.normal_equations"),
+    _value("rankrls.Items", {"features": "rows k,n"}),
+    _value("PursuitPath", _ROWS, _path_facts, "rankrls.greedy.walk"),
+    _value("ForwardPath", _FORWARD, _path_facts, "rankrls.greedy.forward"),
+    _value("CoPursuitPath", _VIEWS, _path_facts, "rankrls.greedy.walk"),
     Kind("SeenQueries", _QUERIES, _id_facts, _take_queries, _make_queries, "rankrls.models.families.updating"),
 )
 

@@ -16,7 +16,7 @@ from rankrls._items import Items
 from rankrls.io import open_dataset
 from rankrls.io.data import Reading, Rows, few
 from rankrls.io.tables.formats import table_format
-from rankrls.metrics._scorer import final_step_inputs, predict_by_query
+from rankrls.metrics._scorer import final_step_inputs, predict_by_query, unwrapped
 from rankrls.models._pipelines import table_encoder
 from rankrls.models.inputs.encoded import encoded_rows
 from rankrls.persistence._archive import read_info
@@ -67,15 +67,13 @@ class StoredModel:
     @property
     def by_query(self) -> bool:
         """Whether its scores can be compared inside a query only."""
-        final = self.model.steps[-1][1] if isinstance(self.model, Pipeline) else self.model
+        final = self.model[-1] if isinstance(self.model, Pipeline) else self.model
         return bool(getattr(final, "_fitted_with_qid", False))
 
     @property
     def scales_by_query(self) -> bool:
         """Whether it cannot score a row without the others of its query."""
-        return isinstance(self.model, Pipeline) and any(
-            getattr(step, "fitted_with_qid_", False) for _, step in self.model.steps
-        )
+        return any(getattr(step, "fitted_with_qid_", False) for step in unwrapped(self.model)[0])
 
     @property
     def reads_like(self) -> tuple[Any, ...]:

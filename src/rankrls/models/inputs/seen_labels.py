@@ -10,18 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from rankrls._errors import InputWarning
+from rankrls.metrics._scorer import unwrapped
 
-__all__ = ["label_users", "pipeline_steps", "warn_in_pipeline", "warn_of_seen_labels"]
-
-
-def pipeline_steps(model: Any) -> list[Any]:
-    """What stands before the ranker, outermost first."""
-    if hasattr(model, "best_estimator_"):
-        return pipeline_steps(model.best_estimator_)
-    if not isinstance(model, Pipeline):
-        return []
-    before = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
-    return before + pipeline_steps(model.steps[-1][1])
+__all__ = ["label_users", "warn_in_pipeline", "warn_of_seen_labels"]
 
 
 def label_users(model: Any) -> list[str]:
@@ -29,7 +20,7 @@ def label_users(model: Any) -> list[str]:
 
     What the last step holds out has then been seen by the step before it, so that held-out scores are optimistic.
     """
-    parts = [part for step in pipeline_steps(model) for part in (step, *step.get_params().values())]
+    parts = [part for step in unwrapped(model)[0] for part in (step, *step.get_params().values())]
     return list(dict.fromkeys(type(part).__name__ for part in parts if _uses_labels(part)))
 
 
