@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,10 +14,13 @@ from rankrls._errors import InputError
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["QUERY_TEXT", "Defined", "Part", "defined", "engine_names", "instant", "split_by_sign", "with_offset"]
+__all__ = ["AGES", "QUERY_TEXT", "Defined", "Part", "conditions", "defined", "engine_names", "instant"]
+__all__ += ["split_by_sign", "with_offset"]
 
 QUERY_TEXT = "query_text"
 """What the text of the query is called that an engine puts into definitions."""
+
+AGES = "Ages count from {origin}, not from today: this changes no order."
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -116,6 +119,13 @@ def with_offset(
         if definitions is not None:
             definitions.append((OFFSET_FEATURE, one))
     return scorer, definitions
+
+
+def conditions(encoded: Sequence[EncodedFeature], said: Mapping[str, str]) -> list[str]:
+    """What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them."""
+    kinds = {"": encoded[-1], **{feature.kind: feature for feature in encoded}} if encoded else {}
+    found = [(kinds[kind], text) for kind, text in said.items() if kind in kinds]
+    return [*dict.fromkeys(text.format(column=f.column, origin=instant(f.origin)) for f, text in found)]
 
 
 def engine_names(names: Sequence[str]) -> list[str]:

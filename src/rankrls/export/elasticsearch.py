@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rankrls.export._definitions import QUERY_TEXT, Defined, Part, instant, split_by_sign, with_offset
+from rankrls.export._definitions import AGES, QUERY_TEXT, Defined, Part, conditions, split_by_sign, with_offset
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
@@ -81,7 +81,7 @@ def to_elasticsearch(
         *scorer.notes(),
         "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
         "not match a document has the value 0.",
-        *_about(scorer.encoded),
+        *conditions(scorer.encoded, _CONDITIONS),
     ]
     scorer, definitions = with_offset(scorer, "Elasticsearch", _defined, offset, _ONE)
     if offset is None:
@@ -146,21 +146,13 @@ def _script(source: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"function_score": {"query": _ONE, "script_score": {"script": script}}}
 
 
-def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
-    """What has to hold in the index for the definitions to mean the same."""
-    kinds = {feature.kind: feature for feature in encoded}
-    out = ["The definitions name each field as the table names its column."] if encoded else []
-    if "category" in kinds:
-        out.append("Fields of categories are of type keyword, with the cells' text as it is in the table.")
-    if "age" in kinds:
-        out.append(f"Ages count from {instant(kinds['age'].origin)}, not from today: this changes no order.")
-    if "matches" in kinds:
-        out.append(
-            f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field "
-            f'{kinds["matches"].column!r} needs "similarity": "boolean", by which each word of the query that it has '
-            "counts 1."
-        )
-    return out
+_CONDITIONS = {
+    "": "The definitions name each field as the table names its column.",
+    "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
+    "age": AGES,
+    "matches": f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field {{column!r}} needs "
+    '"similarity": "boolean", by which each word of the query that it has counts 1.',
+}
 
 
 def to_opensearch(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rankrls.export._definitions import QUERY_TEXT, Defined, Part, instant, split_by_sign, with_offset
+from rankrls.export._definitions import AGES, QUERY_TEXT, Defined, Part, conditions, instant, split_by_sign, with_offset
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
@@ -93,7 +93,12 @@ def to_solr(
     <BLANKLINE>
     """
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    notes = [*scorer.notes(), *_about(scorer.encoded)]
+    notes = [*scorer.notes(), *conditions(scorer.encoded, _CONDITIONS)]
+    if gapless := [f.column for f in scorer.encoded if f.kind == "number" and not f.gaps and f.fill]:
+        notes.append(
+            f"A document without {', '.join(map(repr, gapless))} counts as 0 there, and as the filled value in "
+            "predict: no training row lacked it."
+        )
     one = _feature("ValueFeature", value=1)
     scorer, definitions = with_offset(scorer, "Solr", _defined, offset, one)
     if offset is not None and definitions is None:
@@ -146,29 +151,13 @@ def _defined(feature: EncodedFeature) -> Defined | str:
     return "a list's numbers are not seen there" if feature.kind == "element" else "TF-IDF is computed otherwise there"
 
 
-def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
-    """What has to hold in the index for the definitions to mean the same."""
-    kinds = {feature.kind: feature for feature in encoded}
-    about = "The definitions name each field as the table names its column; numbers and dates need docValues."
-    out = [about] if encoded else []
-    if "category" in kinds:
-        out.append(
-            "Fields of categories are strings that are not analysed, with the cells' text as it is in the table."
-        )
-    if "age" in kinds:
-        out.append(f"Ages count from {instant(kinds['age'].origin)}, not from today: this changes no order.")
-    if gapless := [f.column for f in encoded if f.kind == "number" and not f.gaps and f.fill]:
-        out.append(
-            f"A document without {', '.join(map(repr, gapless))} counts as 0 there, and as the filled value in "
-            "predict: no training row lacked it."
-        )
-    if "matches" in kinds:
-        out.append(
-            f"Give the query's text with each request, efi.{QUERY_TEXT}='red shoes'; the field "
-            f"{kinds['matches'].column!r} needs BooleanSimilarityFactory, by which each word of the query that it has "
-            "counts 1."
-        )
-    return out
+_CONDITIONS = {
+    "": "The definitions name each field as the table names its column; numbers and dates need docValues.",
+    "category": "Fields of categories are strings that are not analysed, with the cells' text as it is in the table.",
+    "age": AGES,
+    "matches": f"Give the query's text with each request, efi.{QUERY_TEXT}='red shoes'; the field {{column!r}} needs "
+    "BooleanSimilarityFactory, by which each word of the query that it has counts 1.",
+}
 
 
 def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.export._definitions import Defined, Part, defined
+from rankrls.export._definitions import Defined, Part, conditions, defined
 from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
 from rankrls.preprocessing import EncodedFeature
@@ -91,7 +91,7 @@ def to_vespa(
     scorer = linear_scorer(model, feature_names, target, scaler, offset)
     functions, notes = "", list(scorer.notes()[1:])
     if scorer.encoded:
-        notes += _about(scorer.encoded)
+        notes += conditions(scorer.encoded, _CONDITIONS)
         scorer, definitions = defined(scorer, "Vespa", _defined)
         functions = "".join(
             f"    function {feature}() {{\n        expression: {text}\n    }}\n" for feature, text in definitions
@@ -149,17 +149,14 @@ def _defined(feature: EncodedFeature) -> Defined | str:
     return "words of a document are not seen there" if feature.kind == "word" else "TF-IDF is computed otherwise there"
 
 
-def _about(encoded: Sequence[EncodedFeature]) -> list[str]:
-    """What has to hold in the schema for the expressions to mean the same."""
-    kinds = {feature.kind for feature in encoded}
-    out = ["The expressions name each attribute as the table names its column; numbers and dates are of type double."]
-    if "age" in kinds:
-        out.append("Dates are seconds since 1970 (UTC).")
-    if kinds & {"category", "none"}:
-        out.append("Categories are attributes of type string with match: cased, and empty where they are missing.")
-    if "matches" in kinds:
-        out.append("fieldMatch counts the words of the query as the query asks for them: in a field that is searched.")
-    return out
+_CATEGORIES = "Categories are attributes of type string with match: cased, and empty where they are missing."
+_CONDITIONS = {
+    "": "The expressions name each attribute as the table names its column; numbers and dates are of type double.",
+    "age": "Dates are seconds since 1970 (UTC).",
+    "category": _CATEGORIES,
+    "none": _CATEGORIES,
+    "matches": "fieldMatch counts the words of the query as the query asks for them: in a field that is searched.",
+}
 
 
 def _signed(value: float) -> str:
