@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankrls._errors import InputError
@@ -69,8 +69,7 @@ class Exported:
         if self.definitions is None:
             problem = "This export defines no features: the model takes features that the system has to know already."
             raise InputError(problem, remedy="Definitions are written for models behind a TableEncoder.")
-        with atomic_write(path) as file:
-            file.write(self.definitions.encode())
+        replace(self, content=self.definitions).save(path)
 
     def json(self) -> Any:
         """The content as Python objects, for a client that posts it; only for formats that are JSON."""

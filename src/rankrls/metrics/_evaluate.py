@@ -1,18 +1,23 @@
-"""One ranking judged by several measures, or by one."""
+"""One ranking judged by several measures, or by one, and the body that measures have in common as functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.metrics._checks import check_ranking
-from rankrls.metrics._measure import RankingMeasure, resolve_measure
+from rankrls.metrics._measure import Measure, RankingMeasure, resolve_measure
 
-__all__ = ["evaluate", "value_of"]
+__all__ = ["evaluate", "measure_function", "value_of"]
+
+_DATA = ("qid", "sample_weight", "docno", "per_query")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def evaluate(
@@ -83,3 +88,22 @@ def value_of(measure: RankingMeasure, ranking: tuple[Any, Any, QueryLayout, Any]
     if np.isnan(value).all():
         raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
     return value
+
+
+def measure_function(name: str) -> Callable[[_Function], _Function]:
+    """Give a function its body: its parameters other than the data are the depth and the choices of a measure."""
+
+    def decorate(function: _Function) -> _Function:
+        defaults = cast(FunctionType, function).__kwdefaults__ or {}
+
+        @wraps(function)
+        def judge(y_true: Any, y_score: Any, **options: Any) -> Any:
+            function(y_true, y_score, **options)  # refuses what the signature does not have
+            choices = {**defaults, **options}
+            qid, sample_weight, docno, per_query = (choices.pop(key, None) for key in _DATA)
+            measure = Measure(name, **choices)
+            return value_of(measure, check_ranking(y_true, y_score, qid, sample_weight), docno, per_query)
+
+        return cast(_Function, judge)
+
+    return decorate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.metrics._bodies import measure_function
+from rankrls.metrics._evaluate import measure_function
 
 __all__ = ["average_precision", "ndcg", "precision", "reciprocal_rank"]
 
