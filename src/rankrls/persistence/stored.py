@@ -143,10 +143,9 @@ class StoredModel:
         InputError
             For a model that needs all rows in memory, and for data with another number of features.
         """
-        if self.encoder is not None:
-            raise InputError("a model that encodes tables needs all rows in memory.", file=str(self.path))
-        if self.items:
-            raise InputError("a model that ranks columns needs all rows in memory.", file=str(self.path))
+        if self.encoder is not None or self.items:
+            does = "ranks columns" if self.items else "encodes tables"
+            raise InputError("a model that {0} needs all rows in memory.", does, file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.usual.get(role) for role in roles}
         how["features"] = how.get("features") or self.names

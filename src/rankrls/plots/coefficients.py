@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._errors import InputError
@@ -164,10 +163,7 @@ class CoefficientsDisplay(Display):
 
 
 def _standard_deviations(X: Any, n: int) -> NDArray[np.float64]:
-    if not sparse.issparse(X):
-        X = check_array(X, dtype=np.float64)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if X.shape[1] != n:
         raise InputError("{X} has {0} features, but the model weighs {1}.", X.shape[1], n, parameter="X")
-    if sparse.issparse(X):
-        return np.sqrt(mean_variance_axis(sparse.csr_matrix(X, dtype=np.float64), axis=0)[1])
-    return np.asarray(X.std(axis=0))
+    return np.sqrt(StandardScaler(with_mean=False).fit(X).var_)

@@ -256,10 +256,8 @@ def _guess_texts(column: Column, rules: Rules, distinct: int, present: int) -> t
 
 def _only_reading(words: Sequence[str]) -> str:
     """The format of dates such as 3/14/2024 if one of them has no other; nothing if none or several would do."""
-    found = []
-    for form in ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y"):
-        if all(day_of(word, (form,)) is not None for word in words):
-            found.append(form)
+    forms = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
+    found = [form for form in forms if all(day_of(word, (form,)) is not None for word in words)]
     return found[0] if len(found) == 1 else ""
 
 
