@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -173,13 +174,7 @@ def leave_pair_out_concordance(problem: Problem, y: NDArray[np.float64], ridge: 
     w = plan.weights
 
     def judge(left: _Left) -> tuple[float, float]:
-        def count(begin: int, rows: slice, good: NDArray[np.float64], memory: NDArray[np.float64]) -> None:
-            won = left.shares(begin, rows, plan.first_equal[rows], memory)
-            columns = slice(begin, begin + won.shape[1])
-            good[rows] += w[rows] * (won @ w[columns])
-            good[columns] += w[columns] * (w[rows] @ won)
-
-        good = plan.over_blocks(count)
+        good = w * left.won(plan.first_equal).sum(axis=0)
         score = float(good.sum() / total)
         return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
 
@@ -194,18 +189,14 @@ def tournament_wins(problem: Problem, y: NDArray[np.float64], ridge: NDArray[np.
     costs as for :func:`leave_pair_out_concordance`.
     """
     plan = PairPlan.of(problem, y)
-    w = plan.weights
+    lengths = np.diff(plan.starts)
+    up_to = np.cumsum(plan.weights)
+    later = np.repeat(up_to[plan.starts[1:] - 1], lengths) - up_to
+    place = np.arange(plan.m, dtype=np.intp) - np.repeat(plan.starts[:-1], lengths)
 
     def judge(left: _Left) -> NDArray[np.float64]:
-        def count(begin: int, rows: slice, wins: NDArray[np.float64], memory: NDArray[np.float64]) -> None:
-            won = left.shares(begin, rows, np.arange(rows.start, rows.stop) - begin, memory)
-            columns = slice(begin, begin + won.shape[1])  # the last row has no later one to meet
-            wins[rows] += won @ w[columns]
-            met = np.full(rows.stop - begin, w[rows].sum())
-            met[rows.start - begin :] -= np.cumsum(w[rows])
-            wins[columns] += met[: won.shape[1]] - w[rows] @ won
-
-        return plan.unsorted(plan.over_blocks(count))
+        won, lost = left.won(place)
+        return plan.unsorted(won + later - lost)
 
     return np.stack(plan.over_alphas(judge, ridge), axis=1)
 
@@ -276,28 +267,6 @@ class PairPlan:
         # exactly nothing where the label is the only one, whatever rounding says
         return np.where(count[number] == np.repeat(lengths, lengths), 0.0, self.weights * others)
 
-    def over_blocks(self, add: Callable[[int, slice, NDArray[np.float64], NDArray[np.float64]], None]) -> Any:
-        """A sum for each item, over blocks of rows of each query: ``add(begin of the query, rows, sums, memory)``.
-
-        ``memory`` holds a block, again and again: to get it from the system anew would cost a fifth of the time.
-        """
-        tasks = [
-            (int(begin), rows)
-            for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)
-            for rows in row_slices(int(begin), int(end), _ROWS)
-        ]
-        threads = 1 if self.m < _ALONE else n_threads()
-        longest = int(np.diff(self.starts).max())
-
-        def run(some: list[tuple[int, slice]]) -> NDArray[np.float64]:
-            sums, memory = np.zeros(self.m), np.empty(min(_ROWS, longest) * longest)
-            for begin, rows in some:
-                add(begin, rows, sums, memory)
-            return sums
-
-        # Later blocks of a query have longer rows: each thread takes some of every length.
-        return np.sum(map_threads(run, [tasks[k::threads] for k in range(threads)], threads=threads), axis=0)
-
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
         resolved = holdout_alphas(ridge, self.problem.spectrum_bound())
@@ -336,7 +305,35 @@ class _Left:
         tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * float(np.abs(plan.y).max())
         return cls(plan, smoother, residual, 1.0 - smoother.diagonal - u * u, 1.0 / root, tie)
 
-    def shares(
+    def won(self, limits: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What each item wins of the weight of earlier items of its query, and what later ones win of it, (2, items).
+
+        Earlier items are those before the place in the query that ``limits`` gives for the later one.
+        """
+        plan, w = self.plan, self.plan.weights
+        tasks = [
+            (int(begin), rows)
+            for begin, end in pairwise(plan.starts)
+            for rows in row_slices(int(begin), int(end), _ROWS)
+        ]
+        threads = 1 if plan.m < _ALONE else n_threads()
+        longest = int(np.diff(plan.starts).max())
+
+        def run(some: list[tuple[int, slice]]) -> NDArray[np.float64]:
+            # One block again and again: to get it from the system anew would cost a fifth of the time.
+            sums, memory = np.zeros((2, plan.m)), np.empty(min(_ROWS, longest) * longest)
+            for begin, rows in some:
+                shares = self._shares(begin, rows, limits[rows], memory)
+                columns = slice(begin, begin + shares.shape[1])
+                sums[0, rows] += shares @ w[columns]
+                sums[1, columns] += w[rows] @ shares
+            return sums
+
+        # Later blocks of a query have longer rows: each thread takes some of every length.
+        parts = map_threads(run, [tasks[k::threads] for k in range(threads)], threads=threads)
+        return np.asarray(np.sum(parts, axis=0))
+
+    def _shares(
         self, begin: int, rows: slice, limit: NDArray[np.intp], memory: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Share of each pair won by the row, (rows, items from ``begin`` to the largest limit); 0 from ``limit`` on."""
