@@ -26,10 +26,11 @@ from rankrls.dask._parts import scores  # noqa: E402
 __all__ = ["CGRankRLS", "RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV", "executor_of"]
 
 
+@estimator
 class _OnDask:
     """Learns from Dask collections."""
 
-    straddling: str
+    straddling: str = parameter(default="join", check=choice("join", "shuffle"))
 
     def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Learn from a Dask data frame or array.
@@ -82,10 +83,6 @@ class _OnDask:
         return out
 
 
-def _straddling() -> Any:
-    return parameter(default="join", check=choice("join", "shuffle"))
-
-
 @estimator
 class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
     """:class:`rankrls.RankRLS` of Dask collections, linear.
@@ -98,8 +95,6 @@ class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
         every row travels to the partition of its query; data frames only.
     others : as in :class:`rankrls.RankRLS`
     """
-
-    straddling: str = _straddling()
 
 
 @estimator
@@ -125,8 +120,6 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     ('leave-query-out over 60 queries', dask.array<scores, ...>, <class 'rankrls.RankRLSCV'>)
     """
 
-    straddling: str = _straddling()
-
 
 @estimator
 class CGRankRLS(_OnDask, cg_rankrls.CGRankRLS):  # type: ignore[misc]
@@ -140,8 +133,6 @@ class CGRankRLS(_OnDask, cg_rankrls.CGRankRLS):  # type: ignore[misc]
     others : as in :class:`rankrls.CGRankRLS`
     """
 
-    straddling: str = _straddling()
-
 
 @estimator
 class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
@@ -153,8 +144,6 @@ class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc
     others : as in :class:`rankrls.SparseRankRLS`
     """
 
-    straddling: str = _straddling()
-
 
 @estimator
 class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
@@ -165,5 +154,3 @@ class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[
     straddling : as in :class:`rankrls.dask.RankRLS`
     others : as in :class:`rankrls.SparseRankRLSCV`
     """
-
-    straddling: str = _straddling()

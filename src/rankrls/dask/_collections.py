@@ -12,7 +12,7 @@ from dask import array, delayed
 from distributed import default_client
 
 from rankrls._errors import InputError
-from rankrls.dask._parts import Address, addresses, edges_of, in_order, leaf, numbered, rows_of_partition, seen
+from rankrls.dask._parts import Address, addresses, in_order, leaf, numbered, rows_of_partition, seen, taken
 from rankrls.streaming.engine import check_workers
 from rankrls.streaming.tree import TreeSum, merge, tree_depth
 
@@ -61,17 +61,10 @@ class DaskData:
 
     def _leaves(self, job: Any) -> tuple[Any, list[Any]]:
         """The task that is the job, and those of the leaves."""
-        shared = delayed(job, traverse=False)
-        edges = [
-            delayed(edges_of)(block, cut) if cut else None for block, cut in zip(self.blocks, self.cut, strict=True)
-        ]
-        nodes = []
+        shared, nodes = delayed(job, traverse=False), []
         for address in self.parts:
-            if address.query is None:
-                (k,) = address.partitions
-                nodes.append(delayed(leaf)(shared, address, [self.blocks[k]], self.cut[k]))
-            else:
-                nodes.append(delayed(leaf)(shared, address, [edges[k] for k in address.partitions], None))
+            pieces = [delayed(taken)(self.blocks[k], address.query, self.cut[k]) for k in address.partitions]
+            nodes.append(delayed(leaf)(shared, address, pieces))
         return shared, nodes
 
 
@@ -114,12 +107,13 @@ def collected(X: Any, y: Any, qid: Any, weight: Any, straddling: str) -> DaskDat
         for k, (block, column) in enumerate(zip(features, columns, strict=True))
     ]
     parts, cut = addresses(found)
-    queries = len(np.unique(np.concatenate([part.codes for part in found])))
+    queries = len(set().union(*(part.queries for part in found)))
     n = len(names) if names is not None else int(X.shape[1])
     labels = blake2b(digest_size=16)
     for part in found:
-        for values in (part.codes, *part.labels, *part.counts, *part.weights):
-            labels.update(np.ascontiguousarray(values).tobytes())
+        for code, known in part.queries.items():
+            for values in (np.uint64(code), *known):
+                labels.update(np.ascontiguousarray(values).tobytes())
     about = {"collection": name, "labels": labels.hexdigest()}
     return DaskData(blocks, parts, cut, n, sum(part.rows for part in found), queries, names, about)
 

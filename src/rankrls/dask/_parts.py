@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.io.datasets import Part, Piece
 from rankrls.streaming import run_leaf
 
-__all__ = ["Address", "addresses", "edges_of", "in_order", "leaf", "numbered", "rows_of_partition", "scores", "seen"]
+__all__ = ["Address", "addresses", "in_order", "leaf", "numbered", "rows_of_partition", "scores", "seen", "taken"]
 
 _MOST_CUT = 2
 """Queries for each partition that may lie in several partitions; data with more are not grouped by query."""
@@ -31,13 +31,14 @@ class Rows(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The queries of a partition: their hashes, and of each its rows by label, with their weights."""
+    """A partition's rows, and of each query, by its hash, the labels with their rows and weights."""
 
     rows: int
-    codes: NDArray[np.uint64]
-    labels: list[NDArray[np.float64]]
-    counts: list[NDArray[np.int64]]
-    weights: list[NDArray[np.float64]]
+    queries: dict[int, tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]]
+
+    def rows_of(self, query: int) -> int:
+        """How many rows a query has."""
+        return int(self.queries[query][1].sum())
 
 
 @dataclass(frozen=True)
@@ -64,21 +65,20 @@ def seen(partition: int, y: Any, qid: Any, weight: Any) -> Seen:
     queries, place = np.unique(codes, return_inverse=True)
     labels = np.asarray(y, dtype=np.float64)
     w = np.ones(len(labels)) if weight is None else np.asarray(weight, dtype=np.float64)
-    out: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-    order = np.argsort(place, kind="stable")
-    for rows in np.split(order, np.cumsum(np.bincount(place, minlength=len(queries)))[:-1]):
+    order, found = np.argsort(place, kind="stable"), dict[int, Any]()
+    starts = np.searchsorted(place[order], np.arange(len(queries) + 1))
+    for k, code in enumerate(queries.tolist()):
+        rows = order[starts[k] : starts[k + 1]]
         values, at = np.unique(labels[rows], return_inverse=True)
-        out[0].append(values)
-        out[1].append(np.bincount(at, minlength=len(values)).astype(np.int64))
-        out[2].append(np.bincount(at, w[rows], minlength=len(values)))
-    return Seen(len(labels), queries, *out)
+        found[code] = values, np.bincount(at), np.bincount(at, w[rows])
+    return Seen(len(labels), found)
 
 
 def addresses(found: Any) -> tuple[tuple[Address, ...], tuple[frozenset[int], ...]]:
     """The parts in their order, and the queries of each partition that lie in others too."""
     where: dict[int, list[int]] = {}
     for k, seen in enumerate(found):
-        for code in seen.codes.tolist():
+        for code in seen.queries:
             where.setdefault(code, []).append(k)
     several = {code: ks for code, ks in where.items() if len(ks) > 1}
     if len(several) > _MOST_CUT * len(found):
@@ -88,12 +88,12 @@ def addresses(found: Any) -> tuple[tuple[Address, ...], tuple[frozenset[int], ..
             remedy="Take {straddling='shuffle'}, or sort the data by query.",
             parameter="qid",
         )
-    cut = tuple(frozenset(several.keys() & seen.codes.tolist()) for seen in found)
+    cut = tuple(frozenset(several.keys() & seen.queries.keys()) for seen in found)
     most = max(part.rows for part in found)
     parts: list[Address] = []
     row = 0
     for k, seen in enumerate(found):
-        inside = seen.rows - sum(_rows_of(seen, code) for code in cut[k])
+        inside = seen.rows - sum(map(seen.rows_of, cut[k]))
         parts.append(Address(len(parts), inside, row, (k,)))
         for code in sorted(cut[k]):
             ks = several[code]
@@ -103,32 +103,18 @@ def addresses(found: Any) -> tuple[tuple[Address, ...], tuple[frozenset[int], ..
     return tuple(parts), cut
 
 
-def _rows_of(seen: Seen, code: int) -> int:
-    return int(seen.counts[int(np.searchsorted(seen.codes, np.uint64(code)))].sum())
-
-
 def _query_parts(code: int, ks: list[int], found: Any, most: int, number: int, row: int) -> list[Address]:
     """A query in several partitions: one part, or pieces if it is longer than any partition."""
-    rows = [_rows_of(found[k], code) for k in ks]
+    rows = [found[k].rows_of(code) for k in ks]
     if sum(rows) <= most:
         return [Address(number, sum(rows), row, tuple(ks), code)]
-    places = [int(np.searchsorted(found[k].codes, np.uint64(code))) for k in ks]
-    each = [(found[k].labels[i], found[k].counts[i], found[k].weights[i]) for k, i in zip(ks, places, strict=True)]
-    values, numbers, sums = (np.concatenate(parts) for parts in zip(*each, strict=True))
+    values, numbers, sums = map(np.concatenate, zip(*(found[k].queries[code] for k in ks), strict=True))
     labels, at = np.unique(values, return_inverse=True)
-    counts, weights = (np.bincount(at, part, minlength=len(labels)).astype(np.float64) for part in (numbers, sums))
+    counts, weights = (np.bincount(at, part, minlength=len(labels)) for part in (numbers, sums))
     starts = np.concatenate(([0], np.cumsum(rows)))
-    return [
-        Address(
-            number + j,
-            rows[j],
-            row,
-            (k,),
-            code,
-            Piece(number, labels, counts.astype(np.int64), weights, j, len(ks), int(starts[j])),
-        )
-        for j, k in enumerate(ks)
-    ]
+    whole = Piece(number, labels, counts.astype(np.int64), weights.astype(np.float64), 0, len(ks), 0)
+    pieces = [replace(whole, index=j, start=int(starts[j])) for j in range(len(ks))]
+    return [Address(number + j, rows[j], row, (k,), code, pieces[j]) for j, k in enumerate(ks)]
 
 
 def rows_of_partition(partition: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
@@ -154,18 +140,30 @@ def _held(X: Any) -> Any:
     return np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
 
 
-def _taken(rows: Rows, which: Any) -> Rows:
+def _rows(rows: Rows, which: Any) -> Rows:
     weight = None if rows.weight is None else rows.weight[which]
     return Rows(rows.X[which], rows.y[which], weight, rows.codes[which], rows.names)
 
 
-def edges_of(rows: Rows, queries: frozenset[int]) -> dict[int, Rows]:
-    """The rows of the queries that lie in other partitions too."""
-    out = {}
-    for code in sorted(queries):
-        part = _taken(rows, np.flatnonzero(rows.codes == np.uint64(code)))
-        out[code] = part._replace(names={code: rows.names[code]})
-    return out
+def taken(rows: Rows, query: int | None, cut: frozenset[int]) -> Rows:
+    """The rows of one query of a partition, or of all queries that lie in no other."""
+    if query is not None:
+        return _rows(rows, np.flatnonzero(rows.codes == np.uint64(query)))._replace(names={query: rows.names[query]})
+    if not cut:
+        return rows
+    return _rows(rows, np.flatnonzero(~np.isin(rows.codes, np.array(sorted(cut), dtype=np.uint64))))
+
+
+def _together(pieces: list[Rows]) -> Rows:
+    """The rows of several partitions."""
+    if len(pieces) == 1:
+        return pieces[0]
+    blocks = [p.X for p in pieces]
+    X = sparse.csr_array(sparse.vstack(blocks)) if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    weight = None if pieces[0].weight is None else np.concatenate([p.weight for p in pieces])
+    return Rows(
+        X, np.concatenate([p.y for p in pieces]), weight, np.concatenate([p.codes for p in pieces]), pieces[0].names
+    )
 
 
 @dataclass(frozen=True)
@@ -178,26 +176,16 @@ class _Held:
         return self.part
 
 
-def leaf(job: Any, address: Address, given: list[Any], without: frozenset[int] | None) -> Any:
-    """The answer of one part."""
-    if address.query is None:
-        (rows,) = given
-        if without:
-            rows = _taken(rows, np.flatnonzero(~np.isin(rows.codes, np.array(sorted(without), dtype=np.uint64))))
-    else:
-        pieces = [edges[address.query] for edges in given]
-        weight = None if pieces[0].weight is None else np.concatenate([p.weight for p in pieces])
-        y, codes = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("y", "codes"))
-        blocks = [p.X for p in pieces]
-        X = sparse.csr_array(sparse.vstack(blocks)) if sparse.issparse(blocks[0]) else np.concatenate(blocks)
-        rows = Rows(X, y, weight, codes, pieces[0].names)
+def leaf(job: Any, address: Address, pieces: list[Rows]) -> Any:
+    """The answer of one part, whose rows were taken from one partition or from several."""
+    rows = _together(pieces)
     _, first, query = np.unique(rows.codes, return_index=True, return_inverse=True)
     appearance = np.argsort(np.argsort(first))  # queries are numbered as they come
     names = [rows.names[int(rows.codes[k])] for k in np.sort(first)]
     number = appearance[query].astype(np.int64)
     if (np.diff(number) < 0).any():  # rows of a query follow one another
         order = np.argsort(number, kind="stable")
-        rows, number = _taken(rows, order), number[order]
+        rows, number = _rows(rows, order), number[order]
     part = Part(
         number=address.number,
         X=rows.X,
