@@ -90,7 +90,7 @@ def compare_dataset(
     return report_of(
         named,
         values,
-        found.names,
+        tuple(found.names),
         found.items,
         convention=convention,
         baseline=baseline,

@@ -53,5 +53,7 @@ def label_classes(
     """Rows ordered by query, then label: the order, the classes' boundaries and each class's query."""
     order = np.lexsort((y, layout.codes)).astype(np.intp, copy=False)
     q, z = layout.codes[order], y[order]
-    heads = np.concatenate(([0], np.flatnonzero((q[1:] != q[:-1]) | (z[1:] != z[:-1])) + 1)).astype(np.intp)
+    new = np.ones(len(y), dtype=bool)
+    new[1:] = (q[1:] != q[:-1]) | (z[1:] != z[:-1])
+    heads = np.flatnonzero(new)
     return order, np.append(heads, len(y)).astype(np.intp), q[heads]

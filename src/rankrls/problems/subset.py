@@ -43,7 +43,7 @@ from rankrls.kernels import Kernel
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Basis", "SubsetProblem"]
+__all__ = ["Basis", "OverBasis", "SubsetProblem"]
 
 _CONDITION = 1e7
 """Up to here Gram matrices may be whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
@@ -169,7 +169,21 @@ class Basis:
         return Lowered(U, 1.0 - np.sqrt(tau / values[large])), rest
 
 
-class SubsetProblem(PrimalProblem):
+class OverBasis:
+    """A problem whose coefficients are those of the items of a basis."""
+
+    basis: Basis
+
+    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
+        """Coefficients of the basis items as functions of items."""
+        return self.basis.read(coefficients)
+
+    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of the basis items."""
+        return np.asarray(self.basis.to_items @ coefficients)
+
+
+class SubsetProblem(OverBasis, PrimalProblem):
     """Minimise ``||F K_MR a - target||^2 + alpha a'K_RR a``.
 
     Parameters
@@ -188,11 +202,3 @@ class SubsetProblem(PrimalProblem):
     def __init__(self, X: Any, basis: Basis, graph: Graph, target: NDArray[np.float64]) -> None:
         self.basis = basis
         super().__init__(basis.columns(X), graph, target, whitening=basis.whitening)
-
-    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
-        """Coefficients of the basis items as functions of items."""
-        return self.basis.read(coefficients)
-
-    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients of the basis items."""
-        return np.asarray(self.basis.to_items @ coefficients)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls.streaming.equation_sums import query_names
-from rankrls.streaming.parts import labelled
+from rankrls.streaming.parts import labelled, query_names
+from rankrls.streaming.sums import Answer
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
@@ -20,7 +20,7 @@ __all__ = ["BasisJob", "BasisRows"]
 
 
 @dataclass(frozen=True)
-class BasisRows:
+class BasisRows(Answer):
     """The rows of some parts with the smallest hashes, in the order of these.
 
     Attributes
@@ -58,7 +58,6 @@ class BasisJob:
         query = np.frombuffer(b"".join(names), dtype="<u8").astype(np.uint64)
         keys = _mixed(query[code] + _mixed(place.astype(np.uint64)))
         rows = np.arange(len(part.y)) if data.kept is None else np.flatnonzero(data.kept)
-        rows = rows[: data.n_rows]
         return self._least(keys[rows], part.first_row + rows, data.X)
 
     def merge(self, a: BasisRows, b: BasisRows) -> BasisRows:

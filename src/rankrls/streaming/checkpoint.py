@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,36 +23,11 @@ from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.io import atomic_write
-from rankrls.streaming.basis_rows import BasisRows
-from rankrls.streaming.cut_queries import CutQuery, Levels, Scatter
 from rankrls.streaming.engine import version_here
-from rankrls.streaming.equation_sums import EquationSums
-from rankrls.streaming.exact_sums import JudgedSums
-from rankrls.streaming.holdout_sums import HeldOut, ScoredPieces
-from rankrls.streaming.krylov_sums import Means, RightSides
-from rankrls.streaming.scaler_sums import Spread
+from rankrls.streaming.sums import Answer
 from rankrls.streaming.tree import Job, TreeSum
 
 __all__ = ["Checkpoint", "Nodes"]
-
-_VALUES: dict[str, Callable[..., Any]] = {
-    cls.__name__: cls
-    for cls in (
-        BasisRows,
-        CutQuery,
-        EquationSums,
-        HeldOut,
-        JudgedSums,
-        Levels,
-        Means,
-        NormalEquations,
-        RightSides,
-        Scatter,
-        ScoredPieces,
-        Setting,
-        Spread,
-    )
-}
 
 _NODE = re.compile(r"([0-9]+)-([0-9]+)\.npz")
 
@@ -206,21 +181,16 @@ def _unusable(folder: Path, error: Exception) -> InputError:
 
 def _taken_apart(value: Any, arrays: dict[str, Any]) -> Any:
     """A value as JSON, with its arrays beside it."""
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, str | int | float):  # JSON has their last digit
         return value
     if isinstance(value, np.ndarray):
         name = f"a{len(arrays)}"
         arrays[name] = value
         return {"array": name}
-    if sparse.issparse(value):
-        parts = [_taken_apart(part, arrays) for part in (value.data, value.indices, value.indptr)]
-        return {"csr": parts, "shape": list(value.shape)}
-    if isinstance(value, int):
-        return {"int": hex(value)}
-    if isinstance(value, float):
-        return {"float": value.hex()}
     if isinstance(value, tuple):
         return [_taken_apart(part, arrays) for part in value]
+    if sparse.issparse(value):
+        return {"csr": _taken_apart((value.data, value.indices, value.indptr), arrays), "shape": list(value.shape)}
     return {
         "value": type(value).__name__,
         **{f.name: _taken_apart(getattr(value, f.name), arrays) for f in fields(value)},
@@ -236,9 +206,14 @@ def _put_together(value: Any, arrays: Any) -> Any:
         return arrays[value["array"]]
     if "csr" in value:
         return sparse.csr_array(_put_together(value["csr"], arrays), shape=tuple(value["shape"]))
-    if "int" in value:
-        return int(value["int"], 16)
-    if "float" in value:
-        return float.fromhex(value["float"])
     parts = dict(value)
-    return _VALUES[parts.pop("value")](**{name: _put_together(part, arrays) for name, part in parts.items()})
+    cls = _values()[parts.pop("value")]
+    return cls(**{name: _put_together(part, arrays) for name, part in parts.items()})
+
+
+def _values(below: type[Any] = Answer) -> dict[str, type[Any]]:
+    """What answers are made of, by name: every kind of :class:`Answer`, and two values of other packages."""
+    out: dict[str, type[Any]] = {cls.__name__: cls for cls in (below, NormalEquations, Setting)}
+    for cls in below.__subclasses__():
+        out |= _values(cls)
+    return out

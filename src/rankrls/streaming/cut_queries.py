@@ -11,7 +11,8 @@ scatter ``M_cp`` about that mean,
 and likewise with the labels in the place of one factor. Means are taken before anything is squared, so that an offset
 that the rows share leaves no rounding of its own size. The eigenvalues of :mod:`rankrls.graph.scored` are those of the
 whole query, whose classes a piece knows. A class whose rows have all been seen is folded into the scatter of the
-classes' means, so that of many classes only those that run over a cut are kept.
+classes' means, so that of many classes only those that run over a cut are kept. If tied pairs are included, a query is
+one class, whose scatter is all there is.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from rankrls.features.blocks import row_slices
 from rankrls.features.rows import cleared
 from rankrls.graph import ScoredGraph
 from rankrls.graph.labels import balance_factors
+from rankrls.streaming.sums import Answer
 
-__all__ = ["CutQuery", "Levels", "Scatter", "piece_of_query"]
+__all__ = ["CutQuery", "Levels", "Scatter", "classes_of", "columns_of", "dense_columns", "piece_of_query"]
 
 _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Scatter:
+class Scatter(Answer):
     """Weighted points (x, y), whose last coordinate is the label: weight, mean, and scatter about the mean.
 
     The mean is relative to an origin near the points, which who holds this knows: of the mean itself an offset of the
@@ -91,117 +93,131 @@ def _times(equations: NormalEquations, factor: float) -> NormalEquations:
 
 @dataclass(frozen=True)
 class Levels:
-    """The eigenvalues of a whole query's classes, of which some have weight 0.
+    """The eigenvalues of a whole query, of whose classes some have weight 0.
 
     Attributes
     ----------
-    classes : ndarray or None
-        ``e_1`` of each class where tied pairs are excluded.
     setting : Setting
-    weight : float
-        ``S_q``.
-    own : float
-        The sum of ``S_c^2``.
+    classes : ndarray
+        The weight ``S_c`` of each class; of one class if tied pairs are included.
     """
 
-    classes: _Array | None
     setting: Setting
-    weight: float
-    own: float
+    classes: _Array
 
-    @staticmethod
-    def of(piece: Any, setting: Setting) -> Levels:
-        """Of the query that a piece belongs to."""
-        S = np.asarray(piece.weights, dtype=np.float64)
-        weight, own = float(S.sum()), float(S @ S)
-        levels = Levels(None, setting, weight, own)
-        if setting.ties == "include":
-            return levels
-        beta = float(setting.regression_weight)
-        return replace(levels, classes=beta + (1.0 - beta) * levels.rho(own) * (weight - S))
+    @property
+    def weight(self) -> float:
+        """``S_q``."""
+        return float(self.classes.sum())
 
-    def rho(self, own: float) -> float:
-        """What a pair counts; ``own`` as in :func:`rankrls.graph.labels.balance_factors`."""
+    def between(self, squares: float) -> float:
+        """``e_2``; ``squares`` is the sum of the squared row weights, which matters if tied pairs are included."""
+        beta = float(self.setting.regression_weight)
+        return beta + (1.0 - beta) * self._rho(squares) * self.weight
+
+    def within(self, squares: float) -> _Array:
+        """``e_1`` of each class."""
+        if self.setting.ties == "include":
+            return np.full(1, self.between(squares))
+        beta = float(self.setting.regression_weight)
+        return beta + (1.0 - beta) * self._rho(squares) * (self.weight - self.classes)
+
+    def _rho(self, squares: float) -> float:
+        """What a pair counts."""
         if not self.weight:
             return 0.0
+        own = squares if self.setting.ties == "include" else float(self.classes @ self.classes)
         return float(balance_factors(self.setting.balance, np.array([self.weight]), np.array([own]))[0])
 
 
+def classes_of(piece: Any, y: _Array, setting: Setting) -> tuple[NDArray[np.intp], _Array, NDArray[np.int64], _Array]:
+    """The class of each row of a piece; of the classes of its whole query the labels, the rows and the weights.
+
+    All rows are one class, with their mean label, if tied pairs are included.
+    """
+    labels, S = (np.asarray(values, dtype=np.float64) for values in (piece.labels, piece.weights))
+    counts = np.asarray(piece.counts)
+    if setting.ties == "exclude":
+        return np.searchsorted(labels, y), labels, counts, S
+    total = S.sum(keepdims=True)
+    mean = S @ labels / np.maximum(total, np.finfo(np.float64).tiny)
+    return np.zeros(len(y), dtype=np.intp), mean, counts.sum(keepdims=True), total
+
+
 @dataclass(frozen=True)
-class CutQuery:
-    """Neighbouring pieces of one query, under one setting.
+class CutQuery(Answer):
+    """Neighbouring pieces of one query, under one setting. Its classes are one if tied pairs are included.
 
     Attributes
     ----------
-    query, pieces, n_pieces, rows : int
-        The query's number, how many pieces these are, of how many, and their rows.
+    rows : int
+        Of positive weight.
     name : str
         What tells its fold; empty if nothing has to.
-    levels : Levels
+    setting : Setting
+    classes, counts : ndarray
+        Weight and rows of each class of the whole query.
     squares : float
         The sum of the squared row weights.
-    counts : ndarray of int
-        Rows of each class of the whole query.
+    origin : ndarray of shape (n + 1,)
+        A point near the rows.
     within : NormalEquations
-        The classes' scatter about their own means, times ``e_1``. None if tied pairs are included.
+        The classes' scatter about their own means, times ``e_1`` unless it is one class.
     open : ndarray of int
         The classes of which some rows have been seen, and others have not.
     seen : ndarray of int
         How many rows of these have been.
     weights, means : ndarray of shapes (open,) and (open, n + 1)
         Their weight so far, and the means of their points (x, y) relative to the origin.
-    origin : ndarray of shape (n + 1,)
-        A point near the rows.
-    varies : bool
-        Whether two classes of the whole query have a weight.
     closed : Scatter
-        The means of the other classes; the rows themselves if tied pairs are included.
+        The means of the other classes.
     """
 
-    query: int
-    pieces: int
-    n_pieces: int
     rows: int
     name: str
-    levels: Levels
-    squares: float
+    setting: Setting
+    classes: _Array
     counts: NDArray[np.int64]
+    squares: float
     origin: _Array
-    within: NormalEquations | None
+    within: NormalEquations
     open: NDArray[np.intp]
     seen: NDArray[np.int64]
     weights: _Array
     means: _Array
-    varies: bool
     closed: Scatter
-
-    @property
-    def complete(self) -> bool:
-        """Whether all pieces are here."""
-        return self.pieces == self.n_pieces
 
     def __add__(self, other: CutQuery) -> CutQuery:
         """These pieces and the next ones."""
         origin = self.origin if self._seen_any else other.origin
         first, second = self._from(origin), other._from(origin)
-        out = replace(
-            first,
-            pieces=self.pieces + other.pieces,
-            rows=self.rows + other.rows,
-            squares=self.squares + other.squares,
-            closed=first.closed + second.closed,
-        )
-        if self.within is None or other.within is None:
-            return out
         classes = np.union1d(self.open, other.open).astype(np.intp)
         (w, mean, seen), (more, others, too) = first._spread(classes), second._spread(classes)
         weights = w + more
         share = np.divide(more, weights, out=np.zeros_like(weights), where=weights > 0.0)
         step = np.where(((w > 0.0) & (more > 0.0))[:, None], others - mean, 0.0)
-        within = self.within + other.within + _weighted(self._levels_of(classes) * w * share, step)
-        return replace(out, within=within)._closing(
-            classes, seen + too, weights, np.where((w > 0.0)[:, None], mean + share[:, None] * step, others)
-        )
+        return replace(
+            self,
+            rows=self.rows + other.rows,
+            squares=self.squares + other.squares,
+            origin=origin,
+            within=self.within + other.within + _weighted(self._own_levels[classes] * w * share, step),
+            open=classes,
+            seen=seen + too,
+            weights=weights,
+            means=np.where((w > 0.0)[:, None], mean + share[:, None] * step, others),
+            closed=first.closed + second.closed,
+        ).closing()
+
+    @property
+    def levels(self) -> Levels:
+        """The eigenvalues of the whole query."""
+        return Levels(self.setting, self.classes)
+
+    @property
+    def _own_levels(self) -> _Array:
+        """What ``within`` is multiplied by: of one class the eigenvalue is known when all rows have been seen."""
+        return np.ones(1) if self.setting.ties == "include" else self.levels.within(0.0)
 
     @property
     def _seen_any(self) -> bool:
@@ -216,12 +232,8 @@ class CutQuery:
 
     @property
     def mean(self) -> _Array:
-        """The mean row of the query, when it is complete."""
+        """The mean row of the query, when all pieces are here."""
         return (self.origin + self.closed.mean)[:-1]
-
-    def _levels_of(self, classes: NDArray[np.intp]) -> _Array:
-        assert self.levels.classes is not None
-        return self.levels.classes[classes]
 
     def _spread(self, classes: NDArray[np.intp]) -> tuple[_Array, _Array, NDArray[np.int64]]:
         place = np.searchsorted(classes, self.open)
@@ -230,69 +242,54 @@ class CutQuery:
         weights[place], means[place], seen[place] = self.weights, self.means, self.seen
         return weights, means, seen
 
-    def _closing(self, classes: NDArray[np.intp], seen: NDArray[np.int64], weights: _Array, means: _Array) -> CutQuery:
-        """With these open classes, of which those whose rows have all been seen are closed."""
-        done = seen == self.counts[classes]
-        closed = self.closed + Scatter.of(weights[done], means[done])
-        rest = ~done
-        return replace(
-            self, closed=closed, open=classes[rest], seen=seen[rest], weights=weights[rest], means=means[rest]
-        )
+    def closing(self) -> CutQuery:
+        """The same with those open classes closed whose rows have all been seen."""
+        done = self.seen == self.counts[self.open]
+        rest, closed = ~done, self.closed + Scatter.of(self.weights[done], self.means[done])
+        left = {name: getattr(self, name)[rest] for name in ("open", "seen", "weights", "means")}
+        return replace(self, closed=closed, **left)
 
     def equations(self) -> NormalEquations:
         """``X'L_q X`` and ``X'L_q y`` of the whole query."""
-        levels, middle = self.levels, self.closed
-        own = self.squares if self.within is None else levels.own
-        beta = float(levels.setting.regression_weight)
-        e2 = beta + (1.0 - beta) * levels.rho(own) * levels.weight
-        total = _times(middle.equations, e2)
-        largest = e2
-        if self.within is not None:
-            total = self.within + total
-            assert levels.classes is not None
-            largest = max(e2, float(levels.classes.max(initial=0.0)))
+        middle, e2, beta = self.closed, self.levels.between(self.squares), float(self.setting.regression_weight)
+        within = _times(self.within, e2) if self.setting.ties == "include" else self.within
+        total = within + _times(middle.equations, e2)
         if beta:
             return total + _weighted(np.array([beta * middle.weight]), (self.origin + middle.mean)[None, :])
         noise = 8.0 * float(np.finfo(np.float64).eps) * np.abs(self.mean)
+        largest = max(e2, float(self.levels.within(self.squares).max(initial=0.0)))
         gram, rhs = cleared(total.gram, total.rhs, noise**2 * largest * middle.weight)
         return NormalEquations(gram, rhs, total.energy)
 
 
 def piece_of_query(part: Any, X: Any, setting: Setting, name: str = "") -> CutQuery:
     """One piece of a query; ``X`` are its rows as features, all of them, also those of weight zero."""
-    piece, y = part.piece, np.asarray(part.y, dtype=np.float64)
+    y, n = np.asarray(part.y, dtype=np.float64), X.shape[1]
     w = np.ones(len(y)) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
-    labels, n, none = np.asarray(piece.labels, dtype=np.float64), X.shape[1], np.zeros(0, dtype=np.intp)
-    kept, excluded = np.flatnonzero(w > 0.0), setting.ties == "exclude"
+    kept, none = np.flatnonzero(w > 0.0), Scatter.none(n)
+    codes, _, counts, S = classes_of(part.piece, y, setting)
+    classes, codes, seen = np.unique(codes, return_inverse=True, return_counts=True)
     out = CutQuery(
-        query=int(piece.query),
-        pieces=1,
-        n_pieces=int(piece.n_pieces),
         rows=len(kept),
         name=name,
-        levels=Levels.of(piece, setting),
+        setting=setting,
+        classes=S,
+        counts=counts,
         squares=float(w @ w),
-        counts=np.asarray(piece.counts),
         origin=np.zeros(n + 1),
-        within=Scatter.none(n).equations if excluded else None,
-        open=none,
-        seen=none,
-        weights=np.zeros(0),
-        means=np.zeros((0, n + 1)),
-        varies=int((np.asarray(piece.weights) > 0.0).sum()) > 1,
-        closed=Scatter.none(n),
+        within=none.equations,
+        open=classes.astype(np.intp),
+        seen=seen,
+        weights=np.zeros(len(classes)),
+        means=np.zeros((len(classes), n + 1)),
+        closed=none,
     )
-    codes = np.searchsorted(labels, y) if excluded else np.zeros(len(y), dtype=np.intp)
-    classes, codes, seen = np.unique(codes, return_inverse=True, return_counts=True)
-    weights, means = np.zeros(len(classes)), np.zeros((len(classes), n + 1))
     if len(kept):
         present, own = np.unique(codes[kept], return_inverse=True)
-        levels = np.ones(1) if out.levels.classes is None else out.levels.classes[classes[present]]
-        origin, means[present], weights[present], scatter = _groups(X[kept], y[kept], w[kept], own, levels)
-        if not excluded:
-            return replace(out, origin=origin, closed=Scatter(float(weights[0]), means[0], scatter))
-        out = replace(out, origin=origin, within=scatter)
-    return out._closing(classes.astype(np.intp), seen, weights, means) if excluded else out
+        found = _groups(X[kept], y[kept], w[kept], own, out._own_levels[classes[present]])
+        origin, out.means[present], out.weights[present], within = found
+        out = replace(out, origin=origin, within=within)
+    return out.closing()
 
 
 def _groups(
@@ -319,6 +316,12 @@ def _groups(
     return centres[0], means[place], graph.query_weight[place], equations
 
 
-def densified(X: Any) -> Any:
-    """Rows of evaluated columns as a dense matrix; held features as they are."""
-    return X if isinstance(X, np.ndarray) or sparse.issparse(X) else X.block(slice(0, X.shape[0]))
+def columns_of(X: Any, basis: Any) -> Any:
+    """The columns that a basis makes of features; without one the features themselves."""
+    return X if basis is None else basis.columns(X)
+
+
+def dense_columns(X: Any, basis: Any) -> Any:
+    """The same as a matrix; held features as they are."""
+    columns = columns_of(X, basis)
+    return columns if basis is None else columns.block(slice(0, columns.shape[0]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import pydoc
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 from rankrls._compiled.threads import n_threads
@@ -54,50 +54,41 @@ def run(
         left = saved.restore(tree, left)
         if told is not None:
             told(sum(rows_in(data, address) for address in addresses) - sum(rows_in(data, addresses[k]) for k in left))
-    version, work = version_here(), _shared(executor, (job, data))
-    most = workers_of(executor) if workers is None else workers
-    queue, waiting = iter(left), dict[Future[Any], int]()
-    with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
-        try:
-            while True:
-                for number in queue:
-                    waiting[pool.submit(_leaf, version, work, addresses[number])] = number
-                    if len(waiting) >= _IN_ADVANCE * most:
-                        break
-                if not waiting:
-                    break
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    number = waiting.pop(future)
-                    done = tree.add(number, future.result())
-                    if saved is not None:
-                        saved.keep(tree, done)
-                    if told is not None:
-                        told(rows_in(data, addresses[number]))
-        finally:
-            for future in waiting:
-                future.cancel()
+    for number, answer in answers(job, data, left, executor=executor, workers=workers, in_order=False):
+        done = tree.add(number, answer)
+        if saved is not None:
+            saved.keep(tree, done)
+        if told is not None:
+            told(rows_in(data, addresses[number]))
     return tree.total()
 
 
 def answers(
-    job: Any, data: Any, *, executor: Executor | None = None, workers: int | None = None
-) -> Iterator[tuple[Any, Any]]:
-    """Each part's address and the answer of a job without a merge, in the order of the parts."""
+    job: Any,
+    data: Any,
+    numbers: Iterable[int] | None = None,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    in_order: bool = True,
+) -> Iterator[tuple[int, Any]]:
+    """The numbers of some parts, by default of all, and a job's answers: in that order, or as they come."""
     version, work = version_here(), _shared(executor, (job, data))
-    most = workers_of(executor) if workers is None else workers
-    waiting: deque[tuple[Any, Future[Any]]] = deque()
-    with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most) as pool:
+    most = _IN_ADVANCE * (workers_of(executor) if workers is None else workers)
+    queue = iter(range(len(data.parts)) if numbers is None else numbers)
+    waiting = dict[Future[Any], int]()
+    with nullcontext(executor) if executor is not None else ThreadPoolExecutor(most // _IN_ADVANCE) as pool:
         try:
-            for address in data.parts:
-                waiting.append((address, pool.submit(_leaf, version, work, address)))
-                if len(waiting) >= _IN_ADVANCE * most:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+            while True:
+                for number in islice(queue, most - len(waiting)):
+                    waiting[pool.submit(_leaf, version, work, data.parts[number])] = number
+                if not waiting:
+                    return
+                ready = [next(iter(waiting))] if in_order else wait(waiting, return_when=FIRST_COMPLETED).done
+                for future in ready:
+                    yield waiting.pop(future), future.result()
         finally:
-            for _, future in waiting:
+            for future in waiting:
                 future.cancel()
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.selection.judging import Curve
+from rankrls.streaming.sums import Answer
 
 __all__ = ["JudgedSums", "exact_sums"]
-
-N = TypeVar("N", int, float)
 
 _UNIT = 1200
 """Sums are counted in units of ``2^-1200``, of which every float64 is a whole number."""
@@ -45,7 +43,7 @@ def exact_sums(values: NDArray[np.float64]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class JudgedSums:
+class JudgedSums(Answer):
     """Sums over queries of a measure under each value of a parameter; they add up without rounding.
 
     Attributes
@@ -78,24 +76,11 @@ class JudgedSums:
         sums, sizes = exact_sums(v), exact_sums(np.abs(v))
         return cls(tuple(counts.tolist()), tuple(sums), tuple(squares), tuple(sizes), tuple(endless.tolist()))
 
-    def __add__(self, other: JudgedSums) -> JudgedSums:
-        return JudgedSums(
-            _added(self.counts, other.counts),
-            _added(self.sums, other.sums),
-            _added(self.squares, other.squares),
-            _added(self.sizes, other.sizes),
-            _added(self.endless, other.endless),
-        )
-
     def curve(self) -> Curve:
         """The mean of each value of the parameter and its standard error, each rounded once."""
         rows = zip(self.counts, self.sums, self.squares, self.sizes, self.endless, strict=True)
         mean, error, size = np.array([_statistics(*row) for row in rows]).T
         return Curve(mean, error, scale=size)
-
-
-def _added(a: tuple[N, ...], b: tuple[N, ...]) -> tuple[N, ...]:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def _statistics(count: int, total: int, squares: int, size: int, endless: float) -> tuple[float, float, float]:

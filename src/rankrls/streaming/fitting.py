@@ -18,6 +18,7 @@ from rankrls.equations.normal_equations import NormalEquations
 from rankrls.metrics import RankingMeasure
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
+from rankrls.problems.subset import Basis, OverBasis
 from rankrls.selection.folds import check_two_vary
 from rankrls.selection.judging import Curve
 from rankrls.streaming.cut_queries import CutQuery
@@ -29,7 +30,6 @@ from rankrls.streaming.tree import tree_depth
 
 __all__ = [
     "Summed",
-    "curves_by_folds",
     "curves_by_queries",
     "curves_by_sums",
     "curves_on",
@@ -62,14 +62,6 @@ class Summed:
     depth: int
     columns: Any = None
 
-    has_qid = True
-    one_target = True
-
-    @property
-    def n_queries(self) -> int:
-        """Queries with a row of positive weight."""
-        return self.sums.queries
-
     def problem(self, k: int, *, without: int | None = None) -> EquationsProblem:
         """The problem of setting number k; without the queries of one fold, if that is given.
 
@@ -82,20 +74,18 @@ class Summed:
             return EquationsProblem(equations, size, own_units=True)
         return _OverBasis(equations, size, basis)
 
+    def without_folds(self, settings: int) -> list[list[EquationsProblem]]:
+        """The problems of the first settings, each without the queries of every fold in its turn."""
+        with one_thread():
+            return [[self.problem(k, without=fold) for fold in range(len(self.sums.whole))] for k in range(settings)]
 
-class _OverBasis(EquationsProblem):
+
+class _OverBasis(OverBasis, EquationsProblem):
     """The problem of a basis of items, whose columns were added up."""
 
-    def __init__(self, equations: Any, size: int, basis: Any) -> None:
+    def __init__(self, equations: Any, size: int, basis: Basis) -> None:
         self.basis = basis
         super().__init__(equations, size, whitening=basis.whitening)
-
-    def read(self, coefficients: NDArray[np.float64]) -> Scorer:
-        out: Scorer = self.basis.read(coefficients)
-        return out
-
-    def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.basis.to_items @ coefficients)
 
 
 def leaf_bytes(n: int, settings: int, *, values: int = 0, folds: int = 1, columns: int = 0) -> Any:
@@ -150,8 +140,11 @@ def curves_by_queries(
     check_two_vary(summed.sums.varied, summed.sums.queries, "Give validation data ({validation}).")
     with one_thread():
         models = tuple(_model(summed, k, problems[k], grids[k]) for k in range(len(problems)))
-    judged = stream.run(HoldoutJob(measure, models, summed.columns), _HOLDOUT).judged
-    return [sums.curve() for sums in judged]
+    return _curves(stream, HoldoutJob(measure, models, summed.columns), _HOLDOUT)
+
+
+def _curves(stream: Stream, job: Any, name: str) -> list[Curve]:
+    return [sums.curve() for sums in stream.run(job, name).judged]
 
 
 def _model(summed: Summed, k: int, problem: EquationsProblem, alphas: NDArray[np.float64]) -> Model:
@@ -165,7 +158,7 @@ def _model(summed: Summed, k: int, problem: EquationsProblem, alphas: NDArray[np
         resolution=problem.resolution(alphas),
         graded=(problem.equations, problem.size) if problem.graded else None,
     )
-    cut = {query[k].query: (_without(query[k], model), query[k].mean) for query in summed.sums.cut}
+    cut = {number: (_without(query, model), query.mean) for number, query in summed.sums.cut[k]}
     return replace(model, cut=cut)
 
 
@@ -178,19 +171,6 @@ def _without(query: CutQuery, model: Model) -> NDArray[np.float64]:
     if model.graded is not None and len(tiny):
         W[:, tiny] = solve_without(model.graded, own, alphas[tiny])[:, :, 0].T
     return W
-
-
-def curves_by_folds(
-    stream: Stream, summed: Summed, grids: Sequence[NDArray[np.float64]], measure: RankingMeasure, folds: int
-) -> list[Curve]:
-    """Every value of each problem by models that have not seen the query's fold, in a second pass."""
-    with one_thread():
-        scorers = tuple(
-            tuple(_scorer(summed.problem(k, without=fold), grid) for fold in range(folds))
-            for k, grid in enumerate(grids)
-        )
-    judged = stream.run(ScoreJob(measure, scorers), _FOLDS).judged
-    return [sums.curve() for sums in judged]
 
 
 def with_judging(settings: Sequence[Setting]) -> list[Setting]:
@@ -229,15 +209,20 @@ def _errors(equations: NormalEquations, problem: EquationsProblem, alphas: NDArr
 
 def curves_on(
     stream: Stream,
-    problems: Sequence[EquationsProblem],
+    problems: Sequence[Sequence[EquationsProblem]],
     grids: Sequence[NDArray[np.float64]],
     measure: RankingMeasure,
 ) -> list[Curve]:
-    """Every value of each problem on a data set of its own, in one pass over that."""
+    """Every value of the problem of each setting, in one pass over data that it has not seen.
+
+    Of several problems of a setting, one for each fold, each is judged by the queries of its fold.
+    """
     with one_thread():
-        scorers = tuple((_scorer(problem, grid),) for problem, grid in zip(problems, grids, strict=True))
-    judged = stream.run(ScoreJob(measure, scorers), _VALIDATION).judged
-    return [sums.curve() for sums in judged]
+        scorers = tuple(
+            tuple(_scorer(problem, grid) for problem in some) for some, grid in zip(problems, grids, strict=True)
+        )
+    folds = len(problems[0])
+    return _curves(stream, ScoreJob(measure, scorers, folds), _FOLDS if folds > 1 else _VALIDATION)
 
 
 def _scorer(problem: EquationsProblem, values: NDArray[np.float64]) -> Scorer:

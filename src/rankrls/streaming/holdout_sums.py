@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,15 @@ from rankrls.metrics import RankingMeasure
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import query_blocks
-from rankrls.streaming.cut_queries import densified
-from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
+from rankrls.streaming.cut_queries import columns_of, dense_columns
 from rankrls.streaming.exact_sums import JudgedSums
-from rankrls.streaming.parts import labelled
+from rankrls.streaming.parts import in_folds, labelled, row_folds
+from rankrls.streaming.sums import Answer, CutQueries, added
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["EvaluateJob", "HeldOut", "HoldoutJob", "Model", "PredictJob", "ScoreJob", "ScoredPieces"]
+__all__ = ["EvaluateJob", "HeldOut", "HoldoutJob", "Judging", "Model", "PredictJob", "ScoreJob", "predicted"]
 
 _Array = NDArray[np.float64]
 
@@ -64,87 +65,85 @@ class Model:
 
 
 @dataclass(frozen=True)
-class ScoredPieces:
-    """The labels, weights and scores of neighbouring pieces of one query."""
+class ScoredPieces(Answer):
+    """Neighbouring pieces of a query of so many: the labels, weights and scores of each."""
 
-    query: int
     n_pieces: int
-    y: tuple[_Array, ...]
-    weight: tuple[_Array, ...]
-    scores: tuple[tuple[_Array, ...], ...]
+    pieces: tuple[tuple[_Array, ...], ...]
+
+    def __add__(self, other: ScoredPieces) -> ScoredPieces:
+        return replace(self, pieces=self.pieces + other.pieces)
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Answer):
     """What the second pass knows of some neighbouring parts.
 
     Attributes
     ----------
     judged : tuple of JudgedSums
         For each setting.
-    pieces : tuple
+    pieces : CutQueries
         Scores of queries of which some pieces are still missing.
     """
 
-    judged: tuple[JudgedSums, ...]
-    pieces: tuple[ScoredPieces, ...] = ()
+    judged: tuple[Any, ...]
+    pieces: CutQueries = field(default_factory=CutQueries)
 
 
-class Judging:
+class Judging(ABC):
     """What the jobs that judge have in common: queries that are cut are judged when their last piece has come."""
+
+    def leaf(self, part: Part) -> HeldOut:
+        """The scores of the part's queries, judged."""
+        data, piece = self.rows(part), part.piece
+        columns = self.scores(part, data)
+        if piece is None:
+            return HeldOut(tuple(self.judged(data, columns)))
+        none = data.take(np.zeros(0, dtype=np.intp), items=False)
+        scored = ScoredPieces(int(piece.n_pieces), ((data.Y[:, 0], data.row_weights, *columns),))
+        nothing = tuple(self.judged(none, [column[:0] for column in columns]))
+        return self._complete(HeldOut(nothing, CutQueries((int(piece.query),), (scored,))))
 
     def merge(self, a: HeldOut, b: HeldOut) -> HeldOut:
         """The sums of two neighbouring nodes."""
-        judged = tuple(x + y for x, y in zip(a.judged, b.judged, strict=True))
-        pieces, rest = list(a.pieces), list(b.pieces)
-        if pieces and rest and pieces[-1].query == rest[0].query:
-            last, more = pieces.pop(), rest.pop(0)
-            both = ScoredPieces(
-                last.query, last.n_pieces, last.y + more.y, last.weight + more.weight, last.scores + more.scores
-            )
-            if len(both.y) < both.n_pieces:
-                rest.insert(0, both)
-            else:
-                judged = tuple(x + y for x, y in zip(judged, self._judge_pieces(both), strict=True))
-        return HeldOut(judged, (*pieces, *rest))
+        return self._complete(a + b)
 
-    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
+    def rows(self, part: Part) -> LabelledItems:
+        """The rows that are judged."""
+        return labelled(part)
+
+    @abstractmethod
+    def scores(self, part: Part, data: LabelledItems) -> list[_Array]:
+        """Scores of these rows, (rows, values) for each setting."""
+
+    @abstractmethod
+    def judged(self, data: LabelledItems, columns: list[_Array]) -> list[Any]:
         """Sums of measures of whole queries with some scores, (rows, values) each."""
-        raise NotImplementedError
 
-    def piece(self, part: Part, data: LabelledItems, columns: list[_Array]) -> HeldOut:
-        """The answer of a piece of a query."""
-        piece = part.piece
-        assert piece is not None
-        scored = ScoredPieces(
-            int(piece.query), int(piece.n_pieces), (data.Y[:, 0],), (data.row_weights,), (tuple(columns),)
-        )
-        if piece.n_pieces == 1:
-            return HeldOut(tuple(self._judge_pieces(scored)))
-        none = data.take(np.zeros(0, dtype=np.intp), items=False)
-        return HeldOut(tuple(self.judged(none, [column[:0] for column in columns])), (scored,))
+    def judged_alone(self, number: int, data: LabelledItems, columns: list[_Array]) -> list[Any]:
+        """The same of a query that was cut."""
+        return self.judged(data, columns)
 
-    def _judge_pieces(self, query: ScoredPieces) -> list[JudgedSums]:
-        y, weight = np.concatenate(query.y), np.concatenate(query.weight)
-        weights = None if (weight == 1.0).all() else weight
-        data = LabelledItems(None, None, True, True, y[:, None], query_layout(None, len(y)), weights)
-        return self.judged(data, [np.concatenate(parts) for parts in zip(*query.scores, strict=True)])
+    def _complete(self, held: HeldOut) -> HeldOut:
+        """With the queries judged of which no piece is missing."""
+        judged, left = held.judged, CutQueries()
+        for number, query in held.pieces:
+            if len(query.pieces) < query.n_pieces:
+                left += CutQueries((number,), (query,))
+                continue
+            y, weight, *columns = (np.concatenate(parts) for parts in zip(*query.pieces, strict=True))
+            weights = None if (weight == 1.0).all() else weight
+            data = LabelledItems(None, None, True, True, y[:, None], query_layout(None, len(y)), weights)
+            judged = added(judged, tuple(self.judged_alone(number, data, columns)))
+        return HeldOut(judged, left)
 
 
-def _sums(data: LabelledItems, scores: _Array, measure: RankingMeasure) -> JudgedSums:
-    """Sums of a measure of whole queries with scores (rows, values)."""
-    if not data.n_rows:
-        return JudgedSums.of(np.zeros((0, scores.shape[1])))
+def _sums(data: LabelledItems, scores: _Array, measure: RankingMeasure, near: Any = None) -> JudgedSums:
+    """Sums of a measure of whole queries with scores (rows, values), of which ``near`` ones count as equal."""
     used = data.weights if measure.uses_sample_weight else None
-    return JudgedSums.of(measure.judge(data.Y[:, 0], scores, data.layout, used)[0])
-
-
-def _merged_sums(data: LabelledItems, scores: _Array, measure: RankingMeasure, near: Any) -> JudgedSums:
-    """The same for scores that rounding may have made different."""
-    if not data.n_rows:
-        return _sums(data, scores, measure)
-    used = data.weights if measure.uses_sample_weight else None
-    return JudgedSums.of(measure.judge_computed(data.Y[:, 0], scores, data.layout, used, near=near)[0])
+    given = data.Y[:, 0], scores, data.layout, used
+    return JudgedSums.of((measure.judge(*given) if near is None else measure.judge_computed(*given, near=near))[0])
 
 
 @dataclass(frozen=True)
@@ -163,24 +162,14 @@ class HoldoutJob(Judging):
     models: tuple[Model, ...]
     columns: Any = None
 
-    def leaf(self, part: Part) -> HeldOut:
-        """Held-out scores of the part's queries, judged."""
-        data = labelled(part)
+    def scores(self, part: Part, data: LabelledItems) -> list[_Array]:
         if part.piece is not None:
-            X = densified(self._features(data.X))
-            return self.piece(
-                part, data, [_piece_scores(X, *model.cut[int(part.piece.query)]) for model in self.models]
-            )
-        scores = [np.zeros((0, len(model.alphas))) for model in self.models]
-        if data.n_rows:
-            scores = [_held_out(data, self._features(data.X), model) for model in self.models]
-        return HeldOut(tuple(self.judged(data, scores)))
+            X = dense_columns(data.X, self.columns)
+            return [_piece_scores(X, *model.cut[int(part.piece.query)]) for model in self.models]
+        return [_held_out(data, columns_of(data.X, self.columns), model) for model in self.models]
 
     def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
-        return [_merged_sums(data, s, self.measure, m.resolution) for s, m in zip(columns, self.models, strict=True)]
-
-    def _features(self, X: Any) -> Any:
-        return X if self.columns is None else self.columns.columns(X)
+        return [_sums(data, s, self.measure, m.resolution) for s, m in zip(columns, self.models, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -191,42 +180,39 @@ class ScoreJob(Judging):
     ----------
     measure : RankingMeasure
     scorers : tuple of tuples of Scorer
-        One for each setting, with a column for each value: a single one, or one for each fold, whose queries it scores.
-        None for a fold that is not judged; the first one is.
+        For each setting one with a column for each value; or one for each fold, whose queries it scores.
+    folds : int
+        A single scorer judges the queries of the first of so many folds, told by their names.
     """
 
     measure: RankingMeasure
-    scorers: tuple[tuple[Scorer | None, ...], ...]
+    scorers: tuple[tuple[Scorer, ...], ...]
+    folds: int = 1
 
     @property
     def names(self) -> bool:
         """Folds are told by the names of queries."""
-        return len(self.scorers[0]) > 1
+        return self.folds > 1
 
-    def leaf(self, part: Part) -> HeldOut:
-        """The scores of the part's queries, judged."""
-        data, folds = labelled(part), len(self.scorers[0])
-        if part.piece is not None:
-            fold = fold_of(query_names(part)[0], folds) if folds > 1 else 0
-            scorers = [setting[fold] for setting in self.scorers]
-            if None in scorers:
-                return HeldOut(tuple(self._none()))
-            return self.piece(part, data, [scorer(data.X) for scorer in scorers if scorer is not None])
-        sums = self._none()
-        for k, rows in enumerate(fold_rows(part, data, folds)):
-            some = data if rows is None else data.take(rows)
-            columns = [scorer(some.X) for setting in self.scorers if (scorer := setting[k]) is not None]
-            if columns:
-                sums = [a + b for a, b in zip(sums, self.judged(some, columns), strict=True)]
-        return HeldOut(tuple(sums))
+    def rows(self, part: Part) -> LabelledItems:
+        data = labelled(part)
+        if len(self.scorers[0]) == self.folds:
+            return data
+        return in_folds(part, data, self.folds)[0]
 
-    def _none(self) -> list[JudgedSums]:
-        """Of no query."""
-        firsts = [setting[0] for setting in self.scorers if setting[0] is not None]
-        return [JudgedSums.of(np.zeros((0, scorer.n_functions))) for scorer in firsts]
+    def scores(self, part: Part, data: LabelledItems) -> list[_Array]:
+        if len(self.scorers[0]) == 1:
+            return [scorer(data.X) for (scorer,) in self.scorers]
+        out = [np.empty((data.n_rows, scorers[0].n_functions)) for scorers in self.scorers]
+        folds = row_folds(part, data, self.folds)
+        for k in range(self.folds):
+            rows = np.flatnonzero(folds == k)
+            for column, scorers in zip(out, self.scorers, strict=True):
+                column[rows] = scorers[k](data.X[rows])
+        return out
 
     def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
-        return [_merged_sums(data, scores, self.measure, NEAR) for scores in columns]
+        return [_sums(data, scores, self.measure, NEAR) for scores in columns]
 
 
 @dataclass(frozen=True)
@@ -242,13 +228,12 @@ class EvaluateJob(Judging):
     measures: tuple[RankingMeasure, ...]
     model: Any
 
-    def leaf(self, part: Part) -> HeldOut:
-        """The measures of the part's queries. Rows of weight zero have a place in the ranking."""
-        data = labelled(part, every=True)
-        scores = predicted(self.model, part)[:, None]
-        if part.piece is not None:
-            return self.piece(part, data, [scores])
-        return HeldOut(tuple(self.judged(data, [scores])))
+    def rows(self, part: Part) -> LabelledItems:
+        """All of them: those of weight zero have a place in the ranking."""
+        return labelled(part, every=True)
+
+    def scores(self, part: Part, data: LabelledItems) -> list[_Array]:
+        return [predicted(self.model, part)[:, None]]
 
     def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
         return [_sums(data, columns[0], measure) for measure in self.measures]
@@ -305,6 +290,8 @@ def _piece_scores(X: Any, W: _Array, centre: _Array) -> _Array:
 
 
 def _held_out(data: LabelledItems, X: Any, model: Model) -> _Array:
+    if not data.n_rows:
+        return np.zeros((0, len(model.alphas)))
     (comparison,) = data.graphs(model.setting)
     rows, target = comparison.graph.factor_rows(X), comparison.target
     blocks, s = query_blocks(data.layout), model.spectrum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,12 @@ from scipy import sparse
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls.features.feature_rows import feature_rows
-from rankrls.graph.scored import label_varies
 from rankrls.metrics import RankingMeasure
 from rankrls.problems.scorer import Scorer
-from rankrls.streaming.cut_queries import Levels
-from rankrls.streaming.equation_sums import fold_of, fold_rows, query_names
+from rankrls.streaming.cut_queries import Levels, classes_of
 from rankrls.streaming.holdout_sums import ScoreJob
-from rankrls.streaming.parts import labelled
+from rankrls.streaming.parts import counts, fold_of, labelled, query_names, row_folds
+from rankrls.streaming.sums import Adding, Counted, CutQueries
 from rankrls.streaming.tree import Together
 
 if TYPE_CHECKING:
@@ -26,58 +25,31 @@ if TYPE_CHECKING:
     from rankrls.io.datasets import Part
     from rankrls.streaming.stream import Stream
 
-__all__ = ["Means", "ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "WatchedData", "right_sides"]
+__all__ = ["ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "WatchedData", "right_sides"]
 
 _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Means:
-    """Sums over neighbouring pieces of one query: of the weighted rows of each class, and of the squared weights."""
-
-    query: int
-    sums: _Array
-    squares: float
-
-
-@dataclass(frozen=True)
-class RightSides:
+class RightSides(Counted):
     """What is known before the first iteration.
 
     Attributes
     ----------
-    right : ndarray of shape (n,)
-        ``X'Ly`` over whole queries; of cut ones without the factor that the squared weights have a part in.
     rows, queries, varied : int
         As in :class:`rankrls.streaming.EquationSums`.
-    cut : tuple of Means
+    right : ndarray of shape (n,)
+        ``X'Ly`` over whole queries; of cut ones without the factor that the squared weights have a part in.
+    cut : CutQueries
+        Of each query that is cut the sums of the weighted rows of each class, and of the squared weights.
     """
 
     right: _Array
-    rows: int
-    queries: int
-    varied: int
-    cut: tuple[Means, ...] = ()
-
-    has_qid = True
-    one_target = True
-
-    @property
-    def n_queries(self) -> int:
-        """Queries with a row of positive weight."""
-        return self.queries
-
-    def __add__(self, other: RightSides) -> RightSides:
-        cut, rest = list(self.cut), list(other.cut)
-        if cut and rest and cut[-1].query == rest[0].query:
-            more = rest.pop(0)
-            cut[-1] = Means(more.query, cut[-1].sums + more.sums, cut[-1].squares + more.squares)
-        counts = (self.rows + other.rows, self.queries + other.queries, self.varied + other.varied)
-        return RightSides(self.right + other.right, *counts, (*cut, *rest))
+    cut: CutQueries = field(default_factory=CutQueries)
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Job(Adding):
     setting: Setting
     folds: int = 1
 
@@ -86,23 +58,10 @@ class _Job:
         """Folds are told by the names of queries."""
         return self.folds > 1
 
-    def kept(self, part: Part) -> LabelledItems | None:
-        """The part's rows, without those of the first of several folds; None if there are none."""
+    def kept(self, part: Part) -> LabelledItems:
+        """The part's rows, without those of the first of several folds."""
         data = labelled(part)
-        if self.folds > 1 and data.n_rows:
-            if part.piece is not None:
-                return None if self.leaves_out(part) else data
-            kept = [rows for rows in fold_rows(part, data, self.folds)[1:] if rows is not None]
-            data = data.take(np.sort(np.concatenate(kept)))
-        return data if data.n_rows else None
-
-    def leaves_out(self, part: Part) -> bool:
-        """Whether a piece is of a query in the first of several folds."""
-        return self.folds > 1 and fold_of(query_names(part)[0], self.folds) == 0
-
-    def merge(self, a: Any, b: Any) -> Any:
-        """The sums of two neighbouring nodes."""
-        return a + b
+        return data if self.folds == 1 else data.take(np.flatnonzero(row_folds(part, data, self.folds)))
 
 
 @dataclass(frozen=True)
@@ -111,24 +70,21 @@ class RightSideJob(_Job):
 
     def leaf(self, part: Part) -> RightSides:
         """Those of a part."""
-        data, n = self.kept(part), int(part.X.shape[1])
-        piece, queries, varied = part.piece, 0, 0
-        if piece is not None and piece.index == 0 and not self.leaves_out(part):
-            queries, varied = int(np.any(piece.weights)), int(np.count_nonzero(piece.weights) > 1)
-        if data is None:
-            return RightSides(np.zeros(n), 0, queries, varied)
+        data, piece = self.kept(part), part.piece
         if piece is None:
             (comparison,) = data.graphs(self.setting)
             right = comparison.graph.laplacian_product(data.X).right_side(comparison.target[:, 0])
-            return RightSides(right, data.n_rows, data.n_queries, int(label_varies(data.Y, data.layout).sum()))
+            return RightSides(*counts(part, data), right)
+        nothing = np.zeros(part.X.shape[1])
+        if self.folds > 1 and fold_of(query_names(part)[0], self.folds) == 0:
+            return RightSides(0, 0, 0, nothing)
+        classes, labels, *_ = classes_of(piece, data.Y[:, 0], self.setting)
         w = data.row_weights
-        classes = _classes(part, data, self.setting)
-        count = len(piece.labels) if self.setting.ties == "exclude" else 1
-        averaging = sparse.csr_array((w, (classes, np.arange(len(w)))), shape=(count, len(w)))
+        averaging = sparse.csr_array((w, (classes, np.arange(len(w)))), shape=(len(labels), len(w)))
         sums = averaging @ data.X
         sums = sums.toarray() if sparse.issparse(sums) else np.asarray(sums, dtype=np.float64)
-        means = Means(int(piece.query), sums, float(w @ w))
-        return RightSides(np.zeros(n), data.n_rows, queries, varied, (means,))
+        cut = CutQueries((int(piece.query),), ((sums, float(w @ w)),))
+        return RightSides(*counts(part, data), nothing, cut)
 
 
 @dataclass(frozen=True)
@@ -148,39 +104,24 @@ class ProductJob(_Job):
 
     def leaf(self, part: Part) -> _Array:
         """That of a part."""
-        data, n = self.kept(part), int(part.X.shape[1])
-        p = self.p
-        if data is None or (p is None and part.piece is None):
-            return np.zeros(n)
-        if part.piece is None:
-            assert p is not None
+        p, piece, data = self.p, part.piece, self.kept(part)
+        nothing = np.zeros(part.X.shape[1])
+        if piece is None:
             (comparison,) = data.graphs(self.setting)
-            product: _Array = comparison.graph.laplacian_product(data.X) @ p
-            return product
-        sums, squares = self.cut[int(part.piece.query)]
-        S = np.asarray(part.piece.weights, dtype=np.float64)
-        labels = np.asarray(part.piece.labels, dtype=np.float64)
-        excluded, classes = self.setting.ties == "exclude", _classes(part, data, self.setting)
-        if not excluded:
-            labels, S = np.array([S @ labels / S.sum()]), np.array([S.sum()])
+            return nothing if p is None else comparison.graph.laplacian_product(data.X) @ p
+        if not data.n_rows:
+            return nothing
+        sums, squares = self.cut[int(piece.query)]
+        classes, labels, _, S = classes_of(piece, data.Y[:, 0], self.setting)
         means = np.divide(sums, S[:, None], out=np.zeros_like(sums), where=S[:, None] > 0.0)
         source, every = feature_rows(data.X, centred=False), np.arange(data.n_rows, dtype=np.intp)
         middle = labels if p is None else means @ p
         z = data.Y[:, 0] if p is None else source.dot(every, p)
         zq = float(S @ middle / S.sum())
-        levels, beta = Levels.of(part.piece, self.setting), float(self.setting.regression_weight)
-        e2 = beta + (1.0 - beta) * levels.rho(levels.own if excluded else squares) * levels.weight
-        e1 = np.full(1, e2) if levels.classes is None else levels.classes
+        levels, beta = Levels(self.setting, S), float(self.setting.regression_weight)
+        e1, e2 = levels.within(squares), levels.between(squares)
         v = e1[classes] * (z - middle[classes]) + e2 * (middle[classes] - zq) + beta * zq
         return np.asarray(source.combine(every, data.row_weights * v))
-
-
-def _classes(part: Part, data: LabelledItems, setting: Setting) -> NDArray[np.intp]:
-    """The class of each row of a piece among those of the whole query; one class if tied pairs are included."""
-    assert part.piece is not None
-    if setting.ties == "include":
-        return np.zeros(data.n_rows, dtype=np.intp)
-    return np.searchsorted(np.asarray(part.piece.labels), data.Y[:, 0]).astype(np.intp)
 
 
 class StreamedSystem:
@@ -242,7 +183,7 @@ class WatchedData:
         jobs: list[Any] = [run.system.product(run.p) for run in running]
         if len(which):
             scorer = Scorer(np.ascontiguousarray(self.runs[0].solutions()[:, which]))
-            jobs.append(ScoreJob(self.measure, ((scorer, *[None] * (self.folds - 1)),)))
+            jobs.append(ScoreJob(self.measure, ((scorer,),), self.folds))
         if not jobs:
             return
         answers = self.stream.run(Together(tuple(jobs)), "iteration")
@@ -257,7 +198,7 @@ class WatchedData:
 def right_sides(stream: Stream, setting: Setting, folds: int = 1) -> tuple[StreamedSystem, RightSides, _Array]:
     """A system, what was found on the way, and its right side: one pass, or two if queries are cut."""
     found: RightSides = stream.run(RightSideJob(setting, folds), "right-side")
-    cut = {query.query: (query.sums, query.squares) for query in found.cut}
+    cut = dict(found.cut)
     job = ProductJob(setting, folds, None, cut)
     right = found.right + stream.run(job, "right-side-of-pieces") if cut else found.right
     return StreamedSystem(stream, job, len(right)), found, right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,22 @@ from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.features.finite import check_finite_features
+from rankrls.graph.scored import label_varies
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["check_varied", "decoding_bytes", "labelled", "rows_in"]
+__all__ = [
+    "check_varied",
+    "counts",
+    "decoding_bytes",
+    "fold_of",
+    "in_folds",
+    "labelled",
+    "query_names",
+    "row_folds",
+    "rows_in",
+]
 
 
 def rows_in(data: Any, address: Any) -> int:
@@ -30,6 +42,41 @@ def decoding_bytes(data: Any) -> float:
     if getattr(getattr(data, "source", None), "format", None) != "parquet":
         return 0.0
     return float(min(2.0**26 + 2.0**19 * data.n_features, 24.0 * data.n_features * data.n_rows))
+
+
+def query_names(part: Part) -> list[str]:
+    """The names of a part's queries, in their order."""
+    return [str(name) for name in part.query_names or ()]
+
+
+def fold_of(name: str, folds: int) -> int:
+    """The fold of a query, by a hash of its name: the same whatever the files, the parts and their order."""
+    return int.from_bytes(blake2b(f"0:{name}".encode(), digest_size=8).digest(), "little") % folds
+
+
+def row_folds(part: Part, data: LabelledItems, folds: int) -> NDArray[np.intp]:
+    """The fold of each row of positive weight."""
+    if folds == 1:
+        return np.zeros(data.n_rows, dtype=np.intp)
+    numbers = np.array([fold_of(name, folds) for name in query_names(part)], dtype=np.intp)
+    rows = numbers[np.unique(np.asarray(part.query), return_inverse=True)[1]]
+    return rows if data.kept is None else rows[data.kept]
+
+
+def in_folds(part: Part, data: LabelledItems, folds: int) -> list[LabelledItems]:
+    """The rows of positive weight in each fold."""
+    if folds == 1:
+        return [data]
+    numbers = row_folds(part, data, folds)
+    return [data.take(np.flatnonzero(numbers == k)) for k in range(folds)]
+
+
+def counts(part: Part, data: LabelledItems) -> tuple[int, int, int]:
+    """Rows and queries of positive weight, queries with two labels; a query that is cut counts in its first piece."""
+    if part.piece is None:
+        return data.n_rows, data.n_queries, int(label_varies(data.Y, data.layout).sum())
+    labels = np.count_nonzero(part.piece.weights) if part.piece.index == 0 else 0
+    return data.n_rows, int(labels > 0), int(labels > 1)
 
 
 def labelled(part: Part, *, every: bool = False) -> LabelledItems:
@@ -47,9 +94,6 @@ def labelled(part: Part, *, every: bool = False) -> LabelledItems:
         _check_rows(part, good, "{sample_weight} must be finite and not negative; row {0} has {1}.", weight, "weight")
         weight = None if (weight == 1.0).all() else weight
     check_finite_features(part.X, None, products=True, first_row=part.first_row)
-    if weight is not None and len(weight) and not weight.any() and not every:
-        rows = np.zeros(0, dtype=np.intp)
-        return LabelledItems(part.X[rows], None, True, True, y[rows, None], query_layout(rows, 0), None)
     layout = query_layout(np.asarray(part.query), len(y))
     data = LabelledItems(part.X, None, True, True, y[:, None], layout, weight)
     return data if every else data.of_positive_weight(square=False)

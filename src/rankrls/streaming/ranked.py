@@ -13,11 +13,9 @@ from rankrls._checks import check_count
 from rankrls.io.rankings import trec_ranking
 from rankrls.ranking import Ranking, rank_scores
 from rankrls.streaming.engine import answers
-from rankrls.streaming.equation_sums import query_names
-from rankrls.streaming.fitting import leaf_bytes
 from rankrls.streaming.holdout_sums import predicted
-from rankrls.streaming.scoring import check_features, unnamed
-from rankrls.streaming.stream import Stream
+from rankrls.streaming.parts import query_names
+from rankrls.streaming.scoring import stream_of, unnamed
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
@@ -143,12 +141,11 @@ def rank(
 
 def ranked(model: Any, data: Any, job: RankJob, *, executor: Any = None, memory: Any = None) -> Iterator[NamedRanking]:
     """The rankings of a job, with the pieces of each query together."""
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
-    check_features(model, data)
+    stream = stream_of([model], data, executor=executor, memory=memory)
     return _joined(job, answers(job, data, executor=executor, workers=stream.workers))
 
 
-def _joined(job: RankJob, found: Iterator[tuple[Any, tuple[NamedRanking, int]]]) -> Iterator[NamedRanking]:
+def _joined(job: RankJob, found: Iterator[tuple[int, tuple[NamedRanking, int]]]) -> Iterator[NamedRanking]:
     pieces: list[NamedRanking] = []
     for _, (ranking, to_come) in found:
         pieces.append(ranking)

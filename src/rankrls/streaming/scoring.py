@@ -19,7 +19,7 @@ from rankrls.streaming.holdout_sums import EvaluateJob, PredictJob
 from rankrls.streaming.per_query import CompareJob, QueryValues
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["check_features", "evaluate", "judged", "predict", "unnamed", "values_of_queries"]
+__all__ = ["evaluate", "judged", "predict", "stream_of", "unnamed", "values_of_queries"]
 
 
 def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) -> Iterator[NDArray[np.float64]]:
@@ -58,8 +58,7 @@ def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) 
     >>> np.allclose(np.concatenate(scores), model.predict(X))
     True
     """
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
-    check_features(model, data)
+    stream = stream_of([model], data, executor=executor, memory=memory)
     found = answers(PredictJob(unnamed(model)), data, executor=executor, workers=stream.workers)
     return (scores for _, scores in found)
 
@@ -108,10 +107,7 @@ def judged(
     model: Any, data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
 ) -> tuple[list[Curve], list[int]]:
     """The mean and the standard error of each measure, and how many queries it judges."""
-    for measure in measures:
-        check_streams(measure)
-    check_features(model, data)
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
+    stream = stream_of([model], data, measures, executor=executor, memory=memory)
     sums = stream.run(EvaluateJob(tuple(measures), unnamed(model)), "evaluate").judged
     return [part.curve() for part in sums], [part.counts[0] for part in sums]
 
@@ -120,14 +116,21 @@ def values_of_queries(
     models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
 ) -> QueryValues:
     """Each query's value of each measure under each model, in the order of the data: one pass over it."""
-    for measure in measures:
-        check_streams(measure)
-    for model in models:
-        check_features(model, data)
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
+    stream = stream_of(models, data, measures, executor=executor, memory=memory)
     job = CompareJob(tuple(measures), tuple(map(unnamed, models)))
     found: QueryValues = stream.run(job, "compare").judged[0]
     return found.in_order()
+
+
+def stream_of(
+    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure] = (), *, executor: Any, memory: Any
+) -> Stream:
+    """A data set whose rows some models score, once it is clear that they can, and that measures can judge them."""
+    for measure in measures:
+        check_streams(measure)
+    for model in models:
+        _check_features(model, data)
+    return Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
 
 
 def unnamed(model: Any) -> Any:
@@ -139,7 +142,7 @@ def unnamed(model: Any) -> Any:
     return out
 
 
-def check_features(model: Any, data: Any) -> None:
+def _check_features(model: Any, data: Any) -> None:
     """The model's features by name, if both sides have names."""
     known, given = getattr(model, "feature_names_in_", None), data.feature_names
     if known is None or given is None or list(known) == list(given):

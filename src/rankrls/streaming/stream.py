@@ -161,12 +161,6 @@ class Stream:
         left = (self._total - self._done) / rate if rate and self._total else float("nan")
         self._report(Passed(self._done, self._total, rate, left, self.workers * self.leaf))
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """What a model's provenance says of how it was learned."""
-        engine = "threads" if self.executor is None else type(self.executor).__name__
-        return {"parts": len(self.data.parts), "engine": engine, "workers": self.workers}
-
 
 def check_streams(measure: RankingMeasure) -> None:
     """Refuse a measure that is no mean over queries."""

@@ -29,7 +29,6 @@ from rankrls.selection.search import Results
 from rankrls.streaming.basis_rows import BasisJob
 from rankrls.streaming.fitting import (
     Summed,
-    curves_by_folds,
     curves_by_queries,
     curves_by_sums,
     curves_on,
@@ -84,7 +83,7 @@ class Streamed(KernelRanker):
 
     def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
         """Keep a function that was learned from a data set."""
-        self._begin(summed)  # type: ignore[arg-type]
+        self._begin(summed.sums)  # type: ignore[arg-type]
         self._take(scorer, kernel)
 
 
@@ -270,16 +269,17 @@ class StreamedSelection(Streamed, SelectingRanker):
             if validation is not None:
                 description = f"validation data with {in_words(validation.n_queries)}"
                 own = None if checkpoint is None else Path(checkpoint) / "validation"
-                curves = curves_on(Stream(validation, **given, checkpoint=own), problems, grids, measure)
+                judges = Stream(validation, **given, checkpoint=own)
+                curves = curves_on(judges, [[problem] for problem in problems], grids, measure)
             elif folds is not None:
-                description = f"{folds} folds of {in_words(summed.n_queries)}"
+                description = f"{folds} folds of {in_words(summed.sums.n_queries)}"
                 curves = (
                     curves_by_sums(summed, grids, folds)
                     if by_sums
-                    else curves_by_folds(stream, summed, grids, measure, folds)
+                    else curves_on(stream, summed.without_folds(len(settings)), grids, measure)
                 )
             else:
-                description = f"leave-query-out over {in_words(summed.n_queries)}"
+                description = f"leave-query-out over {in_words(summed.sums.n_queries)}"
                 curves = curves_by_queries(stream, summed, problems, grids, measure)
             for setting, problem, alphas, curve in zip(settings, problems, grids, curves, strict=True):
                 chosen = {**choices, "ties": setting.ties, "balance": setting.balance}
@@ -291,7 +291,7 @@ class StreamedSelection(Streamed, SelectingRanker):
         take_columns(self, data)
         self._keep_streamed(summed, scorer, kernel)
         self._warn_of_lost_features(problem.spreads, grid)
-        self._publish(results, description, summed)
+        self._publish(results, description, summed.sums)
         return self
 
     def _passes(self, held_out: bool) -> int:

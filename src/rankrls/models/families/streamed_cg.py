@@ -238,8 +238,7 @@ class StreamedCG(KernelRanker):
 
 def _curve(stream: Stream, measure: Any, scorer: Scorer, *, held_out: bool) -> Curve:
     """The measure of each value, by all queries or by those of the first fold."""
-    others = [None] * (_HELD_OUT - 1) if held_out else []
-    job = ScoreJob(measure, ((scorer, *others),))
+    job = ScoreJob(measure, ((scorer,),), _HELD_OUT if held_out else 1)
     sums = stream.run(job, "judged").judged[0]
     out: Curve = sums.curve()
     return out
