@@ -230,7 +230,7 @@ def test_scored_graphs_with_watched_scores(graph, monkeypatch):
         for k, alpha in enumerate((1.0, 1e-2, 30.0)):
             expected = ridge(X, L, y, alpha)
             np.testing.assert_allclose(run.solution(k), expected, atol=1e-9)
-            np.testing.assert_allclose(run.scores[:, k], new @ expected, atol=1e-9)
+            np.testing.assert_allclose(run.scores_of(np.array([k]))[:, 0], new @ expected, atol=1e-9)
     # The dual, on the kernel matrix and on its products alone.
     K = X @ X.T + 0.1 * np.eye(60)
     for kernel in (K, aslinearoperator(K), LinearOperator((60, 60), matvec=lambda v: K @ v, dtype=float)):
@@ -239,7 +239,7 @@ def test_scored_graphs_with_watched_scores(graph, monkeypatch):
         for k, alpha in enumerate((1.0, 1e-2)):
             a = dual_coefficients(K, L, y, alpha)
             np.testing.assert_allclose(K @ system.items(run.solution(k)), K @ a, atol=1e-8)
-            np.testing.assert_allclose(run.scores[:, k], (K @ a)[[3, 1]], atol=1e-8)
+            np.testing.assert_allclose(run.scores_of(np.array([k]))[:, 0], (K @ a)[[3, 1]], atol=1e-8)
 
 
 def test_pairs():
@@ -258,7 +258,7 @@ def test_pairs():
     run = MultiShiftCG(tol=1e-13).solve(system, graph.target, np.array([2.0]))
     w = np.linalg.solve(D.T @ D + 2.0 * np.eye(5), D.T @ t)
     np.testing.assert_allclose(X.T @ system.items(run.solution(0)), w, atol=1e-9)
-    np.testing.assert_allclose(run.scores[:, 0], X[:4] @ w, atol=1e-9)
+    np.testing.assert_allclose(run.scores_of(np.arange(1))[:, 0], X[:4] @ w, atol=1e-9)
 
 
 def test_the_largest_eigenvalue_is_that_of_lanczos_from_the_right_side():

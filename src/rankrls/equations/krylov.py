@@ -190,11 +190,6 @@ class KrylovRun:
         """Which alphas still move."""
         return self._place < self.active
 
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Scores of the watched items under each alpha's iterate, (n_watched, alphas)."""
-        return self.scores_of(np.arange(len(self._place)))
-
     def scores_of(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
         if self.watched is None:

@@ -46,6 +46,8 @@ class ColumnRows(FactorRows):
         self.block_rows = source.block_rows
         self._large_query = graph.layout.counts > self.block_rows
         self._large_group = np.diff(graph.group_starts) > self.block_rows
+        self._large_query_number = np.cumsum(self._large_query) - 1
+        self._large_group_number = np.cumsum(self._large_group) - 1
         self._root_weight = np.sqrt(graph.weights)
         self._kept_means: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
@@ -201,14 +203,6 @@ class ColumnRows(FactorRows):
             sums[0][:-1] / graph.group_weight[self._large_group, None],
             sums[1] / graph.query_weight[self._large_query, None],
         )
-
-    @cached_property
-    def _large_group_number(self) -> NDArray[np.intp]:
-        return np.cumsum(self._large_group) - 1
-
-    @cached_property
-    def _large_query_number(self) -> NDArray[np.intp]:
-        return np.cumsum(self._large_query) - 1
 
     @cached_property
     def _position(self) -> NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def pairs_to_ask(
         raise InputError(problem, remedy="Give {noise}.", parameter="noise")
     noise = posterior.answer_variance / posterior.noise_variance
     # Means in the units of the covariances.
-    scores = scores.scaled_mean(1.0 / np.sqrt(posterior.noise_variance))
+    scores = replace(scores, mean=scores.mean / np.sqrt(posterior.noise_variance))  # in the units of the covariances
     first = scores
     chosen, values = [], []
     for _ in range(k):

@@ -70,15 +70,9 @@ class KernelSide:
         if m <= n:
             gram = Z @ Z.T
             return cls.of_matrix(np.asarray(gram.toarray() if sparse.issparse(gram) else gram, np.float64), "kernel")
-        gram = Z.T @ Z
-        gram = np.asarray(gram.toarray() if sparse.issparse(gram) else gram, np.float64)
-        values, W = linalg.eigh(gram, check_finite=False, driver="evd")
-        kept = cls._cut(values[::-1], W[:, ::-1])
-        # Orthonormal to rounding also where eigenvalues lie far apart.
-        vectors, _ = np.linalg.qr(np.asarray(Z @ (kept.vectors / np.sqrt(kept.values))))
-        small = np.asarray(vectors.T @ Z)
-        values, rotation = linalg.eigh(small @ small.T, check_finite=False, driver="evd")
-        return cls._cut(values[::-1], vectors @ rotation[:, ::-1])
+        dense = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, np.float64)
+        vectors, roots, _ = linalg.svd(dense, full_matrices=False, check_finite=False)
+        return cls._cut(roots**2, vectors)
 
     @classmethod
     def _cut(cls, values: Array, vectors: Array) -> KernelSide:

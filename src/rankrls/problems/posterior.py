@@ -197,10 +197,6 @@ class ItemScores:
             self.prior_diagonal[rows],
         )
 
-    def scaled_mean(self, factor: float) -> ItemScores:
-        """Means in other units; covariances stay in theirs."""
-        return replace(self, mean=self.mean * factor)
-
     def covariance(self, a: NDArray[np.intp] | slice, b: NDArray[np.intp] | slice) -> Array:
         """Between some rows and others, a matrix."""
         out = self.plus[a] @ self.plus[b].T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy import sparse
 from rankrls._compiled.threads import map_threads, one_blas_thread
 from rankrls.features.blocks import row_slices
 from rankrls.features.rows import row_products
-from rankrls.kernels import Kernel, KernelColumns
+from rankrls.kernels import Kernel
 
 __all__ = ["Scorer", "expansion_scores", "linear_scores"]
 
@@ -97,8 +97,17 @@ class Scorer:
         )
 
 
-def expansion_scores(X: Any, columns: KernelColumns, a: NDArray[np.float64]) -> NDArray[np.float64]:
+def expansion_scores(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64]) -> NDArray[np.float64]:
     """``K a`` for coefficients (items,) or (items, columns), block by block."""
+    return _by_blocks(X, columns, a, _EXPANSION_ROWS)
+
+
+def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
+    return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, np.asarray, W, _PREDICT_ROWS)
+
+
+def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], step: int) -> NDArray[np.float64]:
     m = len(X) if isinstance(X, list) else X.shape[0]
     out = np.empty((m, *a.shape[1:]))
 
@@ -106,19 +115,5 @@ def expansion_scores(X: Any, columns: KernelColumns, a: NDArray[np.float64]) -> 
         out[rows] = row_products(columns(X[rows]), a)
 
     with one_blas_thread():
-        map_threads(score, row_slices(0, m, _EXPANSION_ROWS))
-    return out
-
-
-def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
-    if sparse.issparse(X):
-        return np.asarray(X @ W)
-    out = np.empty((X.shape[0], *W.shape[1:]))
-
-    def score(rows: slice) -> None:
-        out[rows] = row_products(X[rows], W)
-
-    with one_blas_thread():
-        map_threads(score, row_slices(0, X.shape[0], _PREDICT_ROWS))
+        map_threads(score, row_slices(0, m, step))
     return out
