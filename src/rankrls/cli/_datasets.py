@@ -59,7 +59,7 @@ class Opened:
 
     @property
     def zero_based(self) -> bool:
-        return bool(self.data.source.zero_based)
+        return bool(self.data.source.shape.zero_based)
 
     def summary(self) -> dict[str, Any]:
         data = self.data

@@ -51,11 +51,10 @@ class Problem(IntEnum):
 
 
 class Target(NamedTuple):
-    """Arrays that the blocks of a file fill together; those that a job does not need have length 0."""
+    """Arrays that a block fills; those that a job does not need have length 0."""
 
     y: NDArray[np.float64]
-    double: NDArray[np.float64]  # feature values, dense row by row or entry by entry: here or in `single`
-    single: NDArray[np.float32]
+    values: NDArray[np.float64]  # dense row by row, or entry by entry
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     qid: NDArray[np.int64]
@@ -66,18 +65,14 @@ class Target(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What one block is to be read as, and where its part of the arrays begins."""
+    """What a block is to be read as; values from ``limit`` on are refused."""
 
     first_id: int
     n_columns: int
     dense: bool
-    in_single: bool
+    limit: float
     with_qid: bool
     text_qid: bool
-    row: int
-    entry: int
-    qid_byte: int
-    comment_byte: int
 
 
 _LARGEST_INT = np.uint64(np.iinfo(np.int64).max)
@@ -85,7 +80,6 @@ ID_DIGITS = np.uint64(18)  # so many always fit int64
 _TWO, _THREE, _FOUR, _FIFTEEN, _NINETEEN = (np.uint64(k) for k in (2, 3, 4, 15, 19))
 _NONE, _LABEL, _TOKEN, _VALUE, _ID_TOO_LONG, _ID_ZERO, _ID_TOO_HIGH, _TWICE, *_OTHERS = map(int, Problem)
 _QID_EMPTY, _QID_TWICE, _QID_MISSING, _QID_UNEXPECTED, _QID_NUL, _QID_TEXT = _OTHERS
-_LARGEST_SINGLE = float(2**128 - 2**103)  # from here on float32 is infinite
 
 
 @compiled
@@ -147,7 +141,7 @@ def comment(text, p):  # type: ignore[no-untyped-def]
 
 @compiled
 def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-untyped-def]
-    """Parse ``text[start:size]`` into the job's part of the arrays, up to the first bad line.
+    """Parse ``text[start:size]`` into arrays, up to the first bad line.
 
     Decimals that need Python's own rounding are listed in ``hard``, one row each: first and last byte, line, and
     where the value belongs (an entry of the values, or ``-1 - row`` for a label). ``seen`` holds -1 for each column of
@@ -169,13 +163,10 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
         Whether a sparse row's ids do not ascend, or name a feature twice.
     """
     p, end = np.uint64(start), np.uint64(size)
-    row, entry = job.row, np.uint64(job.entry)
-    first_id, n_columns = np.uint64(job.first_id), np.uint64(job.n_columns)
-    dense, in_single, with_qid, text_qid = job.dense, job.in_single, job.with_qid, job.text_qid
-    qid_byte, comment_byte = np.uint64(job.qid_byte), np.uint64(job.comment_byte)
-    single, double, indices, indptr, comments = out.single, out.double, out.indices, out.indptr, out.comment_text
-    if not dense:
-        indptr[row] = entry  # what the block before writes too, perhaps later than this one's rows are sorted
+    row, entry, qid_byte, comment_byte = 0, np.uint64(0), np.uint64(0), np.uint64(0)
+    first_id, n_columns, limit = np.uint64(job.first_id), np.uint64(job.n_columns), job.limit
+    dense, with_qid, text_qid = job.dense, job.with_qid, job.text_qid
+    values, indices, indptr, comments = out.values, out.indices, out.indptr, out.comment_text
     problem, line, n_hard, unsorted = _NONE, -1, 0, False
     first, number = p, np.uint64(0)
     while p < end:
@@ -285,9 +276,9 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
                     value = -value
             else:
                 value, p, status = parse_number(text, p)
-                bad = status == BAD or not ends_token(text[p]) or (status == FINE and not np.isfinite(value))
+                bad = status == BAD or not ends_token(text[p])
             column = number - first_id
-            if bad or (in_single and abs(value) >= _LARGEST_SINGLE):
+            if bad or (status == FINE and abs(value) >= limit):
                 problem = _VALUE
                 break
             if number < first_id:
@@ -311,22 +302,18 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
             if status == HARD:
                 hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = first, p, line, at
                 n_hard += 1
-            if in_single:
-                single[at] = value
-            else:
-                double[at] = value
+            values[at] = value
         if problem == _NONE and with_qid and not has_qid:
             problem, first = _QID_MISSING, p
         if problem != _NONE:
             break
         if text_qid:
             out.qid_ends[row] = qid_byte
-        if len(out.comment_ends):
-            out.comment_ends[row] = comment_byte
+        out.comment_ends[row] = comment_byte
         row += 1
         if not dense:
             indptr[row] = entry
         p += ONE
-    seen[len(seen) - 1] = np.int64(entry) - job.entry
+    seen[len(seen) - 1] = np.int64(entry)
     last = p if problem == _NONE else skip_token(text, p)
-    return problem, line, np.int64(first), np.int64(last), np.int64(number), n_hard, row - job.row, unsorted
+    return problem, line, np.int64(first), np.int64(last), np.int64(number), n_hard, row, unsorted

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,11 +20,25 @@ from rankrls._checks import check_count
 from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
-from rankrls.io._plan import DENSE_FROM, Filled, Plan, Target, at_most, check_width, line_count, parsed_alone
+from rankrls.io._block import (
+    DENSE_FROM,
+    Parsed,
+    Shape,
+    as_csr,
+    at_most,
+    check_width,
+    index_type,
+    joined,
+    line_count,
+    parsed,
+)
 from rankrls.io._rows import float_type
-from rankrls.io._scan import RowsSeen, scan_block
-from rankrls.io._source import Block, block_size, blocks, foreign, open_bytes, read_text
-from rankrls.io._table import Comments, LetorError, LetorTable
+from rankrls.io._scan import RowsSeen, Sums, scan_block
+from rankrls.io._source import Block, Text, block_size, blocks, foreign, open_bytes, read_text
+from rankrls.io._table import LetorError, LetorTable
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["load_letor"]
 
@@ -120,19 +134,11 @@ def load_letor(
         raise MemoryError(f"{getattr(path, 'name', path)}: the file does not fit into memory.") from None
     if not text.blocks:
         raise LetorError("the file is empty.", file=text.name)
-    plan = Plan.make(text.name, np.array(text.answers), n_features, zero_based, dense, out_dtype)
-
-    def fill(k: int) -> Filled:
-        block, text.blocks[k] = text.blocks[k], None  # whose memory goes back when it has been parsed
-        assert block is not None
-        return plan.fill(block, k)
-
-    problems = map_threads(fill, range(len(text.blocks)), threads=workers)
-    for k, filled in enumerate(problems):
-        if filled.bad is not None:
-            raise filled.bad.located(file=text.name, line=plan.first_line(k) + (filled.bad.line or 0))
-    check_width(plan.columns, plan.zero_based, n_features, "n_features", text.name)
-    return plan.table(text.sha256)
+    sums = np.array(text.answers)
+    shape = Shape.of(sums, n_features, zero_based, dense)
+    X, parts = _counted(text, sums, shape, out_dtype, workers)
+    check_width(shape.columns, shape.zero_based, n_features, "n_features", text.name)
+    return joined(text.name, text.sha256, shape, X, parts)
 
 
 def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_threads: Any) -> np.dtype[Any]:
@@ -145,18 +151,42 @@ def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_t
     return float_type(dtype)
 
 
-class _Shape(NamedTuple):
-    columns: int
-    zero_based: bool
-    with_qid: bool
+def _counted(
+    text: Text[NDArray[np.int64]], sums: NDArray[np.int64], shape: Shape, dtype: np.dtype[Any], threads: int
+) -> tuple[NDArray[Any] | csr_array, list[Parsed]]:
+    """The features of a text whose blocks have been counted, and its parsed blocks without them."""
+    rows, entries = (int(sums[:, of].sum()) for of in (Sums.ROWS, Sums.ENTRIES))
+    if rows == 0:
+        raise LetorError("there is no row, only blank lines and comments.", file=text.name)
+    dense, columns = shape.dense, shape.columns
+    try:
+        # zeros, not empty: cells that no line names stay zero, and pages are touched by whoever fills them
+        values = np.zeros((rows, columns) if dense else entries, dtype=dtype)
+        indices = np.empty(0 if dense else entries, dtype=index_type(entries, columns))
+        indptr = np.zeros(0 if dense else rows + 1, dtype=np.int64)
+    except (MemoryError, ValueError) as error:
+        kind, hint = ("dense", " (dense=False makes it sparse)") if dense else ("sparse", "")
+        size = f"{rows} rows and {columns} columns with {entries} values written"
+        raise MemoryError(f"{text.name}: a {kind} table of {size} does not fit into memory{hint}.") from error
+    before = np.cumsum(sums, axis=0) - sums
 
+    def fill(k: int) -> Parsed:
+        block, text.blocks[k] = text.blocks[k], None  # whose memory goes back when it has been parsed
+        assert block is not None
+        row, entry, line = before[k, [Sums.ROWS, Sums.ENTRIES, Sums.LINES]].tolist()
+        room = values[row : row + int(sums[k, Sums.ROWS])] if dense else None
+        part = parsed(block, sums[k], shape, text.name, line + 1, room, dtype)
+        if not dense and part.bad is None:
+            here = slice(entry, entry + part.entries)
+            values[here], indices[here], begins = part.X
+            indptr[row + 1 : row + len(begins)] = begins[1:] + entry
+        return part._replace(X=None)
 
-class _Part(NamedTuple):
-    """A block that has been parsed."""
-
-    lines: int
-    filled: Filled
-    target: Target
+    parts = [*map_threads(fill, range(len(text.blocks)), threads=threads)]
+    bad = next((part.bad for part in parts if part.bad is not None), None)
+    if bad is not None:
+        raise bad
+    return values if dense else as_csr(columns, values, indices, indptr), parts
 
 
 def _read_dense(
@@ -187,33 +217,43 @@ def _read_dense(
         lines, size = line_count(first), first.last - first.first
         most = lines if size >= status.st_size - 8 else int(1.5 * lines * status.st_size / size) + 1
         try:
-            room = np.zeros(most * shape.columns, dtype=dtype)
+            room = np.zeros((most, shape.columns), dtype=dtype)
         except (MemoryError, ValueError):
             return None
-        head = _parsed(first, lines, shape, room[: lines * shape.columns])
+
+        def part_of(block: Block, lines: int, room: NDArray[Any]) -> Parsed | None:
+            """With bounds in the place of counts; None if that cannot be, or a line is bad."""
+            if len(room) < lines:
+                return None
+            part = parsed(block, at_most(block, lines), shape, name, 1, room, dtype)
+            return part if part.bad is None else None
+
+        head = part_of(first, lines, room[:lines])
         if head is None:
             return None
-        parts, row = [head], head.filled.rows
+        parts, row = [head], len(head.y)
 
         def placed() -> Iterator[tuple[Block, int, NDArray[Any]]]:
             nonlocal row
             for block in stream:
                 lines = line_count(block)
-                yield block, lines, room[row * shape.columns : (row + lines) * shape.columns]
+                yield block, lines, room[row : row + lines]
                 row += lines
 
-        for part in stream_threads(
-            lambda given: _parsed(given[0], given[1], shape, given[2]), placed(), threads=threads
-        ):
-            if part is None or part.filled.rows != part.lines:
+        for lines, part in stream_threads(lambda given: (given[1], part_of(*given)), placed(), threads=threads):
+            if part is None or len(part.y) != lines:
                 return None
             parts.append(part)
-    return _table(name, parts, shape, room, n_features, dense, str(digest.hexdigest()))
+    rows, entries, named = row, sum(part.entries for part in parts), max(part.named for part in parts)
+    few = dense == "auto" and entries < DENSE_FROM * rows * shape.columns
+    if rows == 0 or few or (n_features is None and named != shape.columns):
+        return None
+    return joined(name, str(digest.hexdigest()), shape, room[:rows], parts)
 
 
 def _shape_of(
     block: Block, n_features: int | None, zero_based: bool | Literal["auto"], dense: bool | Literal["auto"]
-) -> _Shape | None:
+) -> Shape | None:
     """What the first lines say."""
     ids: list[int] = []
     rows, with_qid = 0, False
@@ -232,46 +272,4 @@ def _shape_of(
     from_zero = min(ids) == 0 if zero_based == "auto" else zero_based
     columns = max(ids) + int(from_zero) if n_features is None else n_features
     sparse = dense == "auto" and len(ids) < DENSE_FROM * rows * columns
-    return None if sparse or not 0 < columns <= _ONE_PASS_COLUMNS else _Shape(columns, from_zero, with_qid)
-
-
-def _parsed(block: Block, lines: int, shape: _Shape, room: NDArray[Any]) -> _Part | None:
-    """A block parsed into its room, with bounds in the place of counts; None if that cannot be, or a line is bad."""
-    if len(room) < lines * shape.columns:
-        return None
-    sums = at_most(block, lines, with_qid=shape.with_qid, text_qid=False)
-    plan, filled = parsed_alone("", block, sums, shape.columns, shape.zero_based, True, room.dtype, room)
-    if filled.bad is not None:
-        return None
-    target = plan.target
-    comments = target.comment_text[: target.comment_ends[-1] if filled.rows else 0].copy()  # without unneeded room
-    return _Part(lines, filled, target._replace(comment_text=comments))
-
-
-def _table(
-    name: str,
-    parts: list[_Part],
-    shape: _Shape,
-    room: NDArray[Any],
-    n_features: int | None,
-    dense: bool | Literal["auto"],
-    sha256: str,
-) -> LetorTable | None:
-    rows, entries = (sum(getattr(part.filled, of) for part in parts) for of in ("rows", "entries"))
-    named = max(part.filled.columns for part in parts)
-    few = dense == "auto" and entries < DENSE_FROM * rows * shape.columns
-    if rows == 0 or few or (n_features is None and named != shape.columns):
-        return None
-    joined = {of: np.concatenate([getattr(part.target, of) for part in parts]) for of in ("y", "qid", "comment_text")}
-    before = np.cumsum([0, *(len(part.target.comment_text) for part in parts[:-1])])
-    ends = [part.target.comment_ends + start for part, start in zip(parts, before, strict=True)]
-    return LetorTable(
-        X=room[: rows * shape.columns].reshape(rows, shape.columns),
-        y=joined["y"],
-        qid=joined["qid"] if shape.with_qid else None,
-        comments=Comments(joined["comment_text"], np.concatenate(ends)),
-        path=name,
-        sha256=sha256,
-        zero_based=shape.zero_based,
-        n_named=named,
-    )
+    return None if sparse or not 0 < columns <= _ONE_PASS_COLUMNS else Shape(columns, from_zero, True, with_qid, False)

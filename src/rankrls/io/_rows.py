@@ -11,12 +11,30 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["SAVE_AS_UTF8", "Growing", "Ids", "coded", "few", "float_type", "is_utf8", "objects", "quoted"]
+__all__ = [
+    "LARGEST_SINGLE",
+    "SAVE_AS_UTF8",
+    "Growing",
+    "IdBlock",
+    "Ids",
+    "coded",
+    "few",
+    "float_type",
+    "is_utf8",
+    "objects",
+    "quoted",
+]
 
 T = TypeVar("T", bound=Hashable)
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
 """What to do about a name or an id that cannot be decoded."""
+
+LARGEST_SINGLE = float(2**128 - 2**103)
+"""From here on a float32 is infinite."""
+
+IdBlock = tuple[list[str] | None, NDArray[np.int64]]
+"""Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
+from rankrls.io._rows import IdBlock
 from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.runs import Runs, Seen, are_whole, keys_of, names_of
-from rankrls.io.tables.parts import IdBlock
 
 __all__ = ["Cut", "Levels", "Outline", "Together", "Watch", "cut"]
 

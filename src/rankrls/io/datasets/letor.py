@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
-from rankrls.io._plan import DENSE_FROM, at_most, check_width, line_count, parsed_alone, row_lines
-from rankrls.io._rows import SAVE_AS_UTF8, coded, is_utf8
+from rankrls.io._block import Parsed, Shape, as_csr, at_most, check_width, line_count, parsed, row_lines
+from rankrls.io._rows import SAVE_AS_UTF8, IdBlock, coded, is_utf8
 from rankrls.io._scan import RowsSeen, Sums, scan_block
 from rankrls.io._source import Block, Limited, blocks
-from rankrls.io._table import LetorError, LetorTable, docids_of
+from rankrls.io._table import Comments, LetorError, docids_of
 from rankrls.io.datasets.dataset import Source, Span
 from rankrls.io.datasets.files import File, refuse_packed
 from rankrls.io.datasets.index import Outline
 from rankrls.io.tables.columns import Wanted
-from rankrls.io.tables.parts import IdBlock, Rows
+from rankrls.io.tables.parts import Rows
 
 __all__ = ["LetorFiles", "open_letor_files"]
 
@@ -32,18 +32,9 @@ _DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][
 
 @dataclass(frozen=True)
 class LetorFiles(Source):
-    """How files of LETOR text are read.
+    """How files of LETOR text are read."""
 
-    Attributes
-    ----------
-    zero_based : bool
-        Whether column 0 is feature 0.
-    texts : bool
-        Whether some query id is no whole number.
-    """
-
-    zero_based: bool
-    texts: bool
+    shape: Shape
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:
         """The rows of a span; dense features are written into ``out``."""
@@ -56,13 +47,14 @@ class LetorFiles(Source):
                 if sums[Sums.ROWS]:
                     room = None  # so many rows at most are parsed to where they belong
                     if out is not None and before >= span.skip and sums[Sums.ROWS] <= span.skip + len(out) - before:
-                        room = out[before - span.skip :][: int(sums[Sums.ROWS])].reshape(-1)
+                        room = out[before - span.skip :][: int(sums[Sums.ROWS])]
                         room[:] = 0.0
-                    table = _parsed(file.name, block, sums, line, self.n_features, self.zero_based, self.dense, room)
-                    here = span.among(before, table.n_rows)
-                    y = None if self.roles[0] is None else table.y
-                    found = Rows(table.X, y, {"qid": _id_block(table.qid)}).among(here)
-                    docids = _docids(table, here, line) if ids else None
+                    part, qid = _with_ids(block, sums, self.shape, file.name, line, room)
+                    here = span.among(before, len(part.y))
+                    y = None if self.roles[0] is None else part.y
+                    X = part.X if self.dense else as_csr(self.n_features, *part.X)
+                    found = Rows(X, y, {"qid": qid}).among(here)
+                    docids = _docids(part, file.name, here, line) if ids else None
                     yield found if docids is None else found._replace(texts={**found.texts, "id": docids})
                     if (before := before + here.stop) == span.skip + span.rows:
                         return
@@ -75,7 +67,7 @@ class LetorFiles(Source):
         """
         lines = line_count(block)
         if self.dense and lines * self.n_features <= _MOST_CELLS:
-            return at_most(block, lines, with_qid=True, text_qid=self.texts)
+            return at_most(block, lines)
         return scan_block(block.text, block.first, block.last, RowsSeen.room(0))[0]
 
 
@@ -88,6 +80,10 @@ class _Glance(NamedTuple):
     found: tuple[RowsSeen, IdBlock] | None
 
 
+_NOTHING = np.zeros(Sums.COUNT, dtype=np.int64)
+_NOTHING[Sums.LEAST_ID], _NOTHING[Sums.LARGEST_ID] = np.iinfo(np.int64).max, -1
+
+
 class LetorOpening:
     """LETOR text that is being looked at: how it is read is known when all of it has been."""
 
@@ -95,22 +91,22 @@ class LetorOpening:
 
     def __init__(self, files: Sequence[File], n_features: int | None, labels: bool) -> None:
         self._n_features, self._labels = n_features, labels
-        self._totals = np.zeros(Sums.COUNT, dtype=np.int64)
-        self._least, self._largest, self._docids = np.iinfo(np.int64).max, -1, 0
-        self.row_bytes = 8
-        for glance in self._glances(files[0]):
+        self._begin()
+        for glance in (glance for file in files for glance in self._glances(file)):
             self._add(glance)
-            self.row_bytes = self._bytes()
             break
+        total, shape = np.sum(self._sums, axis=0), self._shape()
+        entries = 12 * int(total[Sums.ENTRIES]) // max(int(total[Sums.ROWS]), 1)
+        self.row_bytes = max(8 * shape.columns if shape.dense else entries, 1)
 
     @property
     def n_features(self) -> int:
         """Features, as far as the text has been looked at."""
-        return self._n_features or self._shape()[0]
+        return self._shape().columns
 
     def outlines(self, files: Sequence[File]) -> Iterator[Outline]:
         """Query ids and labels of all rows."""
-        self._totals[:], self._docids = 0, 0
+        self._begin()
         for number, file in enumerate(files):
             at, line = 0, 1
             for glance in self._glances(file):
@@ -119,9 +115,10 @@ class LetorOpening:
                 rows = int(sums[Sums.ROWS])
                 unit = Span(number, at, at + block.last, 0, rows, line)
                 if rows and found is None:
-                    table = _parsed(file.name, block, sums, line, self._n_features, "auto", False)
-                    y = table.y if self._labels else None
-                    yield Outline(unit, _id_block(table.qid), y, None, row_lines(block) + line)
+                    shape = Shape.of(sums[None], self._n_features, "auto", False)
+                    part, qid = _with_ids(block, sums, shape, file.name, line)
+                    y = part.y if self._labels else None
+                    yield Outline(unit, qid, y, None, row_lines(block) + line)
                 elif found is not None and rows:
                     seen, qid = found
                     y = seen.label if self._labels else None
@@ -130,24 +127,18 @@ class LetorOpening:
 
     def settled(self) -> LetorFiles:
         """How the rows are read, after all have been looked at."""
-        named, zero_based, dense = self._shape()
-        columns = named if self._n_features is None else self._n_features
-        check_width(columns, zero_based, self._n_features, "features")
+        shape, rows = self._shape(), np.sum(self._sums, axis=0)[Sums.ROWS]
+        check_width(shape.columns, shape.zero_based, self._n_features, "features")
         return LetorFiles(
             format="letor",
             feature_names=None,
-            n_features=columns,
+            n_features=shape.columns,
             dtype=np.dtype(np.float64),
-            dense=dense,
+            dense=shape.dense,
             has_weights=False,
             qid_name=None,
-            roles=(
-                "label" if self._labels else None,
-                "qid",
-                "docid" if self._docids == self._totals[Sums.ROWS] else None,
-            ),
-            zero_based=zero_based,
-            texts=bool(self._totals[Sums.TEXT_QID]),
+            roles=("label" if self._labels else None, "qid", "docid" if self._docids == rows else None),
+            shape=shape,
         )
 
     def _glances(self, file: File) -> Iterator[_Glance]:
@@ -155,24 +146,16 @@ class LetorOpening:
             refuse_packed(file, stream)
             yield from stream_threads(_glance, blocks(Limited(stream, file.size), _BLOCK))
 
+    def _begin(self) -> None:
+        self._sums, self._docids = [_NOTHING], 0
+
     def _add(self, glance: _Glance) -> None:
-        sums = glance.sums
-        self._totals += sums
+        self._sums.append(glance.sums)
         self._docids += glance.docids
-        self._least = min(self._least, int(sums[Sums.LEAST_ID]))
-        self._largest = max(self._largest, int(sums[Sums.LARGEST_ID]))
 
-    def _shape(self) -> tuple[int, bool, bool]:
-        """Columns that are named, whether the first is feature 0, and whether most cells are written."""
-        zero_based = self._least == 0
-        columns = max(self._largest + int(zero_based), 0)
-        rows, entries = int(self._totals[Sums.ROWS]), int(self._totals[Sums.ENTRIES])
-        return columns, zero_based, entries >= DENSE_FROM * rows * (self._n_features or columns)
-
-    def _bytes(self) -> int:
-        columns, _, dense = self._shape()
-        rows, entries = max(int(self._totals[Sums.ROWS]), 1), int(self._totals[Sums.ENTRIES])
-        return max(8 * (self._n_features or columns) if dense else 12 * entries // rows, 1)
+    def _shape(self) -> Shape:
+        """As far as the text has been looked at."""
+        return Shape.of(np.array(self._sums), self._n_features, "auto", "auto")
 
 
 def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
@@ -212,43 +195,37 @@ def _glance(block: Block) -> _Glance:
     return _Glance(block, sums, docids, (seen, ([raw.decode() for raw in known], codes)))
 
 
-def _parsed(
-    path: str,
+def _with_ids(
     block: Block,
     sums: NDArray[np.int64],
+    shape: Shape,
+    file: str,
     line: int,
-    n_features: int | None,
-    zero_based: Any,
-    dense: bool,
     room: NDArray[np.float64] | None = None,
-) -> LetorTable:
-    """The rows of a block that begins in a line; dense features go into ``room``, if given, which holds zeros.
+) -> tuple[Parsed, IdBlock]:
+    """The rows of a block, all of which need query ids.
 
     Raises
     ------
     LetorError
-        For the first bad line; every line needs a query id.
+        For the first bad line.
     """
-    plan, filled = parsed_alone(path, block, sums, n_features, zero_based, dense, np.dtype(np.float64), room)
-    if filled.bad is not None:
-        raise filled.bad.located(file=path, line=line + (filled.bad.line or 0))
-    if not plan.with_qid:
+    part = parsed(block, sums, shape, file, line, room)
+    if part.bad is not None:
+        raise part.bad
+    if part.qid is None:
         remedy = "every line needs qid:ID."
-        raise LetorError("no line has a qid.", remedy=remedy, file=path, line=line, parameter="qid")
-    return plan.table("")
+        raise LetorError("no line has a qid.", remedy=remedy, file=file, line=line, parameter="qid")
+    return part, part.qid
 
 
-def _id_block(qid: NDArray[Any] | None) -> IdBlock:
-    assert qid is not None  # every line has one
-    return coded(qid.tolist()) if qid.dtype == object else (None, qid)
-
-
-def _docids(table: LetorTable, rows: slice, line: int) -> IdBlock | None:
+def _docids(part: Parsed, path: str, rows: slice, line: int) -> IdBlock | None:
+    comments = Comments(part.comment_text, part.comment_ends)
     try:
-        if docids_of(table.comments[rows.start : rows.start + 1], table.path) is None:
+        if docids_of(comments[rows.start : rows.start + 1], path) is None:
             return None  # as nearly always without looking at the others
-        found = docids_of(table.comments[rows], table.path)
-        return None if found is None else _id_block(found)
+        found = docids_of(comments[rows], path)
+        return None if found is None else coded(found.tolist())
     except LetorError:
         problem = "a docid in the lines from here on is not UTF-8 text:"
-        raise LetorError(problem, remedy=SAVE_AS_UTF8, file=table.path, line=line) from None
+        raise LetorError(problem, remedy=SAVE_AS_UTF8, file=path, line=line) from None

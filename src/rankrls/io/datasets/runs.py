@@ -8,8 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._rows import coded
-from rankrls.io.tables.parts import IdBlock
+from rankrls.io._rows import IdBlock, coded
 
 __all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of"]
 

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._rows import Growing, Ids
+from rankrls.io._rows import Growing, IdBlock, Ids
 from rankrls.io.tables.columns import Columns, Refuse
 
 __all__ = [
     "AS_IT_IS",
-    "LARGEST_SINGLE",
     "Gathered",
-    "IdBlock",
     "Opened",
     "Request",
     "Rows",
@@ -29,9 +27,6 @@ __all__ = [
 
 AS_IT_IS = "cell "
 """What the role of a column begins with whose cells stay texts, also if they are numbers."""
-
-LARGEST_SINGLE = float(2**128 - 2**103)
-"""From here on a float32 is infinite."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +111,6 @@ class Stretch(NamedTuple):
     first: int
     last: int
     line: int
-
-
-IdBlock = tuple[list[str] | None, NDArray[np.int64]]
-"""Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
 
 
 class Rows(NamedTuple):

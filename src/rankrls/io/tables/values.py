@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankrls.io._rows import is_utf8, quoted
+from rankrls.io._rows import IdBlock, is_utf8, quoted
 from rankrls.io.tables.columns import Refuse, expanded
-from rankrls.io.tables.parts import IdBlock, Request, Rows, may_be_empty, needed
+from rankrls.io.tables.parts import Request, Rows, may_be_empty, needed
 
 __all__ = ["Values", "is_number", "is_text", "lengths", "places"]
 
