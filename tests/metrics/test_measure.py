@@ -24,6 +24,7 @@ from rankrls.metrics import (
     reciprocal_rank,
     resolve_measure,
 )
+from rankrls.metrics._averages import mean_and_error
 
 Y, F, QID = [2, 0, 1, 0, 1], [0.3, 0.5, 0.1, 0.2, 0.7], [1, 1, 1, 2, 2]
 
@@ -322,3 +323,13 @@ def test_scores_that_differ_by_rounding_are_judged_as_ties(name, near):
     assert len(np.unique(noisy)) > len(np.unique(merged))
     for own, expected in zip(found, measure.judge(y, merged, layout, w), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-12)
+
+
+def test_mean_and_error_are_those_of_the_values_that_are_judged():
+    values = np.random.default_rng(0).normal(size=(7, 4))
+    values[2, 1] = values[1:, 2] = values[:, 3] = np.nan
+    known = [column[~np.isnan(column)] for column in values.T]
+    mean, error = mean_and_error(values)
+    np.testing.assert_allclose(mean, [part.mean() if len(part) else np.nan for part in known], rtol=1e-12)
+    wanted = [part.std(ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan for part in known]
+    np.testing.assert_allclose(error, wanted, rtol=1e-12)

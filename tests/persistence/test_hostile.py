@@ -642,6 +642,8 @@ def step(changed):
         (OrdinalEncoder, {"_infrequent_enabled": None}, "_infrequent_enabled"),
         (OneHotEncoder, {"categories_": [{"objects": [["a"], "b"], "shape": [2]}]}, "categories_"),
         (OneHotEncoder, {"_drop_idx_after_grouping": ""}, "_drop_idx_after_grouping"),
+        (OneHotEncoder, {"_missing_indices": {"dict": []}}, "_missing_indices"),
+        (PolynomialFeatures, {"_max_degree": -1}, "_max_degree"),
         (OneHotEncoder, {"drop_idx_": {"objects": [9, None], "shape": [2]}}, "drop_idx_"),
         (TargetEncoder, {"encodings_": []}, "encodings_"),
         (StandardScaler, {"_sklearn_output_config": 5}, "_sklearn_output_config"),

@@ -162,7 +162,7 @@ class Definition(ABC):
     needs_depth: bool = False
     not_judged: str = "every query is skipped"
 
-    over_pairs: ClassVar[bool]
+    over_pairs: ClassVar[bool] = False
     quadratic: ClassVar[bool] = False
     merges: ClassVar[bool] = False
     """Whether it makes scores equal itself that differ by rounding, as its task says."""

@@ -73,6 +73,10 @@ class RankingMeasure(ABC):
 
         NaN is a query that is not judged, and the average of none.
         """
+        if docno is not None and not self.uses_docno:
+            problem = "{docno} is used only if {ties='docno'} ({convention='trec'}); {0} is over {1}."
+            over = "pairs" if self._definition.over_pairs else f"positions with ties={self.choices.ties!r}"
+            raise InputError(problem, self, over, parameter="docno")
         return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
 
     def judge_computed(
@@ -257,8 +261,6 @@ class FunctionMeasure(RankingMeasure):
 
 class _OverFunction(Definition):
     """A formula of one query's labels and scores."""
-
-    over_pairs = False
 
     def judge(self, task: Task) -> tuple[Array, Array]:
         values = np.empty((task.layout.n_queries, task.scores.shape[1]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.group_pass import weighted_sums
-from rankrls._errors import InputError
 from rankrls.metrics._averages import mean_of_judged, ratio, sum_in_any_order
 from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task
 
@@ -19,28 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["OVER_PAIRS"]
 
 
-class OverPairs(Definition):
-    """A measure of pairs, in which no document id decides anything."""
-
-    over_pairs: ClassVar[bool] = True
-
-    def judge(self, task: Task) -> tuple[Array, Array]:
-        if task.docno is not None:
-            problem = "{docno} breaks ties in a ranking; {0} is over pairs and needs none."
-            raise InputError(problem, self.name, parameter="docno")
-        return self.judge_pairs(task)
-
-    @abstractmethod
-    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
-        """As :meth:`judge`, without document ids."""
-
-
-class PairMeasure(OverPairs):
+class PairMeasure(Definition):
     """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
 
+    over_pairs: ClassVar[bool] = True
     merges: ClassVar[bool] = True
 
-    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
+    def judge(self, task: Task) -> tuple[Array, Array]:
         from rankrls._compiled.pair_counts import count_pairs
 
         layout = task.layout
@@ -82,13 +65,14 @@ def _tau(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
     return values, mean_of_judged(values)
 
 
-class SquaredDifferences(OverPairs):
+class SquaredDifferences(Definition):
     """The mean over a query's pairs of the squared error of their score differences."""
 
+    over_pairs: ClassVar[bool] = True
     quadratic: ClassVar[bool] = True
     merges: ClassVar[bool] = True  # for which there is no need: no tie is looked at
 
-    def judge_pairs(self, task: Task) -> tuple[Array, Array]:
+    def judge(self, task: Task) -> tuple[Array, Array]:
         from rankrls._compiled.pair_counts import spreads
 
         w = np.ones(len(task.y)) if task.sample_weight is None else task.sample_weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,8 @@ Judged = tuple[Array, NDArray[np.bool_]]  # the values, and which queries have n
 class PositionMeasure(Definition):
     """A formula of the labels from the first position down."""
 
-    over_pairs: ClassVar[bool] = False
-
     def judge(self, task: Task) -> tuple[Array, Array]:
         choices = task.choices
-        if task.docno is not None and choices.ties != "docno":
-            problem = "{docno} is used only if {ties='docno'} ({convention='trec'}); here {0}."
-            raise InputError(problem, f"ties={choices.ties!r}", parameter="docno")
         if choices.single_scores:
             with np.errstate(over="ignore"):
                 task = replace(task, scores=task.scores.astype(np.float32).astype(np.float64))
