@@ -170,8 +170,7 @@ def not_there(names: Sequence[str], columns: Mapping[str, Column]) -> InputError
     """The error of columns that a table does not have."""
     listed = ", ".join(map(repr, names))
     known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
-    problem = "The table has no column {0} (it has {1})."
-    problem = problem if len(names) == 1 else problem.replace("column ", "columns ")
+    problem = f"The table has no column{'s' * (len(names) > 1)} {{0}} (it has {{1}})."
     near = dict.fromkeys(other for name in names for other in get_close_matches(name, columns, n=1, cutoff=0.7))
     meant = " and ".join(map(repr, near)).replace("{", "{{").replace("}", "}}")
     remedy = f"Did you mean {meant}?" if near else ""

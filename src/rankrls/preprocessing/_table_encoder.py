@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -175,10 +176,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._fit_numbers(columns)
         self._fit_categories(columns)
         self._fit_texts(columns)
-        counts = dict.fromkeys(columns, 0)
-        for feature in self.features_:
-            counts[feature.column] += 1
-        if not any(counts.values()):
+        counts = Counter(feature.column for feature in self.features_)
+        if not counts:
             shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
             remedy = "Say what they are: {categorical}, {dates}, {text}."
             raise InputError("No column of the table is a feature: {0}.", shown, remedy=remedy, parameter="X")
@@ -196,12 +195,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in names_of("text_features", self.text_features):
             check_word("text_features", name, TEXT_FEATURES)
         said: dict[str, str] = {}
-        query = () if self.query_text is None else (self.query_text,)
         for parameter, kind, given in (
             ("categorical", "category", self.categorical),
             ("dates", "date", self.dates),
             ("text", "text", self.text),
-            ("query_text", "query text", query),
+            ("query_text", "query text", self.query_text),
             ("ignore", "unused", self.ignore),
         ):
             for name in names_of(parameter, given):
@@ -276,12 +274,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         }
 
     def _choose_output(self, columns: Mapping[str, Column]) -> None:
-        self.sparse_output_ = bool(self.sparse_output)
-        if self.sparse_output == "auto":
-            self.sparse_output_ = False
-            if len(self.features_) > _FEW_COLUMNS:
-                found = sparse.hstack([sparse.csr_array(part) for part in self._blocks(columns)])
-                self.sparse_output_ = found.nnz < _DENSE_FROM * found.shape[0] * found.shape[1]
+        self.sparse_output_ = self.sparse_output != "auto" and bool(self.sparse_output)
+        if self.sparse_output == "auto" and len(self.features_) > _FEW_COLUMNS:
+            found = sparse.hstack([sparse.csr_array(part) for part in self._blocks(columns)])
+            self.sparse_output_ = found.nnz < _DENSE_FROM * found.shape[0] * found.shape[1]
 
     # Encoding ---------------------------------------------------------------------------------------------------------
 
