@@ -26,7 +26,8 @@ from rankrls.metrics import (
     ndcg,
     pair_accuracy,
 )
-from rankrls.preprocessing import QueryStandardScaler
+from rankrls.metrics._scorer import predict_by_query, unwrapped
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
 from tests.refusals import Refusal
 
@@ -155,3 +156,15 @@ def test_says_what_it_is():
     assert repr(make_ranking_scorer("ndcg@10")) == "make_ranking_scorer('ndcg@10')"
     with Refusal("nonsense", parameter="measure"):
         make_ranking_scorer("nonsense")
+
+
+def test_pipelines_in_pipelines_are_walked_from_the_outside_in():
+    inner = make_pipeline("passthrough", QueryMinMaxScaler(), RankRLS())
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(StandardScaler(), make_pipeline(QueryStandardScaler(), "passthrough"), inner)
+        model.fit(X, Y, qid=QID)
+        wanted = model.predict(X, qid=QID)
+    steps, final = unwrapped(model)
+    assert [type(step).__name__ for step in steps] == ["StandardScaler", "Pipeline", "QueryMinMaxScaler"]
+    assert final is inner[-1]
+    np.testing.assert_array_equal(predict_by_query(model, X, QID), wanted)
