@@ -31,13 +31,12 @@ from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import row_slices
+from rankrls.features.blocks import mirror, row_slices
 
-__all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "mirror", "resolve_kernel"]
+__all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 KERNELS = (*_kernel_table.KERNELS, "precomputed")
 _TILE = 1024
-_PANEL = 128
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
 
@@ -310,14 +309,6 @@ def _widened(block: NDArray[np.float64], factor: float, last_but_one: Any, last:
     np.multiply(block, factor, out=out[:, :n])
     out[:, n], out[:, n + 1] = last_but_one, last
     return out
-
-
-def mirror(block: NDArray[np.float64]) -> None:
-    """Copy what is below the diagonal above it, by panels."""
-    for panel in row_slices(0, len(block), _PANEL):
-        block[: panel.start, panel] = block[panel, : panel.start].T
-        corner = np.tril(block[panel, panel])
-        block[panel, panel] = corner + np.tril(corner, -1).T
 
 
 def _short(block: Any) -> Any:

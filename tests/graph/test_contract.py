@@ -56,7 +56,8 @@ def graphs(draw):
     pairs = draw(st.lists(st.tuples(st.integers(0, m - 1), st.integers(1, m - 1)), min_size=1, max_size=20))
     winners = np.array([i for i, _ in pairs])
     losers = np.array([(i + d) % m for i, d in pairs])
-    c = np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 4.0, 0.0]), min_size=len(pairs), max_size=len(pairs))))
+    weights = st.sampled_from([1.0, 0.5, 4.0, 1e-9, 0.0])
+    c = np.array(draw(st.lists(weights, min_size=len(pairs), max_size=len(pairs))))
     groups = np.unique(np.arange(len(pairs)) % 3, return_inverse=True)[1]
     graph = PairGraph(winners, losers, m, np.ones(len(pairs)), c, groups)
     explicit = np.zeros((m, m))

@@ -234,13 +234,6 @@ def _singles(
     return row_products(X, h.full) - row_products(X * Z, h.inverse) * residual, settled
 
 
-def _smooth(Z: Any, P: Any, inverse: Any) -> Any:
-    """``Z D Z' P`` of every block, a D for each column of P."""
-    Q = _transposed(Z) @ P
-    Q *= inverse
-    return Z @ Q
-
-
 def _squares(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.float64]:
     """Inner products of the columns of each block, (blocks, columns)."""
     return np.asarray(np.einsum("kij,kij->kj", A, B), dtype=np.float64)
@@ -293,7 +286,9 @@ def _iterate(
             settled &= ~active.any(axis=1)
             out[:, :, columns] = P
             break
-        image = direction - _smooth(Z, direction, inverse)
+        weights = _transposed(Z) @ direction
+        weights *= inverse
+        image = direction - Z @ weights
         curvature = _squares(direction, image)
         step = np.divide(energy, curvature, out=np.zeros_like(energy), where=active & (curvature > 0.0))[:, None]
         P = P + step * direction

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from rankrls._compiled.blas import add_gram
 from rankrls._compiled.threads import blas_threads_for, map_threads, n_threads, one_blas_thread, threads_worth
-from rankrls.features.blocks import BLOCK_ROWS, Rows, row_numbers, row_slices, slices_of
+from rankrls.features.blocks import BLOCK_ROWS, Rows, mirror, row_numbers, row_slices
 
 __all__ = [
     "CANCELLED",
@@ -35,7 +35,6 @@ _A_THREAD = 1 << 23
 _MANY_COLUMNS = 1024
 _SPARSE_BELOW = 0.1
 """Below this density the products of sparse matrices beat dense ones of the same shape."""
-_PANEL = 512
 CANCELLED = 1e-13
 """What is left of a feature when its part that no edge sees was squared and taken off: less than this is rounding."""
 
@@ -104,7 +103,9 @@ class FactorRows(ABC):
 
     def pieces(self, which: Rows) -> list[Rows]:
         """Whole blocks of the graph cut into pieces that the other methods take."""
-        return slices_of(which)
+        if isinstance(which, slice):
+            return list(row_slices(which.start, which.stop))
+        return [which[piece] for piece in row_slices(0, len(which))]
 
     def gram_threads(self) -> int:
         """How many pieces to multiply at once, each with a Gram matrix of its own; 1 leaves the threads to BLAS."""
@@ -127,10 +128,6 @@ class FactorRows(ABC):
         for piece in row_slices(0, self.X.shape[0]):
             out += (self.X[piece] - centre).T @ a[piece]
         return out
-
-    def centring_noise(self) -> NDArray[np.float64]:
-        """What rounding of the means can leave of a constant column in the diagonal of ``X'LX``, (n,)."""
-        return np.zeros(self.n_features)
 
     def energies(self) -> NDArray[np.float64]:
         """``x'Lx`` of every column x, (n,); exactly 0 for a column that L does not see."""
@@ -202,16 +199,8 @@ def rows_gram(
     for more_gram, more_rhs in parts[1:]:
         gram += more_gram
         rhs += more_rhs
-    _mirror(gram)
+    mirror(gram.T)
     return gram.T, rhs
-
-
-def _mirror(gram: NDArray[np.float64]) -> None:
-    """Copy the upper triangle to the lower one, panel by panel."""
-    for piece in row_slices(0, len(gram), _PANEL):
-        corner = np.triu(gram[piece, piece])
-        gram[piece, piece] = corner + np.triu(corner, 1).T
-        gram[piece.stop :, piece] = gram[piece, piece.stop :].T
 
 
 def weighted_gram(M: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,13 +28,13 @@ def query_scores(
     queries, query = np.unique(graph.layout.codes[rows], return_inverse=True)
     inside = graph.select(queries)
     order = np.argsort(rows, kind="stable")  # ``select`` keeps its rows in row order
-    k1, k2, _ = inside.inverse_roots
+    k1, k2, _ = (np.divide(1.0, k, out=np.zeros_like(k), where=k > 0.0) for k in inside.roots)
+    levels = k1, k2, np.zeros(len(queries))
 
     def deviations(z: NDArray[np.float64]) -> NDArray[np.float64]:
         """From the query means, given ``F z``."""
         out = np.empty_like(z)
-        scaled = z[order] / np.sqrt(inside.weights)[:, None]
-        out[order] = inside.apply_levels(scaled, (k1, k2, np.zeros(len(queries))))
+        out[order] = inside.apply_levels(z[order] / np.sqrt(inside.weights)[:, None], levels, np.ones(len(z)))
         return out
 
     faint = np.flatnonzero(np.isin(rows, graph.faint_rows))

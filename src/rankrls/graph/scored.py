@@ -284,11 +284,6 @@ class ScoredGraph(Graph):
         )
 
     @cached_property
-    def is_contiguous(self) -> bool:
-        """Whether the rows of each group follow one another, so that no gather is needed."""
-        return self.layout.contiguous and self.ties == "include"
-
-    @cached_property
     def query_groups(self) -> NDArray[np.intp]:
         """Boundaries of each query's groups, shape (q + 1,)."""
         return np.searchsorted(self.group_query, np.arange(self.n_blocks + 1)).astype(np.intp)
@@ -389,14 +384,14 @@ class ScoredGraph(Graph):
         return query_scores(self, row_numbers(block), *values)
 
     def _laplacian(self, V: Matrix) -> Matrix:
-        return self._apply(V, self.eigenvalues, self.weights)
+        return self.apply_levels(V, self.eigenvalues, self.weights)
 
     def _factor(self, V: Matrix) -> Matrix:
-        return self._apply(V, self.roots, np.sqrt(self.weights))
+        return self.apply_levels(V, self.roots, np.sqrt(self.weights))
 
     def _factor_transposed(self, U: Matrix) -> Matrix:
         # F = T W^(1/2) with T symmetric, so F'u = W^(1/2) T u = w * levels(u / sqrt(w)).
-        return self._apply(_scale_rows(U, 1.0 / np.sqrt(self.weights)), self.roots, self.weights)
+        return self.apply_levels(_scale_rows(U, 1.0 / np.sqrt(self.weights)), self.roots, self.weights)
 
     @cached_property
     def roots(self) -> Levels:
@@ -404,17 +399,7 @@ class ScoredGraph(Graph):
         e1, e2, e3 = (np.sqrt(e) for e in self.eigenvalues)
         return e1, e2, e3
 
-    @cached_property
-    def inverse_roots(self) -> Levels:
-        """``1 / sqrt(e)`` of each level, 0 where the level's eigenvalue is 0."""
-        e1, e2, e3 = (np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in self.roots)
-        return e1, e2, e3
-
-    def apply_levels(self, V: NDArray[np.float64], levels: Levels) -> NDArray[np.float64]:
-        """``k1 (z_i - zc) + k2 (zc - zq) + k3 zq`` of each column: any function of the levels' eigenvalues."""
-        return np.asarray(self._apply(V, levels, np.ones(self.n_items)))
-
-    def _apply(self, V: Matrix, levels: Levels, scale: NDArray[np.float64]) -> Matrix:
+    def apply_levels(self, V: Matrix, levels: Levels, scale: NDArray[np.float64]) -> Matrix:
         """``scale_i [ k1 (z_i - zc) + k2 (zc - zq) + k3 zq ]`` for every column z of V."""
         if sparse.issparse(V):
             return self._apply_sparse(V, levels, scale)

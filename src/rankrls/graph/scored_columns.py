@@ -78,7 +78,7 @@ class ColumnRows(FactorRows):
         graph = self.graph
         positions = np.sort(self._position[row_numbers(which)])
         cuts = self._cuts(self._unit[positions])
-        if graph.is_contiguous and isinstance(which, slice):
+        if graph.layout.contiguous and graph.ties == "include" and isinstance(which, slice):
             return [slice(which.start + a, which.start + b) for a, b in cuts]
         return [graph.order[positions[a:b]] for a, b in cuts]
 

@@ -35,8 +35,9 @@ from rankrls._compiled.group_pass import weighted_sums
 from rankrls._compiled.threads import n_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import check_semidefinite
+from rankrls.features.blocks import mirror
 from rankrls.graph import Graph, ScoredGraph
-from rankrls.kernels import Kernel, mirror
+from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem, factored_kernel
 from rankrls.problems.scorer import Scorer
 

@@ -18,7 +18,7 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import Spectrum, solve_one, spectrum
-from rankrls.features.blocks import row_slices
+from rankrls.features.blocks import mirror, row_slices
 from rankrls.features.rows import FactorRows
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
@@ -28,7 +28,6 @@ from rankrls.problems.spreads import Spreads
 
 __all__ = ["DualProblem", "factored_kernel"]
 
-_COLUMNS = 512
 _CACHED = 64
 """F takes several passes over so many columns: in the cache they take half the time."""
 _SMALL = 500
@@ -130,7 +129,7 @@ class DualProblem(Problem):
         return out
 
     @property
-    def spreads(self) -> Spreads | None:  # type: ignore[override]
+    def spreads(self) -> Spreads | None:
         """None of sparse features, which are centred elsewhere. O(m n)."""
         rows = self._rows
         if rows is None or sparse.issparse(rows.X):
@@ -170,10 +169,7 @@ class DualProblem(Problem):
             self.spectrum.inverse(np.array([alpha]))
             return self.inverse(alpha, null, lift)
         A, _ = linalg.lapack.dpotri(A, lower=1, overwrite_c=1)
-        for rows in row_slices(0, self.size, _COLUMNS):  # LAPACK leaves one triangle
-            corner = np.tril(A[rows, rows])
-            A[rows, rows] = corner + np.tril(corner, -1).T
-            A[rows, rows.stop :] = A[rows.stop :, rows].T
+        mirror(A)  # LAPACK leaves one triangle
         return A.T
 
     def extreme_values(self) -> NDArray[np.float64]:

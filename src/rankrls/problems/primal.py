@@ -61,19 +61,15 @@ class EquationsProblem(Problem):
     ) -> None:
         self.graph, self.size = graph, size
         self.whitening = whitening
-        self._equations = equations.whitened(whitening)
+        self.equations: NormalEquations = equations.whitened(whitening)
         self._own_units = own_units
         self.graded = own_units and whitening is None and is_graded(self.equations.gram, self.size)
 
     @property
-    def spreads(self) -> Spreads | None:  # type: ignore[override]
+    def spreads(self) -> Spreads | None:
         if self.whitening is not None or not self._own_units:
             return None
         return Spreads(self.equations.gram.diagonal(), self.size, in_features=True)
-
-    @property
-    def equations(self) -> NormalEquations:
-        return self._equations
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -155,7 +151,7 @@ class PrimalProblem(EquationsProblem):
         super().__init__(equations, size, whitening=whitening, own_units=own_units, graph=graph)
 
     @property
-    def spreads(self) -> Spreads | None:  # type: ignore[override]
+    def spreads(self) -> Spreads | None:
         """None of sparse features, which are centred elsewhere."""
         found = super().spreads
         if found is None or sparse.issparse(self.rows.X):

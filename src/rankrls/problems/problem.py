@@ -100,8 +100,8 @@ class Problem(ABC):
     parameter: str = "alpha"
     """What its values are called."""
 
-    spreads: Spreads | None = None
-    """How much each feature varies, if the problem is linear and knows."""
+    equations: NormalEquations | None = None
+    """The normal equations, which add up over queries, if the problem has any."""
 
     read: Callable[[NDArray[np.float64]], Scorer]
     """Makes functions of coefficients (size, columns)."""
@@ -145,8 +145,8 @@ class Problem(ABC):
         return [self]
 
     @property
-    def equations(self) -> NormalEquations | None:
-        """The normal equations, which add up over queries; None for a problem that has none."""
+    def spreads(self) -> Spreads | None:
+        """How much each feature varies, if the problem is linear and knows."""
         return None
 
     def solve(self, value: float) -> NDArray[np.float64]:
@@ -191,7 +191,7 @@ class JointProblem(Problem):
         return self.members
 
     @property
-    def spreads(self) -> Spreads | None:  # type: ignore[override]
+    def spreads(self) -> Spreads | None:
         return self.members[0].spreads
 
     def path(self, values: NDArray[np.float64]) -> Solutions:
