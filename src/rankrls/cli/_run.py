@@ -106,11 +106,18 @@ def _as_function(name: str, parameters: list[inspect.Parameter]) -> Callable[...
 
 
 def _carry_out(name: str, options: Options, report: Report) -> int:
+    """Run a command, beside what it has to compile, and show what it finds."""
+    from rankrls.cli.startup.ahead import compiling_ahead
+
+    with compiling_ahead(name):  # before anything slow is imported
+        return _shown(name, options, report)
+
+
+def _shown(name: str, options: Options, report: Report) -> int:
     """Run a command on as many threads as were asked for, and show what it finds; overflowing numbers are said once."""
     import numpy as np
 
     from rankrls._compiled.threads import limited_threads
-    from rankrls.cli.startup.ahead import compiling_ahead
     from rankrls.cli.startup.lean import imported
 
     def overflowed(kind: str, flags: int) -> None:
@@ -118,7 +125,7 @@ def _carry_out(name: str, options: Options, report: Report) -> int:
 
     numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
     try:
-        with compiling_ahead(name), limited_threads(options.threads), numbers:
+        with limited_threads(options.threads), numbers:
             result: Result = imported(f"rankrls.cli.commands.{name}").run(options, report)
             report.show(result)
             return result.status

@@ -191,43 +191,48 @@ def parse_block(text, start, size, job, out, hard, seen):  # type: ignore[no-unt
         least = np.uint64(0)
         has_qid = False
         while True:
-            while blank(text[p]):
+            if text[p] == 32:
                 p += ONE
-            c = text[p]
             first = p
-            if c == 10:
-                break
-            if c == 35:
-                left, right, p = comment(text, p)
-                for i in range(left, right):
-                    comments[comment_byte] = text[i]
-                    comment_byte += ONE
-                break
-            if c == 113 and starts_qid(text, p):
-                left = p + _FOUR
-                p = skip_token(text, left)
-                if p == left:
-                    problem = _QID_EMPTY
-                elif has_qid:
-                    problem = _QID_TWICE
-                elif not with_qid:
-                    problem = _QID_UNEXPECTED
-                elif text_qid:
-                    for i in range(left, p):
-                        if text[i] == 0:
-                            problem = _QID_NUL
-                        out.qid_text[qid_byte] = text[i]
-                        qid_byte += ONE
-                else:
-                    out.qid[row], whole = whole_number(text, left, p)
-                    if not whole:
-                        problem = _QID_TEXT
-                if problem != _NONE:
+            d = np.uint64(text[p]) - ZERO
+            if d >= TEN:  # seldom: a feature follows one blank
+                while blank(text[p]):
+                    p += ONE
+                c = text[p]
+                first = p
+                if c == 10:
                     break
-                has_qid = True
-                continue
+                if c == 35:
+                    left, right, p = comment(text, p)
+                    for i in range(left, right):
+                        comments[comment_byte] = text[i]
+                        comment_byte += ONE
+                    break
+                if c == 113 and starts_qid(text, p):
+                    left = p + _FOUR
+                    p = skip_token(text, left)
+                    if p == left:
+                        problem = _QID_EMPTY
+                    elif has_qid:
+                        problem = _QID_TWICE
+                    elif not with_qid:
+                        problem = _QID_UNEXPECTED
+                    elif text_qid:
+                        for i in range(left, p):
+                            if text[i] == 0:
+                                problem = _QID_NUL
+                            out.qid_text[qid_byte] = text[i]
+                            qid_byte += ONE
+                    else:
+                        out.qid[row], whole = whole_number(text, left, p)
+                        if not whole:
+                            problem = _QID_TEXT
+                    if problem != _NONE:
+                        break
+                    has_qid = True
+                    continue
+                d = np.uint64(c) - ZERO
             number = np.uint64(0)
-            d = np.uint64(c) - ZERO
             while d < TEN:
                 number = number * TEN + d
                 p += ONE

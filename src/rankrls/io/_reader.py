@@ -7,6 +7,7 @@ again in two passes, which know every case and word every error.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import stat
@@ -209,7 +210,8 @@ def _read_dense(
     with open_bytes(path, LetorError) as (name, start, source, digest):
         if foreign(start) or start.startswith(b"\x1f\x8b"):
             return None
-        stream = blocks(source, block_size(status.st_size, threads))
+        spare: list[mmap.mmap] = []
+        stream = blocks(source, block_size(status.st_size, threads), spare=spare)
         first = next(stream, None)
         shape = None if first is None else _shape_of(first, n_features, zero_based, dense)
         if first is None or shape is None:
@@ -226,6 +228,7 @@ def _read_dense(
             if len(room) < lines:
                 return None
             part = parsed(block, at_most(block, lines), shape, name, 1, room, dtype)
+            spare.append(block.area)
             return part if part.bad is None else None
 
         head = part_of(first, lines, room[:lines])

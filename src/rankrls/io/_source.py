@@ -26,7 +26,7 @@ T = TypeVar("T")
 __all__ = ["Block", "Limited", "Text", "block_size", "blocks", "foreign", "open_bytes", "pieces", "read_text"]
 
 _PIECE = 1 << 20
-_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 23
+_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 22
 _MARK = b"\xef\xbb\xbf"
 _AREA: dict[str, Any] = (
     {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)} if os.name == "posix" else {}
@@ -52,11 +52,12 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: ``text[first:last]``, the last byte a line end."""
+    """Whole lines: ``text[first:last]``, the last byte a line end; ``area`` is the memory that they are in."""
 
     text: NDArray[np.uint8]
     first: int
     last: int
+    area: mmap.mmap
 
 
 @dataclass
@@ -225,18 +226,20 @@ def _first_bytes(stream: Any) -> bytes:
     return bytes(head[:count])
 
 
-def blocks(source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True) -> Iterator[Block]:
+def blocks(
+    source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
+) -> Iterator[Block]:
     """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 
     Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
-    thinks of it.
+    thinks of it. Whoever needs a block no more may put its area into ``spare``, for one of the next.
     """
     carried, first = b"", at_start
     while True:
         capacity = size
         while capacity <= 2 * len(carried):  # a line longer than a block
             capacity *= 2
-        area = mmap.mmap(-1, capacity + 1, **_AREA)
+        area = spare.pop() if spare and capacity == size else mmap.mmap(-1, capacity + 1, **_AREA)
         area[: len(carried)] = carried
         filled = _fill(source, area, len(carried), capacity)
         if filled == 0:
@@ -258,7 +261,7 @@ def _whole_lines(area: mmap.mmap, stop: int, *, at_start: bool) -> Block:
         area[stop] = 10
         last += 1
     first = len(_MARK) if at_start and area[: len(_MARK)] == _MARK else 0
-    return Block(np.frombuffer(area, dtype=np.uint8), first, last)
+    return Block(np.frombuffer(area, dtype=np.uint8), first, last, area)
 
 
 def _fill(source: _Source, area: mmap.mmap, filled: int, capacity: int) -> int:
