@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.threads import stream_threads
 from rankrls.io._rows import Growing
-from rankrls.io.datasets.dataset import Dataset, Part
-from rankrls.io.datasets.index import Outline
+from rankrls.io.datasets.dataset import Dataset, Part, Span
+from rankrls.io.datasets.index import Begun, Outline, begun, cut
 from rankrls.io.datasets.layout import Layout
-from rankrls.io.datasets.runs import names_of
+from rankrls.io.datasets.runs import names_of, run_sizes
 
 __all__ = ["Appearance", "grouped"]
 
@@ -38,21 +38,18 @@ class Appearance:
         self._sizes = array("q")
         self._last = -1
 
-    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
-        """More rows, and which of them begin a run of equal ids."""
-        at = np.flatnonzero(begins)
-        ends = np.r_[at, len(begins)]
-        if ends[0]:
-            self._sizes[self._last] += int(ends[0])
-        for name, size in zip(names_of(outline.qid, at), np.diff(ends).tolist(), strict=True):
-            place = self.names.setdefault(name, len(self.names))
-            if place == len(self._sizes):
-                self._sizes.append(0)
-            self._sizes[place] += size
-            self._last = place
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
+    def noted(self, found: Begun) -> Begun:
+        """What is handed on."""
+        for outline, begins in found:
+            rest, sizes = run_sizes(begins)
+            if rest:
+                self._sizes[self._last] += rest
+            for name, size in zip(names_of(outline.qid, np.flatnonzero(begins)), sizes, strict=True):
+                self._last = self.names.setdefault(name, len(self.names))
+                if self._last == len(self._sizes):
+                    self._sizes.append(0)
+                self._sizes[self._last] += size
+            yield outline, begins
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -115,8 +112,9 @@ class _Buckets:
         X, all_queries, y, ids = self._read(bucket)
         order = np.argsort(all_queries, kind="stable")
         query = all_queries[order]
-        starts = np.flatnonzero(np.diff(query, prepend=-1))
-        for start, stop in _groups(np.r_[starts, len(query)], limit):
+        seen = Outline(Span(0, 0, 1, 0, len(query), 1), (None, query), None, None)
+        for part in cut(begun([seen]), limit).parts:
+            start, stop = part.first_row, part.first_row + part.rows
             rows, own = order[start:stop], query[start:stop]
             table = self._layout.table(
                 X[rows],
@@ -147,20 +145,3 @@ class _Buckets:
 
     def _path(self, bucket: int) -> Path:
         return self._folder / f"bucket-{bucket}.arrows"
-
-
-def _groups(borders: NDArray[np.intp], limit: int) -> Iterator[tuple[int, int]]:
-    """Stretches of whole queries of at most so many rows; of a longer query the pieces."""
-    start = int(borders[0])
-    for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        if high - start <= limit:
-            continue
-        if low > start:
-            yield start, low
-        pieces = math.ceil((high - low) / limit)
-        cuts = [low + (high - low) * k // pieces for k in range(pieces + 1)]
-        if pieces > 1:
-            yield from zip(cuts[:-1], cuts[1:], strict=True)
-        start = low if pieces == 1 else high
-    if start < borders[-1]:
-        yield start, int(borders[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.runs import Runs, Seen, are_whole, keys_of, names_of
 
-__all__ = ["Cut", "Levels", "Outline", "Together", "Watch", "cut"]
+__all__ = ["Begun", "Cut", "Levels", "Outline", "begun", "cut", "together"]
 
 _SLACK = 1.1
 """So much smaller than the limit are the parts of a row group that is larger than it: queries end where they end."""
@@ -110,86 +110,55 @@ class _Cutter:
 
     def __init__(self, limit: int) -> None:
         self.parts: list[Address] = []
+        self.rows = self.queries = 0  # how many there were; how many have begun
         self._limit = limit
         self._units: deque[_Begun] = deque()  # from the open part on
-        self._row = self._part = self._part_query = 0
-        self._open = -1  # where the query begins whose end has not come; its unit and what its labels are
-        self._open_unit = (0, 0)
-        self._open_query = -1
-        self._levels = Levels()
-        self._before = (0, 0)  # start of the query before, and of its unit
-
-    @property
-    def queries(self) -> int:
-        """How many have begun."""
-        return self._open_query + 1
-
-    @property
-    def rows(self) -> int:
-        """How many there were."""
-        return self._row
+        self._part = self._part_query = 0
+        self._open = np.empty(
+            (3, 0), dtype=np.int64
+        )  # where the last query begins, its unit begins, and the unit's rows
+        self._levels = Levels()  # of that query
+        self._before = (0, 0)  # where the query before begins, and its unit
 
     def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
         """More rows, and which of them begin a query."""
         unit, y, weight = outline.unit, outline.y, outline.weight
         at = np.flatnonzero(begins)
-        starts = at + self._row
         if not self._units or self._units[-1].unit is not unit:
-            self._units.append(_Begun.of(outline, self._row, at))
-        start_of_unit = self._units[-1].row
-        first = int(at[0]) if len(at) else len(begins)
-        if self._open >= 0:
-            self._levels.add(y, weight, slice(0, first))
+            self._units.append(_Begun.of(outline, self.rows, at))
+        borders, waiting = [*at.tolist(), len(begins)], self._open.shape[1]
+        self._levels.add(y, weight, slice(0, borders[0]))
+        levels = lambda k: Levels().add(y, weight, slice(borders[k], borders[k + 1]))
+        units = np.full((2, len(at)), [[self._units[-1].row], [unit.rows]])
+        known = np.hstack((self._open, np.vstack((at + self.rows, units))))
+        self._complete(known[:, :-1], known[0, 1:], lambda k: levels(k - waiting) if k >= waiting else self._levels)
+        self._open = known[:, -1:]
         if len(at):
-            inner = len(at) - 1  # queries that begin and end in these rows
-            if self._open >= 0:
-                self._complete(
-                    np.array([self._open]), starts[:1], self._open_unit, self._open_query, lambda _: self._levels
-                )
-            self._open_query += 1
-            whole = lambda k: Levels().add(y, weight, slice(int(at[k]), int(at[k + 1])))
-            self._complete(starts[:-1], starts[1:], (start_of_unit, unit.rows), self._open_query, whole)
-            self._open_query += inner
-            self._open, self._open_unit = int(starts[-1]), (start_of_unit, unit.rows)
-            self._levels = Levels().add(y, weight, slice(int(at[-1]), None))
-        self._row += len(begins)
+            self._levels = levels(len(at) - 1)
+        self.rows, self.queries = self.rows + len(begins), self.queries + len(at)
 
     def finish(self) -> tuple[Address, ...]:
         """All parts, after the last rows."""
-        if self._open >= 0:
-            last = np.array([self._open]), np.array([self._row])
-            self._complete(*last, self._open_unit, self._open_query, lambda _: self._levels)
-            self._close(self._row, self._open_query + 1)
+        self._complete(self._open, np.array([self.rows]), lambda _: self._levels)
+        self._close(self.rows, self.queries)
         return tuple(self.parts)
 
-    def _complete(
-        self,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        unit: tuple[int, int],
-        query: int,
-        levels: Callable[[int], Levels],
-    ) -> None:
-        """Queries whose ends are known, all of which begin in one unit; the first has the number ``query``."""
-        if not len(starts):
+    def _complete(self, known: NDArray[np.int64], ends: NDArray[np.int64], levels: Callable[[int], Levels]) -> None:
+        """Queries whose ends are known, the last that have begun: starts, starts and rows of their units, and ends."""
+        if not known.size:
             return
-        limit, (begin, rows) = self._limit, unit
+        limit, query, (starts, begin, rows) = self._limit, self.queries - self._open.shape[1], known
         before = np.r_[self._before[0], starts[:-1]]
-        at_border = np.zeros(len(starts), dtype=bool)
-        at_border[0] = begin != self._before[1]
-        crosses = np.zeros(len(starts), dtype=bool)
-        if rows > limit:  # shares of equal size, a little below the limit
-            share = math.ceil(rows / math.ceil(_SLACK * rows / limit))
-            crosses = (starts - begin) // share > np.maximum(before - begin, 0) // share
+        late = (begin != np.r_[self._before[1], begin[:-1]]) * (begin + rows)  # where a unit ends that has just begun
+        share = np.ceil(rows / np.ceil(_SLACK * rows / limit)).astype(
+            np.int64
+        )  # of equal size, a little below the limit
+        crosses = (rows > limit) & ((starts - begin) // share > np.maximum(before - begin, 0) // share)
         long = ends - starts > limit
         done = 0
         while done < len(starts):
             rest = slice(done, None)
-            full = (
-                (ends[rest] - self._part > limit)
-                | crosses[rest]
-                | (at_border[rest] & (begin + rows - self._part > limit))
-            )
+            full = (np.maximum(ends, late)[rest] - self._part > limit) | crosses[rest]
             stop = long[rest] | (full & (starts[rest] > self._part))
             k = int(np.argmax(stop))
             if not stop[k]:
@@ -199,7 +168,7 @@ class _Cutter:
             if long[k]:
                 self._pieces(int(starts[k]), int(ends[k]), query + k, levels(k))
             done = k + 1
-        self._before = (int(starts[-1]), begin)
+        self._before = (int(starts[-1]), int(begin[-1]))
 
     def _close(self, end: int, next_query: int) -> None:
         """End the open part before a row, with which a query begins."""
@@ -256,18 +225,6 @@ class _Cutter:
             yield span
 
 
-class Watch(Protocol):
-    """What is told of the ids of all rows while they are cut into parts."""
-
-    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
-        """More rows, and which of them begin a run of equal ids."""
-        ...
-
-    def finish(self) -> None:
-        """All rows have been told."""
-        ...
-
-
 class Cut(NamedTuple):
     """Parts of whole runs of equal ids, and how many rows and runs there are.
 
@@ -281,7 +238,18 @@ class Cut(NamedTuple):
     whole: bool
 
 
-def cut(outlines: Iterable[Outline], limit: int, watch: Watch) -> Cut:
+Begun = Iterator[tuple[Outline, NDArray[np.bool_]]]
+"""What is seen of rows, and which of them begin a run of equal ids."""
+
+
+def begun(outlines: Iterable[Outline]) -> Begun:
+    """Where runs of equal ids begin."""
+    runs = Runs()
+    for outline in outlines:
+        yield outline, runs.begins(outline.qid)
+
+
+def cut(found: Begun, limit: int) -> Cut:
     """Parts of whole queries of at most ``limit`` rows.
 
     A query that goes on in the next unit or file stays in one part. One of more than ``limit`` rows is a part, or
@@ -289,27 +257,23 @@ def cut(outlines: Iterable[Outline], limit: int, watch: Watch) -> Cut:
 
     Notes
     -----
-    O(rows). Memory: one address a part, the labels of the queries that are longer than a part, and what the watch
-    keeps.
+    O(rows). Memory: one address a part, and the labels of the queries that are longer than a part.
     """
-    cutter, runs, numbers, whole = _Cutter(limit), Runs(), True, True
-    for outline in outlines:
-        begins = runs.begins(outline.qid)
+    cutter, numbers, whole = _Cutter(limit), True, True
+    for outline, begins in found:
         cutter.add(outline, begins)
-        watch.add(outline, begins)
         numbers = numbers and outline.qid[0] is None
         whole = whole and are_whole(outline.qid, np.flatnonzero(begins))
-    watch.finish()
     return Cut(cutter.finish(), cutter.rows, cutter.queries, numbers, whole)
 
 
-class Together:
-    """Sees to it that the rows of every query lie together.
+def together(outlines: Callable[[], Iterable[Outline]], files: tuple[File, ...], qid: str | None) -> Begun:
+    """What is there in the order of the data, if the rows of every query lie together.
 
     Parameters
     ----------
     outlines : callable
-        Gives what there is in the order of the data once more, if an id seems to come back.
+        Gives it, and once more if an id seems to come back.
     files : tuple of File
     qid : str or None
         Name of the column, for errors.
@@ -318,38 +282,33 @@ class Together:
     -----
     8 bytes a query.
     """
+    seen = Seen()
+    for outline, begins in begun(outlines()):
+        _refuse(seen.add(keys_of(outline.qid, np.flatnonzero(begins))), outlines, files, qid)
+        yield outline, begins
+    _refuse(seen.repeated(), outlines, files, qid)
 
-    def __init__(self, outlines: Callable[[], Iterable[Outline]], files: tuple[File, ...], qid: str | None) -> None:
-        self._outlines, self._files, self._qid = outlines, files, qid
-        self._seen = Seen()
 
-    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
-        """More rows; refuse an id that comes back."""
-        self._refuse(self._seen.add(keys_of(outline.qid, np.flatnonzero(begins))))
-
-    def finish(self) -> None:
-        """Refuse an id that came back."""
-        self._refuse(self._seen.repeated())
-
-    def _refuse(self, suspects: NDArray[np.int64]) -> None:
-        """Refuse an id that comes back, if it really is the same."""
-        if not len(suspects):
-            return
-        runs, known, file, row = Runs(), dict[str, tuple[str, int]](), -1, 0
-        for outline in self._outlines():
-            if outline.unit.file != file:
-                file, row = outline.unit.file, 0
-            path = self._files[file].name
-            at = np.flatnonzero(runs.begins(outline.qid))
-            at = at[np.isin(keys_of(outline.qid, at), suspects)]
-            for k, name in zip(at.tolist(), names_of(outline.qid, at), strict=True):
-                word, number = ("row", row + k) if outline.lines is None else ("line", int(outline.lines[k]))
-                if name in known:
-                    line = None if outline.lines is None else number
-                    facts: dict[str, Any] = {"row": row + k, "line": line, "column": self._qid, "file": path}
-                    raise _scattered(name, word, known[name], number, facts)
-                known[name] = (path, number)
-            row += len(outline.qid[1])
+def _refuse(
+    suspects: NDArray[np.int64], outlines: Callable[[], Iterable[Outline]], files: tuple[File, ...], qid: str | None
+) -> None:
+    """Refuse an id that comes back, if it really is the same."""
+    if not len(suspects):
+        return
+    known, file, row = dict[str, tuple[str, int]](), -1, 0
+    for outline, begins in begun(outlines()):
+        if outline.unit.file != file:
+            file, row = outline.unit.file, 0
+        path, at = files[file].name, np.flatnonzero(begins)
+        at = at[np.isin(keys_of(outline.qid, at), suspects)]
+        for k, name in zip(at.tolist(), names_of(outline.qid, at), strict=True):
+            line = None if outline.lines is None else int(outline.lines[k])
+            word, number = ("row", row + k) if line is None else ("line", line)
+            if name in known:
+                facts: dict[str, Any] = {"row": row + k, "line": line, "column": qid, "file": path}
+                raise _scattered(name, word, known[name], number, facts)
+            known[name] = (path, number)
+        row += len(begins)
 
 
 def _scattered(name: str, word: str, first: tuple[str, int], again: int, facts: dict[str, Any]) -> InputError:

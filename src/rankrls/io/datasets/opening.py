@@ -11,7 +11,7 @@ from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning
 from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
-from rankrls.io.datasets.index import Cut, Together, Watch, cut
+from rankrls.io.datasets.index import Begun, Cut, cut, together
 from rankrls.io.tables.columns import Wanted
 
 __all__ = ["begin", "look", "open_dataset", "opened"]
@@ -121,15 +121,15 @@ def look(
     wanted: Wanted,
     format: str,
     rows_per_part: int | Callable[[int], int] | None,
-    around: Callable[[Watch], Watch] = lambda watch: watch,
+    watched: Callable[[Begun], Begun] = lambda found: found,
 ) -> Dataset:
-    """:func:`open_dataset`, its arguments checked; ``around`` puts a watch of its own around that of query ids."""
+    """:func:`open_dataset`, its arguments checked; ``watched`` hands on what is seen of the rows."""
     files = tuple(File.of(file) for file in expanded_paths(path))
     opening = begin(files, wanted, format)
 
     def cut_into(rows: int) -> Dataset:
         outlines = lambda: opening.outlines(files)
-        return opened(files, opening, cut(outlines(), rows, around(Together(outlines, files, opening.qid_name))))
+        return opened(files, opening, cut(watched(together(outlines, files, opening.qid_name)), rows))
 
     data = cut_into(_most_rows(rows_per_part, opening))
     if (less := _most_rows(rows_per_part, opening)) < max(address.rows for address in data.parts):

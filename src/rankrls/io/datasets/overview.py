@@ -6,41 +6,35 @@ from array import array
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls.io._table import counted_labels
-from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import Paths
-from rankrls.io.datasets.index import Levels, Outline, Watch
+from rankrls.io.datasets.index import Begun, Levels
 from rankrls.io.datasets.opening import look
+from rankrls.io.datasets.runs import run_sizes
 from rankrls.io.tables.columns import Wanted
 
 __all__ = ["overview"]
 
 
 class _Noted:
-    """Labels, rows of queries and units, beside what another watch is told."""
+    """Labels, rows of queries and units of what is handed on."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self.levels, self.labels, self.sizes = Levels(), 0, array("q")
-        self.units, self.largest, self._unit = 0, 0, Span(-1, 0, 0, 0, 0, 0)
-
-    def add(self, outline: Outline, begins: NDArray[np.bool_]) -> None:
-        self._watch.add(outline, begins)
-        self.levels.add(outline.y, None, slice(None))
-        self.labels += 0 if outline.y is None else int(np.count_nonzero(~np.isnan(outline.y)))
-        at = np.flatnonzero(begins)
-        ends = np.r_[at, len(begins)]
-        if ends[0]:
-            self.sizes[-1] += int(ends[0])
-        self.sizes.extend(np.diff(ends).tolist())
-        if outline.unit is not self._unit:
-            self._unit, self.units = outline.unit, self.units + 1
-            self.largest = max(self.largest, outline.unit.rows)
-
-    def finish(self) -> None:
-        self._watch.finish()
+    def watched(self, found: Begun) -> Begun:
+        """What is handed on, from the beginning."""
+        self.levels, self.sizes = Levels(), array("q")
+        self.units, self.largest = 0, 0
+        last = None
+        for outline, begins in found:
+            self.levels.add(outline.y, None, slice(None))
+            rest, sizes = run_sizes(begins)
+            if rest:
+                self.sizes[-1] += rest
+            self.sizes.extend(sizes)
+            if outline.unit is not last:
+                last, self.units = outline.unit, self.units + 1
+                self.largest = max(self.largest, outline.unit.rows)
+            yield outline, begins
 
 
 def overview(path: Paths, wanted: Wanted, format: str) -> dict[str, Any]:
@@ -48,14 +42,8 @@ def overview(path: Paths, wanted: Wanted, format: str) -> dict[str, Any]:
 
     Memory is that of opening, 8 bytes a query, and the different labels.
     """
-    noted: list[_Noted] = []
-
-    def around(watch: Watch) -> _Noted:
-        noted.append(_Noted(watch))
-        return noted[-1]
-
-    data = look(path, wanted, format, None, around)
-    found = noted[-1]
+    found = _Noted()
+    data = look(path, wanted, format, None, found.watched)
     labels, counts, _ = found.levels.merged()
     sizes = np.array(found.sizes)
     shape = {"least": int(sizes.min()), "median": float(np.median(sizes)), "most": int(sizes.max())}
@@ -67,7 +55,7 @@ def overview(path: Paths, wanted: Wanted, format: str) -> dict[str, Any]:
         "rows": data.n_rows,
         "queries": data.n_queries,
         "rows_per_query": shape,
-        "labels": counted_labels(labels, counts, data.n_rows - found.labels),
+        "labels": counted_labels(labels, counts, data.n_rows - int(counts.sum())),
         "features": data.n_features,
         "feature_names": None if data.feature_names is None else [*data.feature_names],
         "dtype": str(data.source.dtype),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls.io._rows import IdBlock, coded
 
-__all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of"]
+__all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of", "run_sizes"]
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -47,6 +47,12 @@ class Runs:
         if names:
             self.names += [_name(texts, code) for code in codes[out].tolist()]
         return out
+
+
+def run_sizes(begins: NDArray[np.bool_]) -> tuple[int, list[int]]:
+    """How many of some rows belong to the run before, and to each run that begins in them."""
+    ends = np.r_[np.flatnonzero(begins), len(begins)]
+    return int(ends[0]), np.diff(ends).tolist()
 
 
 class Seen:

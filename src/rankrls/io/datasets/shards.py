@@ -18,7 +18,7 @@ from rankrls.io.datasets.copies import plain_copies
 from rankrls.io.datasets.dataset import Address, Dataset
 from rankrls.io.datasets.files import File, Paths, expanded_paths
 from rankrls.io.datasets.grouping import Appearance, grouped
-from rankrls.io.datasets.index import Together, cut
+from rankrls.io.datasets.index import begun, cut, together
 from rankrls.io.datasets.layout import Layout
 from rankrls.io.datasets.opening import begin, opened
 from rankrls.io.tables.columns import Wanted
@@ -116,7 +116,10 @@ def write_shards(
         limit = min(size, int(rows_per_file))
         outlines = lambda: opening.outlines(files)
         appearance = Appearance() if sort else None
-        found = cut(outlines(), limit, appearance or Together(outlines, files, opening.qid_name))
+        seen = (
+            together(outlines, files, opening.qid_name) if appearance is None else appearance.noted(begun(outlines()))
+        )
+        found = cut(seen, limit)
         data = opened(files, opening, found)
         if data.n_features > _MOST_COLUMNS:
             problem, remedy = (
