@@ -104,7 +104,7 @@ class EquationsProblem(Problem):
     def resolution(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return spectral_resolution(0.0 if self.graded else self.spectrum_bound(), values)
 
-    @property
+    @cached_property
     def directions(self) -> NDArray[np.float64]:
         """Coefficients of the features along which the problem falls apart, one column for each eigenvalue."""
         return self.spectrum.vectors if self.whitening is None else self.whitening @ self.spectrum.vectors
@@ -112,6 +112,27 @@ class EquationsProblem(Problem):
     def unwhitened(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients as :meth:`solve` gives them, from those of whitened features."""
         return coefficients if self.whitening is None else np.asarray(self.whitening @ coefficients)
+
+    def held_out(
+        self,
+        rows: FactorRows,
+        target: NDArray[np.float64],
+        blocks: list[Any],
+        alphas: NDArray[np.float64],
+        *,
+        all_rows: bool = False,
+    ) -> NDArray[np.float64]:
+        """Scores of each block of some rows by the model without it; see :func:`holdout_scores`.
+
+        ``all_rows`` says whether the equations are those of these rows alone.
+        """
+        s = self.spectrum
+        right = s.vectors.T @ self.equations.rhs
+        out, bounded = holdout_scores(rows, s, self.directions, right, target, blocks, alphas, exact=self.graded)
+        if self.graded:
+            everything = None if all_rows else (self.equations, self.size)
+            resolve_tiny_alphas(rows, s, right, target, bounded, alphas, out, everything=everything)
+        return out
 
 
 class PrimalProblem(EquationsProblem):
@@ -159,15 +180,8 @@ class PrimalProblem(EquationsProblem):
         return replace(found, alone=partial(_stands_alone, self.rows))
 
     def holdout(self, blocks: list[Any], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Held-out scores of the rows of each block, trained on all the others; see :func:`holdout_scores`."""
-        s = self.spectrum
-        right = s.vectors.T @ self.equations.rhs
-        out, bounded = holdout_scores(
-            self.rows, s, self.directions, right, self.target, blocks, alphas, exact=self.graded
-        )
-        if self.graded:
-            resolve_tiny_alphas(self.rows, s, right, self.target, bounded, alphas, out)
-        return out
+        """Held-out scores of the rows of each block, trained on all the others."""
+        return self.held_out(self.rows, self.target, blocks, alphas, all_rows=True)
 
 
 def _stands_alone(rows: FactorRows, feature: int) -> bool:

@@ -23,6 +23,7 @@ from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.io import atomic_write
+from rankrls.problems.primal import EquationsProblem
 from rankrls.streaming.engine import version_here
 from rankrls.streaming.sums import Answer
 from rankrls.streaming.tree import Job, TreeSum
@@ -126,6 +127,8 @@ def fingerprint(value: Any) -> str:
             out.update(type(part).__name__.encode())
             for f in fields(part):
                 add(getattr(part, f.name))
+        elif isinstance(part, EquationsProblem):
+            add((part.equations, part.size, part.whitening))
         elif isinstance(part, Mapping):
             add(tuple(part.items()))
         elif isinstance(part, tuple | list):

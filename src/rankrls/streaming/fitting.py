@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -138,38 +138,25 @@ def curves_by_queries(
 ) -> list[Curve]:
     """Exact leave-query-out of every value of each problem, in a second pass."""
     check_two_vary(summed.sums.varied, summed.sums.queries, "Give validation data ({validation}).")
+    models = []
     with one_thread():
-        models = tuple(_model(summed, k, problems[k], grids[k]) for k in range(len(problems)))
-    return _curves(stream, HoldoutJob(measure, models, summed.columns), _HOLDOUT)
+        for setting, problem, alphas, cut in zip(summed.settings, problems, grids, summed.sums.cut, strict=True):
+            _ = problem.directions  # computed once, here and not in every leaf
+            models.append(Model(setting, problem, alphas, {q: (_without(x, problem, alphas), x.mean) for q, x in cut}))
+    return _curves(stream, HoldoutJob(measure, tuple(models), summed.columns), _HOLDOUT)
 
 
 def _curves(stream: Stream, job: Any, name: str) -> list[Curve]:
     return [sums.curve() for sums in stream.run(job, name).judged]
 
 
-def _model(summed: Summed, k: int, problem: EquationsProblem, alphas: NDArray[np.float64]) -> Model:
-    s = problem.spectrum
-    model = Model(
-        setting=summed.settings[k],
-        spectrum=s,
-        directions=np.ascontiguousarray(problem.directions),
-        right=s.vectors.T @ problem.equations.rhs,
-        alphas=alphas,
-        resolution=problem.resolution(alphas),
-        graded=(problem.equations, problem.size) if problem.graded else None,
-    )
-    cut = {number: (_without(query, model), query.mean) for number, query in summed.sums.cut[k]}
-    return replace(model, cut=cut)
-
-
-def _without(query: CutQuery, model: Model) -> NDArray[np.float64]:
+def _without(query: CutQuery, problem: EquationsProblem, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of the columns for every alpha from all queries but one, (n, alphas)."""
-    own = query.equations()
-    alphas, top = model.alphas, float(model.spectrum.values.max(initial=0.0))
-    W = weights_without(own.gram, own.rhs, model.spectrum, model.directions, model.right, alphas)
-    tiny = np.flatnonzero(holdout_alphas(alphas, top) > alphas)
-    if model.graded is not None and len(tiny):
-        W[:, tiny] = solve_without(model.graded, own, alphas[tiny])[:, :, 0].T
+    own, s = query.equations(), problem.spectrum
+    W = weights_without(own.gram, own.rhs, s, problem.directions, s.vectors.T @ problem.equations.rhs, alphas)
+    tiny = np.flatnonzero(holdout_alphas(alphas, float(s.values.max(initial=0.0))) > alphas)
+    if problem.graded and len(tiny):
+        W[:, tiny] = solve_without((problem.equations, problem.size), own, alphas[tiny])[:, :, 0].T
     return W
 
 

@@ -14,14 +14,11 @@ from rankrls._comparisons import LabelledItems, Setting
 from rankrls._compiled.near_ties import NEAR
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.equations.graded import resolve_tiny_alphas
-from rankrls.equations.holdout import holdout_scores
-from rankrls.equations.normal_equations import NormalEquations
-from rankrls.equations.spectrum import Spectrum
 from rankrls.features.blocks import row_slices
 from rankrls.features.rows import row_products
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
+from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import query_blocks
 from rankrls.streaming.cut_queries import columns_of, dense_columns
@@ -39,29 +36,22 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Model:
-    """All that a part needs to hold its queries out: the spectrum of all rows, under one setting.
+    """All that a part needs to hold its queries out.
 
     Attributes
     ----------
     setting : Setting
-    spectrum : Spectrum
-    directions, right : ndarray
-        As for :func:`rankrls.equations.holdout.holdout_scores`.
-    alphas, resolution : ndarray of shape (alphas,)
-    graded : tuple of NormalEquations and int, or None
-        The normal equations of all rows and their size, if features differ much in their spread.
+    problem : EquationsProblem
+        Of all rows.
+    alphas : ndarray of shape (alphas,)
     cut : dict
         Of each query that is cut: weights of the columns without it, (n, alphas), and its mean, (n,).
     """
 
     setting: Setting
-    spectrum: Spectrum
-    directions: _Array
-    right: _Array
+    problem: EquationsProblem
     alphas: _Array
-    resolution: _Array
-    graded: tuple[NormalEquations, int] | None = None
-    cut: dict[int, tuple[_Array, _Array]] = field(default_factory=dict)
+    cut: dict[int, tuple[_Array, _Array]]
 
 
 @dataclass(frozen=True)
@@ -169,7 +159,8 @@ class HoldoutJob(Judging):
         return [_held_out(data, columns_of(data.X, self.columns), model) for model in self.models]
 
     def judged(self, data: LabelledItems, columns: list[_Array]) -> list[JudgedSums]:
-        return [_sums(data, s, self.measure, m.resolution) for s, m in zip(columns, self.models, strict=True)]
+        resolutions = [model.problem.resolution(model.alphas) for model in self.models]
+        return [_sums(data, s, self.measure, near) for s, near in zip(columns, resolutions, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -293,10 +284,5 @@ def _held_out(data: LabelledItems, X: Any, model: Model) -> _Array:
     if not data.n_rows:
         return np.zeros((0, len(model.alphas)))
     (comparison,) = data.graphs(model.setting)
-    rows, target = comparison.graph.factor_rows(X), comparison.target
-    blocks, s = query_blocks(data.layout), model.spectrum
-    given = rows, s, model.directions, model.right, target, blocks, model.alphas
-    scores, bounded = holdout_scores(*given, exact=model.graded is not None)
-    if model.graded is not None:
-        resolve_tiny_alphas(rows, s, model.right, target, bounded, model.alphas, scores, everything=model.graded)
-    return scores[:, :, 0]
+    given = comparison.graph.factor_rows(X), comparison.target, query_blocks(data.layout), model.alphas
+    return model.problem.held_out(*given)[:, :, 0]
