@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
 from rankrls.io.datasets import Part, Piece
-from rankrls.streaming import run_leaf
 
 __all__ = ["Address", "addresses", "in_order", "leaf", "numbered", "rows_of_partition", "scores", "seen", "taken"]
 
@@ -166,16 +166,6 @@ def _together(pieces: list[Rows]) -> Rows:
     )
 
 
-@dataclass(frozen=True)
-class _Held:
-    """One part, already here, as a data set."""
-
-    part: Part
-
-    def read(self, address: Any, *, names: bool = False) -> Part:
-        return self.part
-
-
 def leaf(job: Any, address: Address, pieces: list[Rows]) -> Any:
     """The answer of one part, whose rows were taken from one partition or from several."""
     rows = _together(pieces)
@@ -196,7 +186,8 @@ def leaf(job: Any, address: Address, pieces: list[Rows]) -> Any:
         query_names=names,
         piece=address.piece,
     )
-    return run_leaf(job, _Held(part), None)
+    with one_thread():
+        return job.leaf(part)
 
 
 def scores(X: Any, model: Any) -> Any:
