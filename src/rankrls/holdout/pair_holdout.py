@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cached import cached_property
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
 from rankrls._errors import InputError
@@ -119,23 +120,26 @@ def _lead(gap, own, other, cross, ri, rj, si, sj):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _shares(H, first, begin, limit, y, slack, residual, scale, same, tie):  # type: ignore[no-untyped-def]
+def _shares(H, first, begin, limit, y, slack, residual, scale, same, tie, weights, lost):  # type: ignore[no-untyped-def]
     """Overwrite a block of H by the share of each pair that its row wins: 1, 0, or 0.5 for a tie.
 
     Row r is item ``first + r``, column c is item ``begin + c``; columns from ``limit[r]`` on become 0. A lead of less
     than ``tie``, and any between items of the same number in ``same``, is a tie. No division: everything is compared
-    after multiplication with the determinant.
+    after multiplication with the determinant. What a row wins, times its weight, is added to what the column has
+    ``lost``.
     """
     for r in range(np.uint64(H.shape[0])):
         i = np.uint64(first) + r
-        own, ri, yi, si, number = slack[i], residual[i], y[i], scale[i], same[i]
+        own, ri, yi, si, number, weight = slack[i], residual[i], y[i], scale[i], same[i], weights[i]
         end = np.uint64(limit[r])
         for c in range(end):
             j = np.uint64(begin) + c
             lead, det = _lead(yi - y[j], own, slack[j], H[r, c], ri, residual[j], si, scale[j])
             edge = tie * det
             share = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
-            H[r, c] = 0.5 if same[j] == number else share
+            share = 0.5 if same[j] == number else share
+            H[r, c] = share
+            lost[c] += weight * share
         for c in range(end, np.uint64(H.shape[1])):
             H[r, c] = 0.0
 
@@ -267,6 +271,33 @@ class PairPlan:
         # exactly nothing where the label is the only one, whatever rounding says
         return np.where(count[number] == np.repeat(lengths, lengths), 0.0, self.weights * others)
 
+    @cached_property
+    def blocks(self) -> tuple[list[tuple[int, slice]], int]:
+        """Blocks of rows of each query, each with the query's first row; the rows of the longest query."""
+        spans = list(pairwise(self.starts.tolist()))
+        blocks = [(begin, rows) for begin, end in spans for rows in row_slices(begin, end, _ROWS)]
+        return blocks, max(end - begin for begin, end in spans)
+
+    @cached_property
+    def scale(self) -> NDArray[np.float64]:
+        return np.asarray(1.0 / np.sqrt(self.weights))
+
+    @cached_property
+    def z(self) -> NDArray[np.float64]:
+        """The labels in the scaled coordinates, ``sqrt(w) y``."""
+        return np.sqrt(self.weights) * self.y
+
+    @cached_property
+    def about_mean(self) -> NDArray[np.float64]:
+        """``z - u u'z`` of each query."""
+        mean = np.add.reduceat(self.intercept * self.z, self.starts[:-1])
+        return np.asarray(self.z - self.intercept * np.repeat(mean, np.diff(self.starts)))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest label, whatever its sign."""
+        return float(np.abs(self.y).max())
+
     def over_alphas(self, function: Callable[[_Left], Any], ridge: NDArray[np.float64]) -> list[Any]:
         """One result an alpha; small problems spread alphas over the threads, large ones their blocks of rows."""
         resolved = holdout_alphas(ridge, self.problem.spectrum_bound())
@@ -291,19 +322,15 @@ class _Left:
     smoother: Smoother
     residual: NDArray[np.float64]
     slack: NDArray[np.float64]
-    scale: NDArray[np.float64]
     tie: float
 
     @classmethod
     def of(cls, plan: PairPlan, smoother: Smoother) -> _Left:
-        root, u = np.sqrt(plan.weights), plan.intercept
-        z = root * plan.y
-        fitted = smoother.fit(z)
-        mean = np.add.reduceat(u * z, plan.starts[:-1])
-        residual = z - fitted - u * np.repeat(mean, np.diff(plan.starts))
+        fitted = smoother.fit(plan.z)
+        scores = fitted * plan.scale
         # Items with equal features score the same but for rounding, which must not order them.
-        tie = 1e-10 * float(np.ptp(fitted / root)) + 1e-14 * float(np.abs(plan.y).max())
-        return cls(plan, smoother, residual, 1.0 - smoother.diagonal - u * u, 1.0 / root, tie)
+        tie = 1e-10 * float(scores.max() - scores.min()) + 1e-14 * plan.largest
+        return cls(plan, smoother, plan.about_mean - fitted, 1.0 - smoother.diagonal - plan.intercept**2, tie)
 
     def won(self, limits: NDArray[np.intp]) -> NDArray[np.float64]:
         """What each item wins of the weight of earlier items of its query, and what later ones win of it, (2, items).
@@ -311,22 +338,15 @@ class _Left:
         Earlier items are those before the place in the query that ``limits`` gives for the later one.
         """
         plan, w = self.plan, self.plan.weights
-        tasks = [
-            (int(begin), rows)
-            for begin, end in pairwise(plan.starts)
-            for rows in row_slices(int(begin), int(end), _ROWS)
-        ]
+        tasks, longest = plan.blocks
         threads = 1 if plan.m < _ALONE else n_threads()
-        longest = int(np.diff(plan.starts).max())
 
         def run(some: list[tuple[int, slice]]) -> NDArray[np.float64]:
             # One block again and again: to get it from the system anew would cost a fifth of the time.
             sums, memory = np.zeros((2, plan.m)), np.empty(min(_ROWS, longest) * longest)
             for begin, rows in some:
-                shares = self._shares(begin, rows, limits[rows], memory)
-                columns = slice(begin, begin + shares.shape[1])
-                sums[0, rows] += shares @ w[columns]
-                sums[1, columns] += w[rows] @ shares
+                shares = self._shares(begin, rows, limits[rows], memory, sums[1, begin:])
+                sums[0, rows] += shares @ w[begin : begin + shares.shape[1]]
             return sums
 
         # Later blocks of a query have longer rows: each thread takes some of every length.
@@ -334,14 +354,18 @@ class _Left:
         return np.asarray(np.sum(parts, axis=0))
 
     def _shares(
-        self, begin: int, rows: slice, limit: NDArray[np.intp], memory: NDArray[np.float64]
+        self, begin: int, rows: slice, limit: NDArray[np.intp], memory: NDArray[np.float64], lost: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Share of each pair won by the row, (rows, items from ``begin`` to the largest limit); 0 from ``limit`` on."""
+        """Share of each pair won by the row, (rows, items from ``begin`` to the largest limit); 0 from ``limit`` on.
+
+        The weight of the rows that win is added to ``lost``, which begins at ``begin`` too.
+        """
         plan, n_columns = self.plan, int(limit.max())
         n_rows = rows.stop - rows.start
         H = memory[: n_rows * n_columns].reshape(n_rows, n_columns)
         self.smoother.block(rows, slice(begin, begin + n_columns), H)
-        _shares(H, rows.start, begin, limit, plan.y, self.slack, self.residual, self.scale, plan.same, self.tie)
+        known = plan.y, self.slack, self.residual, plan.scale, plan.same, self.tie, plan.weights
+        _shares(H, rows.start, begin, limit, *known, lost)
         return H
 
     def differences(self, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -349,5 +373,5 @@ class _Left:
         plan = self.plan
         out = np.empty(len(i))
         cross = self.smoother.entries(i, j)
-        _differences(i, j, cross, plan.y, self.slack, self.residual, self.scale, plan.same, self.tie, out)
+        _differences(i, j, cross, plan.y, self.slack, self.residual, plan.scale, plan.same, self.tie, out)
         return out
