@@ -30,7 +30,7 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.signs import check_positive, constrained_signs
 from rankrls.models.inputs.validation import preferred_items
-from rankrls.problems.primal import solve_equations
+from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.signed import solve_signed
 from rankrls.selection.candidates import LeastSquares, is_primal
@@ -228,7 +228,7 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
         signs = self._signs()
         if signs is None:
-            return solve_equations(equations, alpha, size, own_units=True)
+            return EquationsProblem(equations, size, own_units=True).solve(alpha)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
     def _checked_alpha(self) -> float:

@@ -29,7 +29,7 @@ from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
-from rankrls.equations.spectrum import Spectrum, spectrum
+from rankrls.equations.spectrum import Spectrum, is_clear, spectrum
 from rankrls.features.blocks import row_slices
 from rankrls.features.columns import take_items
 from rankrls.kernels import Kernel
@@ -49,8 +49,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Block = Callable[[Any, Any], Array]
-_SAFE = 1e-9
-"""An alpha of less than this part of the mean eigenvalue is left to the spectrum, as in ``solve_one``."""
 _DIAGONAL = 64
 
 
@@ -66,7 +64,7 @@ def inverse_root(S: Array | Spectrum, alpha: float, size: int) -> Array:
     """
     if not isinstance(S, Spectrum):
         n = S.shape[0]
-        if alpha > _SAFE * np.trace(S) / max(n, 1):
+        if is_clear(S, alpha):
             A = S.copy()
             A[np.diag_indices(n)] += alpha
             factor, failed = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=1)
@@ -362,8 +360,7 @@ def _features(problem: PrimalProblem, X: Any) -> Array:
 @_features.register
 def _(problem: SubsetProblem, X: Any) -> Array:
     columns = problem.basis.columns(X)
-    blocks = [columns.block(rows) for rows in row_slices(0, columns.shape[0], columns.block_rows)]
-    features = np.concatenate(blocks) if blocks else np.empty(columns.shape)
+    features = columns.block(slice(0, columns.n_items))
     return features if problem.whitening is None else np.asarray(features @ problem.whitening)
 
 

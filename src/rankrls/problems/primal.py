@@ -21,16 +21,7 @@ from rankrls.problems.problem import PathSolutions, Problem, spectral_resolution
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.spreads import LEVERAGE, Spreads
 
-__all__ = ["EquationsProblem", "PrimalProblem", "solve_equations"]
-
-
-def solve_equations(
-    equations: NormalEquations, alpha: float, size: int, *, own_units: bool = False
-) -> NDArray[np.float64]:
-    """Coefficients (n, targets) of one alpha. O(n^3). ``own_units`` as in :class:`PrimalProblem`."""
-    if own_units and not is_clear(equations.gram, alpha) and is_graded(equations.gram, size):
-        return graded_spectrum(equations.gram, size).apply_inverse(np.array([alpha]), equations.rhs)[0]
-    return solve_one(equations.gram, equations.rhs, alpha, size, semidefinite=True)
+__all__ = ["EquationsProblem", "PrimalProblem"]
 
 
 class EquationsProblem(Problem):
@@ -93,8 +84,10 @@ class EquationsProblem(Problem):
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
         """The solutions of some alphas: by the spectrum, or of a single one by Cholesky if there is no spectrum yet."""
         if len(values) == 1 and "spectrum" not in self.__dict__:
-            one = solve_equations(self.equations, float(values[0]), self.size, own_units=self.graded)
-            return PathSolutions(self.unwhitened(one)[None], self.read)
+            gram, alpha = self.equations.gram, float(values[0])
+            if not self.graded or is_clear(gram, alpha):
+                one = solve_one(gram, self.equations.rhs, alpha, self.size, semidefinite=True)
+                return PathSolutions(self.unwhitened(one)[None], self.read)
         return PathSolutions(self.unwhitened(self.spectrum.apply_inverse(values, self.equations.rhs)), self.read)
 
     def read(self, coefficients: NDArray[np.float64]) -> Scorer:

@@ -17,7 +17,7 @@ from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.graph import Graph
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
-from rankrls.problems.primal import solve_equations
+from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer
 
@@ -57,7 +57,7 @@ class UpdatingRanker(KernelRanker):
 
     def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
         """The coefficients of all that was seen; X are the batch's rows."""
-        return solve_equations(equations, alpha, size)
+        return EquationsProblem(equations, size).solve(alpha)
 
     def _read(self, coefficients: NDArray[np.float64]) -> Scorer:
         """What solves the equations, (size, targets), as functions."""
