@@ -149,14 +149,8 @@ class ScoredGraph(Graph):
         query_starts = np.searchsorted(group_query, np.arange(layout.n_queries + 1)).astype(np.intp)
         query_weight = group_sums(group_weight, query_starts)
         compared = query_weight[group_query] - group_weight if ties == "exclude" else query_weight
-        own = np.zeros(0)
-        if balance == "queries":
-            own = (
-                group_sums(group_weight**2, query_starts)
-                if ties == "exclude"
-                else group_sums(sorted_w**2, layout.starts)
-            )
-        rho = balance_factors(balance, query_weight, own)
+        alone, ends = (group_weight, query_starts) if ties == "exclude" else (sorted_w, layout.starts)
+        rho = balance_factors(balance, query_weight, group_sums(alone**2, ends) if balance == "queries" else alone)
         beta = float(regression_weight)
         e1 = beta + (1.0 - beta) * rho[group_query] * compared
         e2 = beta + (1.0 - beta) * rho * query_weight
