@@ -77,9 +77,12 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    final = _final_estimator(model)
+    final = _ranker(model)
+    if final is None:
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        what = f"a pipeline that ends in {type(last).__name__}" if last is not model else type(model).__name__
+        raise InputError("A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {0}.", what)
     check_is_fitted(final)
-    _refuse_code(final)
     info = describe(model, final, provenance)
     info["updatable"] = updatable and hasattr(final, "_equations_")
     encoder = Encoder(leave_out=() if updatable else _UPDATES)
@@ -128,8 +131,8 @@ def load(path: PathLike) -> Any:
         if not (isinstance(name, str) and name in KINDS and KINDS[name].is_model):
             raise ModelFileError("holds a {0}, which is no model of rankrls.", shown_name(name or node))
         model = decoded(node, archive)
-        final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        if not _is_ranker(final):
+        final = _ranker(model)
+        if final is None:
             raise ModelFileError("holds a pipeline that does not end in an estimator of rankrls.", parameter="steps")
         check_is_fitted(final)
     written_with = versions.get("scikit-learn") if isinstance(versions, dict) else None
@@ -145,45 +148,28 @@ def load(path: PathLike) -> Any:
     return model
 
 
-def _is_ranker(final: Any) -> bool:
-    kind = registered(final)
-    return isinstance(final, Ranker) or (kind is not None and kind.is_model)
-
-
-def _final_estimator(model: Any) -> Any:
+def _ranker(model: Any) -> Any:
+    """A model, or the last step of a pipeline; None if that is no estimator of rankrls."""
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not _is_ranker(final):
-        what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
-        raise InputError("A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {0}.", what)
-    return final
-
-
-def _refuse_code(final: Any) -> None:
-    """A message of its own for what people try: a kernel that is a function."""
-    kernel = getattr(final, "_kernel_", None)
-    name = None if kernel is None else kernel.name
-    if callable(name):
-        raise InputError(
-            "The model cannot be saved: its {kernel} is the function {0!r}, and a model file holds no code that load "
-            "could trust.",
-            getattr(name, "__qualname__", name),
-            parameter="kernel",
-            remedy="Use a kernel by name, or compute the kernel matrix yourself and use {kernel='precomputed'}.",
-        )
+    kind = registered(final)
+    return final if isinstance(final, Ranker) or (kind is not None and kind.is_model) else None
 
 
 def _unstorable(model: Any, where: str, what: str) -> InputError:
-    """The error of a value that no model file can hold: a step of a pipeline, or a parameter."""
-    if isinstance(model, Pipeline) and where.startswith("steps") and what.startswith("the function"):
+    """The error of a value that no model file can hold: a kernel, a step of a pipeline, or a parameter."""
+    parameter = where.partition(".")[0].partition("[")[0] or None
+    last = f"steps[{len(model.steps) - 1}][1]." if isinstance(model, Pipeline) else ""
+    if where.removeprefix(last).startswith("kernel"):
+        parameter = "kernel"
+        remedy = (
+            "It would be code, which load could not trust: use a kernel by name, or compute the kernel matrix yourself "
+            "and use {kernel='precomputed'}."
+        )
+    elif isinstance(model, Pipeline) and where.startswith("steps") and what.startswith("the function"):
         remedy = "Do what the function does before the pipeline, on the data; or name what scikit-learn has for it."
     elif isinstance(model, Pipeline) and where.startswith("steps"):
         remedy = "Use a transformer that a model file holds (the guide on model files lists them), or transform first."
     else:
         remedy = "Set that parameter to a plain value before saving."
-    return InputError(
-        "The model cannot be saved: {0} is {1}, which is not among the types that a model file holds.",
-        where or "it",
-        what,
-        parameter=where.partition(".")[0].partition("[")[0] or None,
-        remedy=remedy,
-    )
+    problem = "The model cannot be saved: {0} is {1}, which is not among the types that a model file holds."
+    return InputError(problem, where or "it", what, parameter=parameter, remedy=remedy)
