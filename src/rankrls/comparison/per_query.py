@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -17,7 +17,7 @@ from rankrls._shown import Shown, p_text, table_text
 from rankrls.comparison.significance import PairedTest, bootstrap_interval, holm, paired_randomization, paired_wilcoxon
 from rankrls.metrics._paired import paired_differences, per_query_vector
 
-__all__ = ["Comparison", "PairComparison", "compare_per_query"]
+__all__ = ["Comparison", "PairComparison", "by_wilcoxon", "compare_per_query"]
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,15 @@ def compare_per_query(
         counts = paired_differences(a, b).counts(greater_is_better)
         ends = interval.low, interval.high
         lines.append(PairComparison(first, second, outcome.difference, *ends, outcome.p_value, np.nan, **counts))
-    adjusted = holm([line.p_value for line in lines]).tolist()
-    pairs = tuple(replace(line, p_holm=p) for line, p in zip(lines, adjusted, strict=True))
-    return Comparison(pairs, test, confidence)
+    return _adjusted(lines, [line.p_value for line in lines], test, confidence)
+
+
+def by_wilcoxon(found: Comparison, values: Mapping[str, ArrayLike]) -> Comparison:
+    """The same pairs, with their intervals, by Wilcoxon's test."""
+    p_values = [paired_wilcoxon(values[line.first], values[line.second]).p_value for line in found]
+    return _adjusted(found.pairs, p_values, "wilcoxon", found.confidence)
+
+
+def _adjusted(lines: Sequence[PairComparison], p_values: Sequence[float], test: str, confidence: float) -> Comparison:
+    both = zip(lines, p_values, holm(p_values).tolist(), strict=True)
+    return Comparison(tuple(replace(line, p_value=p, p_holm=h) for line, p, h in both), test, confidence)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text, table_text
-from rankrls.comparison.per_query import Comparison, compare_per_query
+from rankrls.comparison.per_query import Comparison, by_wilcoxon, compare_per_query
 from rankrls.comparison.significance import Interval, bootstrap_interval
 from rankrls.io import atomic_write
 from rankrls.metrics import RankingMeasure, evaluate, resolve_measure
@@ -364,14 +364,14 @@ def report_of(
         values = dict(found[name])
         rng = np.random.default_rng(random_state)
         sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
-        options = {**sampling, "baseline": baseline, "greater_is_better": measure.greater_is_better}
+        better = measure.greater_is_better
         try:
             intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
-            by_chance = compare_per_query(values, **options)
-            by_rank = compare_per_query(values, test="wilcoxon", **options)
+            by_chance = compare_per_query(values, baseline=baseline, greater_is_better=better, **sampling)
+            by_rank = by_wilcoxon(by_chance, values)
         except InputError as error:
             raise error.prefixed("{0}: ", name) from None
-        reports.append(MeasureReport(name, measure.greater_is_better, values, intervals, by_chance, by_rank))
+        reports.append(MeasureReport(name, better, values, intervals, by_chance, by_rank))
     names = tuple(reports[0].per_query)
     return RankingReport(names, tuple(reports), qid, items, convention or "letor", confidence)
 
