@@ -199,19 +199,12 @@ def paired_randomization(
         return PairedTest("randomization", 0.0, 1.0, True, **counted)
     observed = abs(moved.sum()) - 4 * DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
-    extreme = 0
-    if exact:
-        bits = np.arange(n)
-        for assignments in _blocks(2**n, n):
-            signs = (assignments[:, None] >> bits) & 1
-            extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
-        p = extreme / 2**n
-    else:
-        rng = np.random.default_rng(random_state)
-        for assignments in _blocks(n_resamples, n):
-            signs = rng.integers(0, 2, (len(assignments), n), dtype=np.int8)
-            extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
-        p = (1 + extreme) / (1 + n_resamples)
+    draws, extreme = 2**n if exact else n_resamples, 0
+    bits, rng = np.arange(n), np.random.default_rng(random_state)
+    for block in _blocks(draws, n):
+        signs = (block[:, None] >> bits) & 1 if exact else rng.integers(0, 2, (len(block), n), dtype=np.int8)
+        extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
+    p = extreme / draws if exact else (1 + extreme) / (1 + draws)
     return PairedTest("randomization", counted["difference"], p, exact, **counted)
 
 
