@@ -16,7 +16,7 @@ from rankrls._items import Items
 from rankrls.io import open_dataset
 from rankrls.io.data import Reading, Rows, few
 from rankrls.io.tables.formats import table_format
-from rankrls.metrics._scorer import final_step_inputs, predict_by_query, unwrapped
+from rankrls.metrics._scorer import final_step_inputs, predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.models.inputs.encoded import encoded_rows
 from rankrls.persistence._archive import read_info
@@ -73,7 +73,7 @@ class StoredModel:
     @property
     def scales_by_query(self) -> bool:
         """Whether it cannot score a row without the others of its query."""
-        return any(getattr(step, "fitted_with_qid_", False) for step in unwrapped(self.model)[0])
+        return scales_by_query(self.model)
 
     @property
     def reads_like(self) -> tuple[Any, ...]:
