@@ -84,6 +84,14 @@ def test_facts_survive_pickling(kind):
     assert copy.render(lambda p: p.upper()) == "f:2: Y is empty. Fill Y."
 
 
+def test_the_parameter_that_is_wrong_is_the_first_that_the_problem_names():
+    assert InputError("{0} needs {cv=5}, not {alpha}.", Parameter("y")).parameter == "y"
+    assert InputError("It needs {cv=5}, not {alpha}.").parameter == "cv"
+    assert InputError("{a} and {b} differ.", parameter="b").parameter == "b"
+    assert InputError("{a} is wrong.", parameter=None).parameter is None
+    assert InputError("Wrong.", remedy="Give {a}.").parameter is None
+
+
 def test_a_parameter_knows_its_value():
     assert (Parameter("cv").name, Parameter("cv").value) == ("cv", None)
     assert (Parameter("cv=5").name, Parameter("cv=5").value) == ("cv", "5")

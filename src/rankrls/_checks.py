@@ -20,7 +20,7 @@ def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{{{name}}} must hold numbers: {{0}}.", error, parameter=name) from None
+        raise InputError(f"{{{name}}} must hold numbers: {{0}}.", error) from None
 
 
 def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
@@ -28,7 +28,7 @@ def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
     out = numbers_of(name, values)
     if out.ndim != 1:
         problem = f"{{{name}}} must be one-dimensional, {{0}}; got shape {{1}}."
-        raise InputError(problem, each, out.shape, parameter=name)
+        raise InputError(problem, each, out.shape)
     return out
 
 
@@ -44,7 +44,6 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
         row,
         f", column {column[0]}" if column else "",
         what,
-        parameter=name,
         row=row,
         column=column[0] if column else None,
     )
@@ -56,11 +55,7 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
         raise InputError(
-            f"{{{name}}} must be one of {{0}}; got {{1!r}}.",
-            listed,
-            value,
-            remedy=did_you_mean(value, known),
-            parameter=name,
+            f"{{{name}}} must be one of {{0}}; got {{1!r}}.", listed, value, remedy=did_you_mean(value, known)
         )
 
 
@@ -69,5 +64,5 @@ def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         also = f", or None for {none}" if none else ""
         problem = f"{{{name}}} must be a whole number of at least {{0}}{{1}}; got {{2!r}}."
-        raise InputError(problem, least, also, value, parameter=name)
+        raise InputError(problem, least, also, value)
     return int(value)

@@ -43,7 +43,7 @@ class Stated(Exception):  # noqa: N818
     remedy : str
         What to do about it, as a template of the same form with the same values.
     parameter : str, optional
-        The parameter that is wrong.
+        The parameter that is wrong: the first one that the problem names, if nothing else is said. None for none.
     row : int, optional
         The row, counted from 0.
     column : int or str, optional
@@ -59,7 +59,7 @@ class Stated(Exception):  # noqa: N818
         problem: str,
         *values: Any,
         remedy: str = "",
-        parameter: str | None = None,
+        parameter: str | None = "",
         row: int | None = None,
         column: int | str | None = None,
         file: str | None = None,
@@ -67,6 +67,8 @@ class Stated(Exception):  # noqa: N818
     ) -> None:
         self._problem = tuple(_parts(problem, values))
         self._remedy = tuple(_parts(remedy, values))
+        if parameter == "":
+            parameter = next((part.name for part in self._problem if isinstance(part, Parameter)), None)
         self.parameter, self.row, self.column, self.file, self.line = parameter, row, column, file, line
         super().__init__(str(self))
 

@@ -42,7 +42,7 @@ class Items:
         if not hasattr(self.features, "shape"):
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
         if len(self.features.shape) != 2:
-            raise InputError("{items} need one row an item; got shape {0}.", self.features.shape, parameter="items")
+            raise InputError("{items} need one row an item; got shape {0}.", self.features.shape)
         if self.ids is not None and len(self.ids) != self.features.shape[0]:
             raise InputError(
                 "There are {0} ids for {1} items.", len(self.ids), self.features.shape[0], parameter="items"

@@ -52,7 +52,7 @@ def check_preferences(
     c = _values("weight", weight, len(i), each)
     if (c < 0.0).any():
         e = int(np.argmax(c < 0.0))
-        raise InputError("{weight} must not be negative; {0} {1} has {2}.", each, e, c[e], parameter="weight", row=e)
+        raise InputError("{weight} must not be negative; {0} {1} has {2}.", each, e, c[e], row=e)
     return Preferences(i, j, s, c)
 
 
@@ -60,7 +60,7 @@ def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
     numbers = np.asarray(values)
     if numbers.ndim != 1:
         problem = f"{{{name}}} must be one-dimensional, one row number per {{0}}; got shape {{1}}."
-        raise InputError(problem, each, numbers.shape, parameter=name)
+        raise InputError(problem, each, numbers.shape)
     if len(numbers) and numbers.dtype.kind not in "iu":
         real = numbers.dtype.kind == "f"
         with np.errstate(invalid="ignore"):
@@ -68,12 +68,12 @@ def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
         if broken.any():
             e = int(np.argmax(broken)) if real else None
             found = f"dtype {numbers.dtype}" if e is None else f"{numbers[e]} in {each} {e}"
-            raise InputError(f"{{{name}}} must hold whole row numbers of X; got {{0}}.", found, parameter=name, row=e)
+            raise InputError(f"{{{name}}} must hold whole row numbers of X; got {{0}}.", found, row=e)
     outside = (numbers < 0) | (numbers >= m)  # before the cast, in which large numbers would become negative
     if outside.any():
         e = int(np.argmax(outside))
         problem = f"{{{name}}}[{{0}}] is {{1:.0f}}, but X has rows 0 to {{2}}."
-        raise InputError(problem, e, numbers[e], m - 1, parameter=name, row=e)
+        raise InputError(problem, e, numbers[e], m - 1, row=e)
     return numbers.astype(np.intp)
 
 
@@ -82,13 +82,13 @@ def _values(name: str, values: Any, p: int, each: str) -> NDArray[np.float64]:
     try:
         out = np.asarray(1.0 if values is None else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{{{name}}} must be numeric, one value per {{0}}.", each, parameter=name) from None
+        raise InputError(f"{{{name}}} must be numeric, one value per {{0}}.", each) from None
     if out.ndim == 0:
         out = np.full(p, float(out))
     if out.shape != (p,):
         problem = f"{{{name}}} has shape {{0}}; it needs one value for each of the {{1}} {{2}}s."
-        raise InputError(problem, out.shape, p, each, parameter=name)
+        raise InputError(problem, out.shape, p, each)
     if not np.isfinite(out).all():
         e = int(np.argmin(np.isfinite(out)))
-        raise InputError(f"{{{name}}} must be finite; {{0}} {{1}} has {{2}}.", each, e, out[e], parameter=name, row=e)
+        raise InputError(f"{{{name}}} must be finite; {{0}} {{1}} has {{2}}.", each, e, out[e], row=e)
     return out

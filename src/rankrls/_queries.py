@@ -122,14 +122,13 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
         )
     ids = _as_id_array(qid)
     if ids.ndim != 1:
-        raise InputError("{qid} must be one-dimensional, one id per row; got shape {0}.", ids.shape, parameter="qid")
+        raise InputError("{qid} must be one-dimensional, one id per row; got shape {0}.", ids.shape)
     if len(ids) != n_rows:
         raise InputError(
             "{qid} has {0} entries but there are {1} rows: it needs one id per row of X (not the sizes of the groups).",
             len(ids),
             n_rows,
             remedy=FROM_SIZES if _may_be_sizes(ids, n_rows) else "",
-            parameter="qid",
         )
     _check_no_missing(ids)
     if n_rows == 0:
@@ -172,21 +171,21 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     given = np.asarray(group)
     if given.ndim != 1:
         problem = "{group} must be one-dimensional, the number of rows of each query; got shape {0}."
-        raise InputError(problem, given.shape, parameter="group")
+        raise InputError(problem, given.shape)
     try:
         sizes = given.astype(np.float64)
     except (TypeError, ValueError):
         problem = "{group} must hold the number of rows of each query; got dtype {0}."
-        raise InputError(problem, given.dtype, parameter="group") from None
+        raise InputError(problem, given.dtype) from None
     good = np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))
     if not good.all():
         k = int(np.argmin(good))
         problem = "{group} must hold whole numbers that are not negative; the size of query {0} is {1}."
-        raise InputError(problem, k, given[k], parameter="group", row=k)
+        raise InputError(problem, k, given[k], row=k)
     total = int(sizes.sum())
     if n_rows is not None and total != n_rows:
         problem = "The sizes in {group} add up to {0}, but there are {1} rows."
-        raise InputError(problem, total, n_rows, parameter="group")
+        raise InputError(problem, total, n_rows)
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
@@ -222,7 +221,7 @@ def _check_no_missing(ids: NDArray[Any]) -> None:
         return
     if missing.any():
         row = int(np.argmax(missing))
-        raise InputError("{qid} is missing in row {0}: every row needs an id.", row, parameter="qid", row=row)
+        raise InputError("{qid} is missing in row {0}: every row needs an id.", row, row=row)
 
 
 def _is_missing(value: Any) -> bool:
@@ -253,9 +252,7 @@ def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], 
         try:
             codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
         except TypeError as error:
-            raise InputError(
-                "{qid} must hold hashable ids, such as numbers or strings: {0}.", error, parameter="qid"
-            ) from None
+            raise InputError("{qid} must hold hashable ids, such as numbers or strings: {0}.", error) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

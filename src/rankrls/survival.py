@@ -70,7 +70,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     if missing.any():
         row = int(np.argmax(missing))
         problem = "{time} must be finite; row {0} has {1}."
-        raise InputError(problem, row, t[row], remedy="Leave out rows without a time.", parameter="time", row=row)
+        raise InputError(problem, row, t[row], remedy="Leave out rows without a time.", row=row)
     observed = _observed(event, len(t))
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
@@ -96,10 +96,10 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 def _observed(event: Any, m: int) -> NDArray[np.bool_]:
     values = vector_of("event", event, "one for each item")
     if len(values) != m:
-        raise InputError("{event} has {0} entries but {time} has {1}.", len(values), m, parameter="event")
+        raise InputError("{event} has {0} entries but {time} has {1}.", len(values), m)
     wrong = (values != 0.0) & (values != 1.0)
     if wrong.any():
         row = int(np.argmax(wrong))
         problem = "{event} must be 1 where the event was observed and 0 elsewhere; row {0} has {1:g}."
-        raise InputError(problem, row, values[row], parameter="event", row=row)
+        raise InputError(problem, row, values[row], row=row)
     return values == 1.0

@@ -58,7 +58,7 @@ def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> L
     """Checked data with one target."""
     data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
     if data.Y.shape[1] != 1:
-        raise InputError("{y} must hold one target at a time; y has {0}.", data.Y.shape[1], parameter="y")
+        raise InputError("{y} must hold one target at a time; y has {0}.", data.Y.shape[1])
     return data
 
 

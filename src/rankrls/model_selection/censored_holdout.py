@@ -25,7 +25,7 @@ def comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample
             "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
         )
     if sample_weight is not None:
-        raise InputError("{event} is for rows that count the same: leave out {sample_weight}.", parameter="event")
+        raise InputError("{event} is for rows that count the same: leave out {sample_weight}.")
     winners, losers = survival_pairs(time, event, qid=qid)
     return preferred_items(model, X, winners, losers, None, None, kernel=model.kernel)
 
@@ -38,7 +38,7 @@ def checked_comparable(data: PreferredItems, pairs: Any) -> tuple[NDArray[np.int
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
         problem = "{pairs} must hold two row numbers each, shape (p, 2); got shape {0} of {1}."
-        raise InputError(problem, given.shape, given.dtype, parameter="pairs")
+        raise InputError(problem, given.shape, given.dtype)
     m = graph.n_items
     known = np.sort(graph.winners * m + graph.losers)
     inside = ((given >= 0) & (given < m)).all(axis=1)

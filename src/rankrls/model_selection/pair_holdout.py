@@ -244,11 +244,9 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
     """Pairs as numbers of the rows that are left."""
     numbers = np.asarray(pairs)
     if numbers.ndim != 2 or numbers.shape[1] != 2 or not len(numbers):
-        raise InputError(
-            "{pairs} must hold two row numbers each, shape (p, 2); got shape {0}.", numbers.shape, parameter="pairs"
-        )
+        raise InputError("{pairs} must hold two row numbers each, shape (p, 2); got shape {0}.", numbers.shape)
     if numbers.dtype.kind not in "iu":
-        raise InputError("{pairs} must hold row numbers of X; got dtype {0}.", numbers.dtype, parameter="pairs")
+        raise InputError("{pairs} must hold row numbers of X; got dtype {0}.", numbers.dtype)
     m = data.layout.n_rows if data.kept is None else len(data.kept)
 
     def refuse(bad: Any, what: str) -> None:

@@ -93,7 +93,7 @@ def leave_query_out(
     """
     model, grid = checked_model(estimator, alphas, "leave_query_out")
     if qid is None:
-        raise InputError("leave_query_out needs {qid}, one query id per row.", parameter="qid")
+        raise InputError("leave_query_out needs {qid}, one query id per row.")
     data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
     beta = float(model.regression_weight)
     check_comparable(data, beta)

@@ -104,7 +104,7 @@ def tournament_leave_pair_out(
     labels = data.Y[:, 0]
     values, counts = np.unique(labels, return_counts=True)
     if len(values) != 2:
-        raise InputError("A ROC curve needs exactly two labels; {y} has {0}.", len(values), parameter="y")
+        raise InputError("A ROC curve needs exactly two labels; {y} has {0}.", len(values))
     if counts.min() < 2:
         raise InputError(
             "Only one row has label {0:g}: without it there is nothing to learn from.",

@@ -38,12 +38,10 @@ def fitted_ranker(model: Any) -> Ranker:
     _, final = unwrapped(model)
     if hasattr(final, "n_items_"):
         problem = "{0} gives each row of X a score of every item, and this is for {model}s that give a row one score."
-        raise InputError(problem, type(final).__name__, parameter="model")
+        raise InputError(problem, type(final).__name__)
     if not isinstance(final, Ranker):
         raise InputError(
-            "{model} must be an estimator of rankrls, or a Pipeline that ends in one; got {0}.",
-            type(final).__name__,
-            parameter="model",
+            "{model} must be an estimator of rankrls, or a Pipeline that ends in one; got {0}.", type(final).__name__
         )
     check_is_fitted(final)
     return final
@@ -62,12 +60,10 @@ def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = No
 def check_target(target: int | None, targets: int) -> int:
     """Which of a model's targets; it has to be said where there are several."""
     if target is None and targets > 1:
-        raise InputError(
-            f"The model has {targets} targets; say which: {{target=0}} to {targets - 1}.", parameter="target"
-        )
+        raise InputError(f"The model has {targets} targets; say which: {{target=0}} to {targets - 1}.")
     chosen = 0 if target is None else target
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
-        raise InputError("{target} must be from 0 to {0}; got {1!r}.", targets - 1, target, parameter="target")
+        raise InputError("{target} must be from 0 to {0}; got {1!r}.", targets - 1, target)
     return int(chosen)
 
 
@@ -76,7 +72,9 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
-        raise InputError(f"This model is not linear ({{{type(final).__name__}}}, {{0}}), and {what}", why)
+        raise InputError(
+            f"This model is not linear ({{{type(final).__name__}}}, {{0}}), and {what}", why, parameter=None
+        )
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     return np.asarray(coef[check_target(target, len(coef))])
 
@@ -100,12 +98,7 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
-        raise InputError(
-            "{feature_names} has {0} names; the model takes {1} features.",
-            len(names),
-            columns,
-            parameter="feature_names",
-        )
+        raise InputError("{feature_names} has {0} names; the model takes {1} features.", len(names), columns)
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
         known = _names_after(step, known)
@@ -211,7 +204,7 @@ def _head(model: Any) -> Pipeline | None:
 
 def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
     if isinstance(model, type):
-        raise InputError("{model} must be an estimator, not its class: {0}().", model.__name__, parameter="model")
+        raise InputError("{model} must be an estimator, not its class: {0}().", model.__name__)
     name = type(final).__name__
     if getattr(final, "fit_pairs", None) is None:
         where = "the pipeline's last step" if isinstance(model, Pipeline) else "the model"
@@ -230,9 +223,7 @@ def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
 def _check_queries(head: Pipeline | None, preferences: Preferences, qid: Any, m: int) -> None:
     steps = [] if head is None else [step for _, step in head.steps if hasattr(step, "fit")]
     if not any("qid" in inspect.signature(step.fit).parameters for step in steps):
-        raise InputError(
-            "{qid} was given, but no transformer of the pipeline takes it.", remedy="Leave it out.", parameter="qid"
-        )
+        raise InputError("{qid} was given, but no transformer of the pipeline takes it.", remedy="Leave it out.")
     layout = query_layout(qid, m)
     apart = layout.codes[preferences.winners] != layout.codes[preferences.losers]
     if apart.any():

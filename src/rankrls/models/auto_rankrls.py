@@ -238,7 +238,6 @@ class AutoRankRLS(Ranker):
             raise InputError(
                 "The chosen model scales features inside each query, and predict was called without {qid}.",
                 remedy="Pass {qid} to predict, one id per row; or fit with {within_query=False}.",
-                parameter="qid",
             )
         return np.asarray(predict_by_query(self.best_estimator_, X, qid))
 

@@ -268,8 +268,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
             self._refuse_cv()
             if y_val is not None or qid_val is not None:
                 raise InputError(
-                    "Give validation labels ({y_val}) or validation preferences ({winners_val}), not both.",
-                    parameter="y_val",
+                    "Give validation labels ({y_val}) or validation preferences ({winners_val}), not both."
                 )
             plan = self._validation_preferences(measure, data, X_val, *pairs)
         elif X_val is not None or y_val is not None or qid_val is not None:
@@ -292,9 +291,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         weight: Any,
     ) -> Validation:
         if winners is None or losers is None:
-            raise InputError(
-                "Validation preferences need both {winners_val} and {losers_val}.", parameter="winners_val"
-            )
+            raise InputError("Validation preferences need both {winners_val} and {losers_val}.")
         other = None if X_val is None else check_features(self, X_val, kernel=self.kernel)
         try:
             given = check_preferences(
@@ -313,7 +310,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
 
     def _refuse_cv(self) -> None:
         if self.cv is not None:
-            raise InputError("Give either {cv} or validation data ({X_val}), not both.", parameter="cv")
+            raise InputError("Give either {cv} or validation data ({X_val}), not both.")
 
     def _checked_alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -427,7 +424,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
             )
 
     def _say(self, what: str) -> None:
-        warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}"), stacklevel=4)
+        warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}", parameter=None), stacklevel=4)
 
 
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:

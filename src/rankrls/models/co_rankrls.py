@@ -214,11 +214,9 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
                 number(above=0.0)("mu", value)
         for name in ("kernel", "gamma", "degree", "coef0"):
             if len(options(getattr(self, name), name)) > 1:
-                raise InputError(
-                    f"{{{name}}} is one value here, which every view without one of its own has.", parameter=name
-                )
+                raise InputError(f"{{{name}}} is one value here, which every view without one of its own has.")
         if self.kernel == "precomputed":
-            raise InputError("Views are made of features: a precomputed {kernel} has none.", parameter="kernel")
+            raise InputError("Views are made of features: a precomputed {kernel} has none.")
 
     def _data_kernel(self) -> str:
         return "linear"

@@ -204,9 +204,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
         check_something_known(data.Y)
         if self.hold_out != "queries" and data.items is None:
             raise InputError(
-                "{hold_out} = {0!r} holds out items, which a model without {items} knows nothing of.",
-                self.hold_out,
-                parameter="hold_out",
+                "{hold_out} = {0!r} holds out items, which a model without {items} knows nothing of.", self.hold_out
             )
         problem = data.problem()
         alphas = self._grid(problem)
@@ -262,7 +260,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
 
 def _folds(n: int, k: int, what: str) -> list[NDArray[np.intp]]:
     if k > n:
-        raise InputError("{cv} = {0} folds need {0} {1}; there are {2}.", k, what, n, parameter="cv")
+        raise InputError("{cv} = {0} folds need {0} {1}; there are {2}.", k, what, n)
     return [test for _, test in shuffled_folds(n, k)]
 
 

@@ -260,7 +260,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
             return min(n, int(self.max_features))
         if given > n:
             problem = "{n_features_to_select} is {0}, but X has {1} features."
-            raise InputError(problem, given, n, parameter="n_features_to_select")
+            raise InputError(problem, given, n)
         return int(given)
 
     def _alphas(self, comparisons: Comparisons, setting: Setting) -> NDArray[np.float64]:

@@ -184,11 +184,7 @@ class RankBoost(Ranker):
         if X_val is not None or y_val is not None or qid_val is not None:
             validation = validation_data(self, measure, data, X_val, y_val, qid_val, kernel="linear")
         elif self.patience is not None:
-            raise InputError(
-                "{patience} needs validation data.",
-                remedy="Give {X_val, y_val, qid_val}.",
-                parameter="patience",
-            )
+            raise InputError("{patience} needs validation data.", remedy="Give {X_val, y_val, qid_val}.")
         return self._learn(data, LevelWeights(data.ordered(self.balance)), data.weights, validation)
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:

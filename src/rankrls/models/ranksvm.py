@@ -123,6 +123,7 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
                 f"{{{type(self).__name__}}} stopped before {{tol={self._tolerance():g}}} was reached: {why}. The "
                 "objective is within {0:.2g} of the minimum, relatively.",
                 minimum.gap / minimum.value,
+                parameter="tol",
                 remedy="Scale the features, lower {C}, or raise {max_iter} or {tol}.",
             ),
             stacklevel=4,

@@ -94,7 +94,6 @@ class _Transductive(BasisRanker):
                 "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
                 "what is sought: which of their items are compared would change with them.",
                 remedy="Use {ties='include'}.",
-                parameter="ties",
             )
         if self._has_basis and self.solver != "auto":
             raise InputError(
@@ -222,10 +221,7 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, Basi
         """
         self._check()
         if float(self.alpha) == 0.0:
-            raise InputError(
-                "{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.",
-                parameter="alpha",
-            )
+            raise InputError("{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.")
         data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
         setting = Setting("include", self.balance, float(self.regression_weight))
         model = self._model_of(data, self._resolved_kernel(data.X), setting)
@@ -373,11 +369,10 @@ def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDAr
             "Input {y} contains NaN: {0}. A query is scored in all its rows or in none.",
             where,
             remedy="Drop rows without a label from a scored query" + ("." if data.has_qid else ", or pass {qid}."),
-            parameter="y",
             row=row,
         )
     if missing.all():
-        raise InputError("Input {y} contains NaN only: at least one query needs labels to learn from.", parameter="y")
+        raise InputError("Input {y} contains NaN only: at least one query needs labels to learn from.")
     return np.flatnonzero(missing)
 
 

@@ -340,9 +340,7 @@ def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
     if not kernel.is_linear:
         if solver == "primal":
             raise InputError(
-                "{solver='primal'} solves for feature weights and needs {kernel='linear'}; got {0!r}.",
-                kernel.name,
-                parameter="solver",
+                "{solver='primal'} solves for feature weights and needs {kernel='linear'}; got {0!r}.", kernel.name
             )
         return False
     if solver != "auto":

@@ -258,7 +258,6 @@ def check_affordable(cost: Cost, *, remedy: str, speed: Speed | None = None, fre
             "{1:.2g} GiB are free.",
             *(need, free / _GIB, cost.matrix),
             remedy=remedy,
-            parameter="kernel",
         )
     seconds = (Speed.measured() if speed is None else speed).seconds(cost)
     if seconds > _LONG or (free is not None and cost.bytes > 0.5 * free):
@@ -267,7 +266,6 @@ def check_affordable(cost: Cost, *, remedy: str, speed: Speed | None = None, fre
                 "The matrix of the {kernel} of {2} items will take about {0} and {1:.2g} GiB of memory.",
                 *(in_words(seconds), need, cost.matrix),
                 remedy=remedy,
-                parameter="kernel",
             ),
             stacklevel=5,
         )

@@ -64,8 +64,7 @@ def preference_judge(measure: RankingMeasure, data: PreferredItems) -> Preferenc
     if str(measure) not in ("disagreement", "pair_accuracy"):
         raise InputError(
             f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got {{scoring={str(measure)!r}}}, which "
-            "needs labels.",
-            parameter="scoring",
+            "needs labels."
         )
     return PreferenceJudge(data.graph, measure.greater_is_better)
 
@@ -102,7 +101,6 @@ def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
                 "Query {0!r} lies in two {groups}; only whole queries can be held out: its items are compared with "
                 "each other.",
                 layout.ids[layout.codes[[row]]].tolist()[0],
-                parameter="groups",
                 row=int(data.given_numbers(np.array([row]))[0]),
             )
         codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
@@ -204,18 +202,16 @@ def shuffled_folds(n: int, k: int) -> Iterator[tuple[NDArray[np.intp], NDArray[n
 
 def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blocks | Folds:
     if k < 2:
-        raise InputError("{cv} must be at least 2 folds; got {0}.", k, parameter="cv")
+        raise InputError("{cv} must be at least 2 folds; got {0}.", k)
     judge, q, m = label_judge(measure, data), data.n_queries, data.n_rows
     if q == 1:
         if k > m:
-            raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.", parameter="cv")
+            raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.")
         splits = shuffled_folds(m, k)
         return Folds(judge, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
         raise InputError(
-            f"{{cv={k}}} folds need {k} queries; there are {q}.",
-            remedy="Leave-query-out needs no number.",
-            parameter="cv",
+            f"{{cv={k}}} folds need {k} queries; there are {q}.", remedy="Leave-query-out needs no number."
         )
     groups = np.empty(q, dtype=np.intp)
     for fold, (_, test) in enumerate(shuffled_folds(q, k)):
@@ -231,14 +227,10 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
     elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
         splits, name = cv, "given folds"
     else:
-        raise InputError(
-            "{cv} must be None, a number of folds, a splitter or (train, test) row lists; got {0!r}.",
-            cv,
-            parameter="cv",
-        )
+        raise InputError("{cv} must be None, a number of folds, a splitter or (train, test) row lists; got {0!r}.", cv)
     folds = [_pair_of_rows(s) for s in splits]
     if not folds:
-        raise InputError("{cv} gave no folds.", parameter="cv")
+        raise InputError("{cv} gave no folds.")
     for number, (train, test) in enumerate(folds):
         _check_fold(number, train, test, m)
     if data.kept is not None:  # rows of weight zero are gone
@@ -246,7 +238,7 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
         if not folds:
-            raise InputError("No fold of {cv} has both training and test rows of positive weight.", parameter="cv")
+            raise InputError("No fold of {cv} has both training and test rows of positive weight.")
     judge = label_judge(measure, data)
     if _whole_queries(folds, data.layout):
         return Blocks(judge, [test for _, test in folds], f"{len(folds)} folds of whole queries ({name})")
@@ -256,7 +248,7 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
 def _check_fold(number: int, train: NDArray[np.intp], test: NDArray[np.intp], m: int) -> None:
     for part, rows in (("training", train), ("test", test)):
         if not len(rows):
-            raise InputError("Fold {0} of {cv} has no {1} rows.", number, part, parameter="cv")
+            raise InputError("Fold {0} of {cv} has no {1} rows.", number, part)
         outside = rows[(rows < 0) | (rows >= m)]
         if len(outside):
             raise InputError(
@@ -264,13 +256,10 @@ def _check_fold(number: int, train: NDArray[np.intp], test: NDArray[np.intp], m:
                 number,
                 outside[0],
                 m - 1,
-                parameter="cv",
                 row=int(outside[0]),
             )
     if len(np.intersect1d(train, test)):
-        raise InputError(
-            "Fold {0} of {cv} has rows that are both for training and for testing.", number, parameter="cv"
-        )
+        raise InputError("Fold {0} of {cv} has rows that are both for training and for testing.", number)
 
 
 def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
@@ -311,9 +300,7 @@ def _pair_of_rows(split: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
             return train.astype(np.intp), test.astype(np.intp)
     except (TypeError, ValueError):
         pass
-    raise InputError(
-        "{cv} must give pairs of lists of row numbers, (train, test); masks are not row numbers.", parameter="cv"
-    )
+    raise InputError("{cv} must give pairs of lists of row numbers, (train, test); masks are not row numbers.")
 
 
 def fifth_of_rows(measure: RankingMeasure, data: LabelledItems, rng: Any) -> Plan:
@@ -373,14 +360,11 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[NDArra
         return blocks, f"leave-one-out over {len(blocks)} {what}"
     if not isinstance(cv, Integral) or isinstance(cv, bool):
         raise InputError(
-            "For preferences {cv} is None or a number of folds; got {0!r}.",
-            cv,
-            remedy="Use {groups} for other folds.",
-            parameter="cv",
+            "For preferences {cv} is None or a number of folds; got {0!r}.", cv, remedy="Use {groups} for other folds."
         )
     k = int(cv)
     if not 2 <= k <= len(blocks):
-        raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
+        raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.")
     splits = shuffled_folds(len(blocks), k)
     folds = [np.concatenate([blocks[b] for b in test]) for _, test in splits]
     check_something_is_left(graph, folds, "fold")

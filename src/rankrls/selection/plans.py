@@ -194,9 +194,7 @@ class LeavePairOut(Plan):
             raise InputError(problem, parameter="scoring")
         reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if reason is not None:
-            raise InputError(
-                f"{{cv=leave_pair_out}} cannot hold out pairs without refitting: {reason}.", parameter="cv"
-            )
+            raise InputError(f"{{cv=leave_pair_out}} cannot hold out pairs without refitting: {reason}.")
         if settings[0].regression_weight == 0.0:
             check_something_is_left(data)
         count = sum(ordered_pairs(y, data.layout.codes) for y in data.Y.T)

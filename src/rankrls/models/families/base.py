@@ -189,9 +189,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         if labels.ndim == 1 and scores.shape[1] == 1:
             labels = labels[:, None]
         if labels.shape != scores.shape:
-            raise InputError(
-                "{y} has shape {0}, but the model has targets for shape {1}.", labels.shape, scores.shape, parameter="y"
-            )
+            raise InputError("{y} has shape {0}, but the model has targets for shape {1}.", labels.shape, scores.shape)
         errors = [
             float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
             for t in range(scores.shape[1])

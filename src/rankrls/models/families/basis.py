@@ -52,15 +52,11 @@ class BasisRanker(KernelRanker):
                 "{basis_indices} must be a sequence of at least one whole row number of X; got {0} of shape {1}.",
                 numbers.dtype,
                 numbers.shape,
-                parameter="basis_indices",
             )
         outside = (numbers < 0) | (numbers >= n_items)
         if outside.any():
             raise InputError(
-                "{basis_indices} names row {0}, but X has rows 0 to {1}.",
-                numbers[outside][0],
-                n_items - 1,
-                parameter="basis_indices",
+                "{basis_indices} names row {0}, but X has rows 0 to {1}.", numbers[outside][0], n_items - 1
             )
         return numbers.astype(np.intp)
 
@@ -71,9 +67,7 @@ class BasisRanker(KernelRanker):
         if numbers is not None and kept is not None:
             dropped = numbers[~kept[numbers]]
             if len(dropped):
-                raise InputError(
-                    "{basis_indices} names row {0}, whose weight is zero.", dropped[0], parameter="basis_indices"
-                )
+                raise InputError("{basis_indices} names row {0}, whose weight is zero.", dropped[0])
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
             rng = generator(self.random_state)
@@ -83,9 +77,7 @@ class BasisRanker(KernelRanker):
             elif self.basis == "kmeans":
                 if isinstance(X, list) or kernel.name == "precomputed":
                     raise InputError(
-                        "{basis='kmeans'} needs features to average.",
-                        remedy="Use {basis='random'} for this kernel.",
-                        parameter="basis",
+                        "{basis='kmeans'} needs features to average.", remedy="Use {basis='random'} for this kernel."
                     )
                 return _kmeans(X, size, rng), None
             elif self.basis == "pursuit":

@@ -102,9 +102,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
         scores = np.asarray(X @ self.coef_.T if hasattr(self, "coef_") else self._across(X) @ self.dual_coef_)
         if self.items_ is None:
             if items is not None:
-                raise InputError(
-                    "This model was fitted without {items}: it knows the columns of Y only.", parameter="items"
-                )
+                raise InputError("This model was fitted without {items}: it knows the columns of Y only.")
             return scores + self.intercept_
         kernel = self._item_kernel_
         assert kernel is not None
@@ -139,7 +137,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
         scores = self.predict(X, items=items)
         Y = check_utilities(y)
         if Y.shape != scores.shape:
-            raise InputError("{y} has shape {0}, but the scores have shape {1}.", Y.shape, scores.shape, parameter="y")
+            raise InputError("{y} has shape {0}, but the scores have shape {1}.", Y.shape, scores.shape)
         known = ~np.isnan(Y)
         row = np.nonzero(known)[0]
         error = disagreement_error(Y[known], scores[known], qid=row, per_query=True)
@@ -174,7 +172,6 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                 "{items} have {0} features, but those of the training data have {1}.",
                 items.features.shape[1],
                 self.items_.features.shape[1],
-                parameter="items",
             )
         return items
 
@@ -186,7 +183,6 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                 raise InputError(
                     f"{{{name}}} is a function, which conditional ranking does not take.",
                     remedy="Give its matrix, with 'precomputed'.",
-                    parameter=name,
                 )
         if y is None:
             raise InputError("{0} requires {y} to be passed, but the target y is None.", type(self).__name__)
@@ -197,7 +193,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
             raise InputError("{X} has {0} rows but {y} has {1}.", X.shape[0], len(Y), parameter="y")
         if Y.shape[1] == 1:
             warnings.warn(
-                InputWarning("{y} has one column: there is nothing to rank, and every score is 0.", parameter="y"),
+                InputWarning("{y} has one column: there is nothing to rank, and every score is 0."),
                 stacklevel=4,
             )
         kernel = resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
@@ -212,13 +208,11 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                     remedy="Wrap the features in rankrls.Items, which scikit-learn does not cut into folds of rows."
                     if items.n_items == len(Y)
                     else "",
-                    parameter="items",
                 )
             if self.fit_intercept:
                 raise InputError(
                     "{fit_intercept=True} gives each column of Y a level of its own, which no new item would have.",
                     remedy="With {items}, add a constant feature to X.",
-                    parameter="fit_intercept",
                 )
             item_kernel = self._item_kernel(items)
         return UtilityData(X, Y, items, kernel, item_kernel, bool(self.fit_intercept))
@@ -346,7 +340,7 @@ def check_items(items: Any) -> Items:
     try:
         features = features if sparse.issparse(features) else np.ascontiguousarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError("{items} must hold numbers: {0}.", error, parameter="items") from None
+        raise InputError("{items} must hold numbers: {0}.", error) from None
     check_finite_features(features, None, "items", products=True)
     return Items(features, items.ids)
 

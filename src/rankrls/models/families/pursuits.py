@@ -80,8 +80,7 @@ class PathRanker(KernelRanker, GraphParameters, KernelParameters):
         if self.centers is None or self.dictionary == "features":
             if self.centers is not None:
                 raise InputError(
-                    "{centers} are rows for kernel functions; with {dictionary='features'} there are none.",
-                    parameter="centers",
+                    "{centers} are rows for kernel functions; with {dictionary='features'} there are none."
                 )
             return None
         if isinstance(kernel, str) and kernel == "precomputed":
@@ -100,14 +99,9 @@ class PathRanker(KernelRanker, GraphParameters, KernelParameters):
         names = getattr(self.centers, "columns", getattr(self.centers, "column_names", None))
         known = getattr(self, "feature_names_in_", None)
         if names is not None and known is not None and [str(name) for name in names] != list(known):
-            raise InputError(
-                "The columns of {centers} are not those of {X}, in their order; they need the same names.",
-                parameter="centers",
-            )
+            raise InputError("The columns of {centers} are not those of {X}, in their order; they need the same names.")
         if centres.shape[1] != X.shape[1]:
-            raise InputError(
-                "{centers} have {0} features but {X} has {1}.", centres.shape[1], X.shape[1], parameter="centers"
-            )
+            raise InputError("{centers} have {0} features but {X} has {1}.", centres.shape[1], X.shape[1])
         return centres
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:

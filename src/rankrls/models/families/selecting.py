@@ -99,7 +99,7 @@ class SelectingRanker(KernelRanker):
             self._choose(data, self._plan(measure, data), grid)
             return self
         if self.cv is not None:
-            raise InputError("Give either {cv} or validation data ({X_val}), not both.", parameter="cv")
+            raise InputError("Give either {cv} or validation data ({X_val}), not both.")
         plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=kernel)
         self._choose(data, plan, grid)
         return self
@@ -165,8 +165,7 @@ class SelectingRanker(KernelRanker):
         special = [k for k in kernels if callable(k) or k == "precomputed"]
         if special and len(kernels) > 1:
             raise InputError(
-                "A callable or precomputed {kernel} cannot be one of several: X means different things to them.",
-                parameter="kernel",
+                "A callable or precomputed {kernel} cannot be one of several: X means different things to them."
             )
         return kernels[0]
 

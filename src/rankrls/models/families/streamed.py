@@ -63,14 +63,12 @@ class Streamed(KernelRanker):
                 "{0}.fit_dataset learns linear functions; other kernels need all rows at once. Got {kernel} {1!r}.",
                 *(name, self.kernel),
                 remedy="Take {SparseRankRLSCV}, which has a basis of some items.",
-                parameter="kernel",
             )
         if self.solver not in ("auto", "primal"):
             raise InputError(
                 "{0}.fit_dataset adds up normal equations, which {solver} {1!r} does not use.",
                 *(name, self.solver),
                 remedy="Take {solver='primal'}, or {CGRankRLS} for conjugate gradients.",
-                parameter="solver",
             )
 
     def _streamed_columns(self, data: Any) -> int:
@@ -101,11 +99,10 @@ class StreamedBasis(Streamed):
                     f"{{0}}.fit_dataset draws its basis at random; {{{parameter}}} needs all rows at once.",
                     name,
                     remedy="Take {basis='random'}, with as many items as you like ({n_basis}).",
-                    parameter=parameter,
                 )
         if getattr(self, "solver", "auto") == "cg":
             problem = "{0}.fit_dataset adds up normal equations, which {solver='cg'} does not use."
-            raise InputError(problem, name, remedy="Take {solver='direct'}.", parameter="solver")
+            raise InputError(problem, name, remedy="Take {solver='direct'}.")
 
     def _streamed_columns(self, data: Any) -> int:
         return int(min(data.n_rows, data.n_rows if self.n_basis is None else self.n_basis))
@@ -249,7 +246,7 @@ class StreamedSelection(Streamed, SelectingRanker):
         check_streams(measure)
         folds = _folds(self.cv)
         if validation is not None and folds is not None:
-            raise InputError("Give either {cv} or validation data ({validation}), not both.", parameter="cv")
+            raise InputError("Give either {cv} or validation data ({validation}), not both.")
         beta = float(self.regression_weight)
         ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
         settings = [Setting(t, b, beta) for t, b in product(ties, balances)]
@@ -336,5 +333,4 @@ def _folds(cv: Any) -> int | None:
         "{0!r} needs all rows at once.",
         cv if isinstance(cv, str | int) else type(cv).__name__,
         remedy="Take {cv=None}, or validation data ({validation}).",
-        parameter="cv",
     )

@@ -132,7 +132,6 @@ class StreamedCG(KernelRanker):
                 "all rows.",
                 *(type(self).__name__, getattr(self, wrong)),
                 remedy="Take {kernel='linear'} and {cv=None}.",
-                parameter=wrong,
             )
         measure = resolve_measure(self.scoring)
         check_streams(measure)
@@ -212,7 +211,7 @@ class StreamedCG(KernelRanker):
         status = given.cg.verify(run, k)
         if status is not Status.CONVERGED:
             problem = "{CGRankRLS}: alpha={0:g} ended with {1!r} after {2} iterations; raise {max_iter} or {tol}."
-            warnings.warn(NotConverged(problem, alphas[k], str(status), self.n_iter_), stacklevel=3)
+            warnings.warn(NotConverged(problem, alphas[k], str(status), self.n_iter_, parameter="alpha"), stacklevel=3)
 
     def _publish_streamed(
         self, run: KrylovRun, alphas: NDArray[np.float64], k: int, curve: Curve | None, description: str

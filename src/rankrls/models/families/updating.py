@@ -143,10 +143,10 @@ class UpdatingRanker(KernelRanker):
             )
         check_no_extra_qid(self._fitted_with_qid, qid, name)
         if qid is not None and not self._fitted_with_qid:
-            raise InputError("{0} was called with {qid}, but this model was fitted without.", name, parameter="qid")
+            raise InputError("{0} was called with {qid}, but this model was fitted without.", name)
         targets = sum(e.rhs.shape[1] for e in self._equations_)
         if data.Y.shape[1] != targets:
-            raise InputError("{y} has {0} targets; the model has {1}.", data.Y.shape[1], targets, parameter="y")
+            raise InputError("{y} has {0} targets; the model has {1}.", data.Y.shape[1], targets)
 
     def _graph_settings(self) -> dict[str, Any]:
         return {

@@ -160,7 +160,7 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         if self.dictionary == "kernel":
             if self.disjoint:
                 problem = "{disjoint=True} is about features: it needs {dictionary='features'}."
-                raise InputError(problem, parameter="disjoint")
+                raise InputError(problem)
             return
         if self.agreement != "functions":
             problem = "With {dictionary='features'} the functions agree; {agreement} is for kernel functions."
@@ -223,7 +223,7 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
                 self.view_errors_[v] = curve.mean[0]
         except InputError as error:
             problem = "{aggregation} judges each view on held-out queries. {0}"
-            raise InputError(problem, error, parameter="aggregation") from None
+            raise InputError(problem, error) from None
         best = np.arange(M) == np.argmin(self.view_errors_)
         worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau; no better than chance is worth nothing
         weights = best.astype(np.float64) if self.aggregation == "best" else worth

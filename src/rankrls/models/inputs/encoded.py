@@ -33,7 +33,7 @@ def encoder_fitted(encoder: TableEncoder, table: Any) -> Rows:
     out = _features(encoder.fit_transform, encoder, table)
     if encoder.columns == "named" and encoder.impute is not None and not (encoder.imputers_ or encoder.lists_):
         problem = "{impute} is about numbers, and no column holds any."
-        raise InputError(problem, file=table.path, parameter="impute")
+        raise InputError(problem, file=table.path)
     return out
 
 

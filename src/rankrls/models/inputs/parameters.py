@@ -129,7 +129,7 @@ def number(
             or (most is not None and value > most)
             or (below is not None and value >= below)
         ):
-            raise InputError(f"{{{name}}} must be {what}; got {{0!r}}.", value, parameter=name)
+            raise InputError(f"{{{name}}} must be {what}; got {{0!r}}.", value)
 
     return check
 
@@ -137,7 +137,7 @@ def number(
 def flag(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{{{name}}} must be True or False; got {{0!r}}.", value, parameter=name)
+        raise InputError(f"{{{name}}} must be True or False; got {{0!r}}.", value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
@@ -148,7 +148,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     gaussian = name == "kernel" and value in ("gaussian", "gauss")
     hint = "The Gaussian kernel is 'rbf'." if gaussian else did_you_mean(value, known)
     words = ", ".join(repr(c) for c in known)
-    raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", words, value, remedy=hint, parameter=name)
+    raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", words, value, remedy=hint)
 
 
 def check_fraction(name: str, value: Any) -> float:
@@ -167,7 +167,7 @@ def check_alpha(alpha: Any, name: str = "alpha") -> float:
     """One regularization value."""
     if isinstance(alpha, str):
         hint = "RankRLSCV chooses it."
-        raise InputError(f"{{{name}}} must be a number; got {{0!r}}.", alpha, remedy=hint, parameter=name)
+        raise InputError(f"{{{name}}} must be a number; got {{0!r}}.", alpha, remedy=hint)
     number(least=0.0)(name, alpha)
     return float(alpha)
 
@@ -177,16 +177,16 @@ def check_alphas(alphas: Any, *, positive: bool = False) -> NDArray[np.float64]:
     values = check_grid("alphas", alphas, check_alpha)
     if positive and not (values > 0.0).all():
         problem = "Hold-out without refitting needs {alphas} > 0; got {0:g}."
-        raise InputError(problem, values.min(), parameter="alphas")
+        raise InputError(problem, values.min())
     return values
 
 
 def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray[np.float64]:
     """A sequence of at least one number."""
     if isinstance(values, str) or np.ndim(values) != 1:
-        raise InputError(f"{{{name}}} must be 'auto' or a sequence of numbers; got {{0!r}}.", values, parameter=name)
+        raise InputError(f"{{{name}}} must be 'auto' or a sequence of numbers; got {{0!r}}.", values)
     if len(values) == 0:
-        raise InputError(f"{{{name}}} is empty: there is nothing to choose from.", parameter=name)
+        raise InputError(f"{{{name}}} is empty: there is nothing to choose from.")
     return np.array([check(value) for value in values])
 
 

@@ -34,14 +34,12 @@ def check_positive(positive: Any, kernels: tuple[Any, ...], solver: str) -> bool
         raise InputError(
             "{positive} constrains the weights of features, which only {kernel='linear'} has; got {kernel}={0!r}.",
             other[0],
-            parameter="positive",
         )
     if solver not in ("auto", "primal"):
         raise InputError(
             "{positive} is solved for in the weights of features; got {0!r}.",
             solver,
             remedy="Use {solver='auto'} or 'primal'.",
-            parameter="positive",
         )
     return True
 
@@ -73,7 +71,7 @@ def constrained_signs(positive: Any, n_features: int, names: NDArray[Any] | None
     for key, sign in entries:
         j = _feature(key, n_features, names)
         if j in seen:
-            raise InputError("{positive} names feature {0!r} twice.", key, parameter="positive")
+            raise InputError("{positive} names feature {0!r} twice.", key)
         seen.add(j)
         out[j] = sign
     return out if out.any() else None
@@ -95,7 +93,6 @@ def _check_one_reading(given: list[Any]) -> None:
             given,
             len(given),
             remedy="Pass True for all, or a dict of features to signs.",
-            parameter="positive",
         )
 
 
@@ -106,7 +103,6 @@ def _sign(value: Any, key: Any) -> int:
         "{positive} must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {0!r} for {1!r}.",
         value,
         key,
-        parameter="positive",
     )
 
 
@@ -114,19 +110,14 @@ def _feature(key: Any, n_features: int, names: NDArray[Any] | None) -> int:
     if isinstance(key, str):
         if names is None:
             raise InputError(
-                "{positive} names feature {0!r}, but X has no column names.",
-                key,
-                remedy="Use feature numbers.",
-                parameter="positive",
+                "{positive} names feature {0!r}, but X has no column names.", key, remedy="Use feature numbers."
             )
         found = np.flatnonzero(np.asarray(names, dtype=object) == key)
         if not len(found):
-            raise InputError("{positive} names feature {0!r}, which X does not have.", key, parameter="positive")
+            raise InputError("{positive} names feature {0!r}, which X does not have.", key)
         return int(found[0])
     if isinstance(key, (bool, np.bool_)):
-        raise InputError(
-            "{positive} as a mask needs one entry for each of the {0} features.", n_features, parameter="positive"
-        )
+        raise InputError("{positive} as a mask needs one entry for each of the {0} features.", n_features)
     if not isinstance(key, Integral):
         raise InputError(f"{_FORMS}; got {{0!r}} in it.", key, parameter="positive")
     if not 0 <= int(key) < n_features:
@@ -135,6 +126,5 @@ def _feature(key: Any, n_features: int, names: NDArray[Any] | None) -> int:
             int(key),
             n_features - 1,
             remedy="A list of signs needs one for each feature.",
-            parameter="positive",
         )
     return int(key)

@@ -86,7 +86,7 @@ def _split_rows(
     numbers = data.given_numbers(np.arange(data.n_rows))
     scored = np.ones(len(numbers), dtype=bool) if missing is None else ~missing[numbers]
     if not scored.any():
-        raise InputError("Every row is unscored: some rows need a label in {y}.", parameter="y")
+        raise InputError("Every row is unscored: some rows need a label in {y}.")
     return data, numbers, scored
 
 
@@ -96,7 +96,7 @@ def _with_unscored(
     """All rows, those of X_unscored last, and how many they are."""
     if X_unscored is None:
         if qid_unscored is not None:
-            raise InputError("{qid_unscored} was given without {X_unscored}.", parameter="qid_unscored")
+            raise InputError("{qid_unscored} was given without {X_unscored}.")
         return data.X, 0
     if precomputed:
         raise InputError(
@@ -105,9 +105,7 @@ def _with_unscored(
         )
     check_no_extra_qid(data.has_qid, qid_unscored, "fit's unscored rows (qid_unscored)")
     if qid_unscored is not None and not data.has_qid:
-        raise InputError(
-            "{qid_unscored} was given without {qid}: all rows have a query or none.", parameter="qid_unscored"
-        )
+        raise InputError("{qid_unscored} was given without {qid}: all rows have a query or none.")
     X_more = check_matrix(estimator, X_unscored, reset=False)
     if sparse.issparse(data.X) or sparse.issparse(X_more):
         return sparse.csr_array(sparse.vstack((data.X, X_more))), X_more.shape[0]

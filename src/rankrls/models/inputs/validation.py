@@ -58,11 +58,11 @@ def labelled_items(
     """Check what ``fit`` was given. Errors name the row, and the column or feature. Rows of weight zero go."""
     _refuse_collections(X=X, y=y, qid=qid, sample_weight=sample_weight)
     if y is None:
-        raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator), parameter="y")
+        raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator))
     if holds_objects(X, kernel):
         X = list(X)
         if not X:
-            raise InputError("{X} is empty: there is nothing to learn from.", parameter="X")
+            raise InputError("{X} is empty: there is nothing to learn from.")
         _check_length(len(X), y)
     elif isinstance(X, LinearOperator):
         X = check_operator(estimator, X, reset=reset)
@@ -119,7 +119,7 @@ def preferred_items(
         given = given.rows(kept)
         codes = None if codes is None else np.unique(codes[kept], return_inverse=True)[1]
     if not given.strength.any():
-        raise InputError("Every {strength} is 0: ties alone order nothing.", parameter="strength")
+        raise InputError("Every {strength} is 0: ties alone order nothing.")
     i, j, s, c = given
     return PreferredItems(X, None, False, True, PairGraph(i, j, m, s, c, codes))
 
@@ -133,7 +133,7 @@ def validation_data(
     that were kept.
     """
     if X_val is None or y_val is None:
-        raise InputError("Validation data need {X_val} and {y_val}, and {qid_val} if fit has qid.", parameter="X_val")
+        raise InputError("Validation data need {X_val} and {y_val}, and {qid_val} if fit has qid.")
     check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
     X = check_features(estimator, X_val, kernel=kernel)
     Y, _ = check_labels(y_val)
@@ -141,7 +141,7 @@ def validation_data(
     if len(Y) != rows:
         raise InputError("{X_val} has {0} rows but {y_val} has {1} labels.", rows, len(Y), parameter="y_val")
     if Y.shape[1] != targets:
-        raise InputError("{y_val} has {0} targets but {y} has {1}.", Y.shape[1], targets, parameter="y_val")
+        raise InputError("{y_val} has {0} targets but {y} has {1}.", Y.shape[1], targets)
     if isinstance(kernel, str) and kernel == "precomputed" and data.kept is not None:
         operators = [isinstance(part, LinearOperator) for part in (data.X, X)]
         if operators == [False, True]:
@@ -175,9 +175,7 @@ def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearO
     if not getattr(estimator, "_accepts_operators", False):
         raise InputError("{0} needs a matrix; CGRankRLS takes a LinearOperator.", name, parameter="X")
     if estimator.kernel != "precomputed":
-        raise InputError(
-            "A LinearOperator is a kernel: {0} takes it with {kernel='precomputed'}.", name, parameter="kernel"
-        )
+        raise InputError("A LinearOperator is a kernel: {0} takes it with {kernel='precomputed'}.", name)
     if reset:
         if X.shape[0] != X.shape[1]:
             raise InputError("A precomputed kernel must be square to fit; got shape {0}.", X.shape, parameter="X")
@@ -219,7 +217,6 @@ def _refuse_collections(**given: Any) -> None:
             raise InputError(
                 f"{{{parameter}}} is a Dask collection, which would be pulled into the memory of this process.",
                 remedy="rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
-                parameter=parameter,
             )
 
 
@@ -242,7 +239,6 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
             column,
             name,
             remedy="Encode such columns, or leave them out.",
-            parameter="X",
             row=row,
             column=column if names is None else str(names[column]),
         ) from error
@@ -273,13 +269,12 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
         raise InputError(
             "{y} must be numeric: graded relevance, utilities, or a binary outcome.{0}",
             got,
-            parameter="y",
             row=None if where is None else where[0],
         ) from None
     if is_complex:
-        raise InputError("Complex data not supported: {y} must hold real numbers.", parameter="y")
+        raise InputError("Complex data not supported: {y} must hold real numbers.")
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
-        raise InputError("{y} must have shape (m,) or (m, targets); got {0}.", Y.shape, parameter="y")
+        raise InputError("{y} must have shape (m,) or (m, targets); got {0}.", Y.shape)
     finite = np.isfinite(Y)
     if not finite.all():
         where = np.argwhere(~finite)[0]
@@ -291,7 +286,6 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
             where[0],
             column,
             remedy="Every row needs a finite label.",
-            parameter="y",
             row=int(where[0]),
         )
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
@@ -319,7 +313,6 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
                 "or its query has none.",
                 row,
                 remedy="Fit targets with different unscored queries separately.",
-                parameter="y",
                 row=row,
             )
     return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
@@ -332,7 +325,7 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     try:
         w = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("{sample_weight} must be numeric, one weight per row.", parameter="sample_weight") from None
+        raise InputError("{sample_weight} must be numeric, one weight per row.") from None
     if w.ndim == 0:
         w = np.full(m, float(w))
     if w.ndim != 1:
@@ -349,17 +342,9 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     bad = ~(np.isfinite(w) & (w >= 0.0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
-            "{sample_weight} must be finite and not negative; row {0} has {1}.",
-            row,
-            w[row],
-            parameter="sample_weight",
-            row=row,
-        )
+        raise InputError("{sample_weight} must be finite and not negative; row {0} has {1}.", row, w[row], row=row)
     if not (w > 0.0).any():
-        raise InputError(
-            "All values of {sample_weight} are zero: there is nothing to learn from.", parameter="sample_weight"
-        )
+        raise InputError("All values of {sample_weight} are zero: there is nothing to learn from.")
     return w
 
 

@@ -29,21 +29,15 @@ def view_plans(
         half = (n_features + 1) // 2
         views = (slice(0, half), slice(half, None))
     if isinstance(views, (str, Mapping)) or not hasattr(views, "__iter__"):
-        raise InputError("{views} must be a sequence of views; got {0!r}.", views, parameter="views")
+        raise InputError("{views} must be a sequence of views; got {0!r}.", views)
     plans = [_plan(v, view, defaults, n_features, names, n_rows) for v, view in enumerate(views)]
     if not plans:
-        raise InputError("{views} is empty: at least one view is needed.", parameter="views")
+        raise InputError("{views} is empty: at least one view is needed.")
     given = [plan.kernel.name == "precomputed" for plan in plans]
     if any(given) and not all(given):
-        raise InputError(
-            "Either all {views} have the precomputed kernel or none: X means different things to them.",
-            parameter="views",
-        )
+        raise InputError("Either all {views} have the precomputed kernel or none: X means different things to them.")
     if any(given) and any(plan.features is not None for plan in plans):
-        raise InputError(
-            "A precomputed kernel has no features to choose from; {views} of it differ by their rows.",
-            parameter="views",
-        )
+        raise InputError("A precomputed kernel has no features to choose from; {views} of it differ by their rows.")
     return plans
 
 
