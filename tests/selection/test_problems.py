@@ -85,7 +85,7 @@ class SubsetOracle(ManyTargets):
 
     def candidate(self, case):
         basis = Basis.build(RBF, case.X[self.rows])
-        return OverBasis(kernel=RBF, setting=case.setting, basis=basis)
+        return OverBasis(kernel=RBF, setting=case.setting, make=lambda: basis)
 
     def oracle(self, case, k, value, Z):
         R = case.X[self.rows]
@@ -104,7 +104,7 @@ class TestSubsetByConjugateGradients(SubsetOracle):
 
     def candidate(self, case):
         basis = Basis.build(RBF, case.X[self.rows])
-        return OverBasis(kernel=RBF, setting=case.setting, basis=basis, tol=1e-12, max_iter=500)
+        return OverBasis(kernel=RBF, setting=case.setting, make=lambda: basis, tol=1e-12, max_iter=500)
 
 
 class TestSigned(ManyTargets, SearchedProblem):
@@ -131,7 +131,7 @@ class TestHinge(SearchedProblem):
         return name not in ("ties excluded", "mixed with regression")  # pairs with different labels are all it has
 
     def candidate(self, case):
-        return HingeLoss(kernel=LINEAR, setting=case.setting, basis=None, loss=self.loss, tol=1e-12, max_iter=200)
+        return HingeLoss(kernel=LINEAR, setting=case.setting, loss=self.loss, tol=1e-12, max_iter=200)
 
     def oracle(self, case, k, value, Z):
         data = case.comparisons

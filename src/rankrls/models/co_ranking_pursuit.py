@@ -21,7 +21,6 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import CoPursued
 from rankrls.selection.search import Results
 
@@ -271,17 +270,14 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
     def _grid(self) -> NDArray[np.float64]:
         return np.arange(1.0, int(self.max_basis) + 1.0)
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[CoPursued, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[CoPursued]:
         several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
         for kernel in combinations(self, _KERNEL):
             for nu in sorted(float(value) for value in options(self.nu, "nu")):
                 pursuit = self._pursuit(self._all, kernel, nu, int(self.max_basis))
                 for setting, chosen in self._settings(comparisons):
                     choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
-                    candidate = CoPursued(
-                        kernel=pursuit.views[0].kernel, setting=setting, choices=choices, pursuit=pursuit
-                    )
-                    yield candidate, candidate.problem(comparisons)
+                    yield CoPursued(kernel=pursuit.views[0].kernel, setting=setting, choices=choices, pursuit=pursuit)
 
     def _publish(self, results: Results, description: str, data: Any) -> None:
         super()._publish(results, description, data)

@@ -32,10 +32,10 @@ from rankrls.models.inputs.unscored import partly_scored
 from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.problems.consensus import Views
-from rankrls.problems.problem import PathSolutions, Problem, Solutions
+from rankrls.problems.problem import PathSolutions, Solutions
 from rankrls.problems.scorer import expansion_scores
 from rankrls.problems.views import ViewPlan, select_features
-from rankrls.selection.candidates import Agreeing, Candidate
+from rankrls.selection.candidates import Agreeing
 from rankrls.selection.costs import Cost, consensus_cost, dense_cost
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
@@ -239,7 +239,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
                 raise InputError("views[{0}] has rows or a kernel matrix of its own.", number_, parameter="views")
         return plans
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[Agreeing]:
         plans = self._all.views
         kernels = [plan.kernel for plan in plans]
         features = [select_features(self._all.Z, plan.features) for plan in plans]
@@ -247,11 +247,8 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         for mu in self._agreements(views):
             consensus = views.agree(mu)
             for setting, chosen in self._settings(comparisons):
-                candidate = Agreeing(
-                    kernel=kernels[0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus
-                )
-                yield candidate, candidate.problem(comparisons)
-            del consensus, candidate  # a matrix for each view, before those of the next agreement
+                yield Agreeing(kernel=kernels[0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus)
+            del consensus  # a matrix for each view, before those of the next agreement
 
     def _cheaper(self, linear: bool) -> str:
         return "{n_views} says how many of them there are; linear views with fewer features than rows need none."

@@ -27,7 +27,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.validation import preferred_items
-from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
 from rankrls.selection.search import Results
@@ -187,9 +187,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
 
     def _take_features(self, data: Comparisons) -> Self:
         """Of the one model that there is."""
-        candidate, problem = next(self._candidates(data))
-        self._begin(data)
-        self._adopt(data, candidate, problem.path(np.array([float(self.n_features_to_select)])))
+        self._solve(data, float(self.n_features_to_select), next(self._candidates(data)))
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -236,11 +234,11 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         self.n_features_ = self.path_.n_stages  # fewer than were chosen if the rest lie in their span
         self.alpha_at_edge_ = results.edges.get("alpha", False)
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[ForwardSelected]:
         most = self._most(comparisons.X.shape[1])
         for setting, chosen in self._settings(comparisons):
             for alpha in self._alphas(comparisons, setting):
-                candidate = ForwardSelected(
+                yield ForwardSelected(
                     kernel=_LINEAR,
                     setting=setting,
                     choices={**chosen, "alpha": float(alpha)},
@@ -248,7 +246,6 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
                     n_features=most,
                     judge=None if self._by_squares else self._judge_of,
                 )
-                yield candidate, candidate.problem(comparisons)
 
     def _judge_of(self, comparisons: Comparisons) -> Any:
         return judge_of(self._measure(), comparisons)

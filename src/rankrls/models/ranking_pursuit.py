@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +15,7 @@ from rankrls.models.families.pursuits import PathRanker
 from rankrls.models.families.selecting import ChosenByFolds
 from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, estimator, number, parameter
 from rankrls.models.inputs.validation import preferred_items
-from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Pursued
-from rankrls.selection.costs import Cost
-from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]
@@ -242,7 +238,7 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
         return iter([(_LINEAR, {})]) if self.dictionary == "features" else super()._kernels(X)
 
-    def _pursued(self, comparisons: Comparisons) -> Iterator[Pursued]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[Pursued]:
         centres = self._checked_centers(comparisons.X, self._data_kernel())
         for kernel, choices in self._kernels(comparisons.X):
             for setting, chosen in self._settings(comparisons):
@@ -253,13 +249,6 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
                     pursuit=self._pursuit_of(kernel, centres),
                     n_basis=int(self.max_basis),
                 )
-
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        return [plan.cost(partial(candidate.cost, data), values) for candidate in self._pursued(data)]
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Pursued, Problem]]:
-        for candidate in self._pursued(comparisons):
-            yield candidate, candidate.problem(comparisons)
 
     def _publish(self, results: Results, description: str, data: Any) -> None:
         terms = self.n_basis_

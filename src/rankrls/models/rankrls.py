@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,11 +30,9 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.signs import check_positive, constrained_signs
 from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.primal import EquationsProblem
-from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.problem import Solutions
 from rankrls.problems.signed import solve_signed
-from rankrls.selection.candidates import LeastSquares, is_primal
-from rankrls.selection.costs import Cost
-from rankrls.selection.plans import Plan
+from rankrls.selection.candidates import LeastSquares, SharedMatrix
 
 __all__ = ["RankRLS", "RankRLSCV"]
 
@@ -325,27 +322,21 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
         super()._check()
         self._constrained()
 
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        signs = self._signs()
-        candidates = (
-            LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
-            for kernel, _ in self._kernels(data.X)
-            for setting, _ in self._settings(data)
-        )
-        return [plan.cost(partial(candidate.cost, data), values) for candidate in candidates]
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[LeastSquares, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[LeastSquares]:
         signs, several = self._signs(), len(self._settings(comparisons)) > 1 or not comparisons.one_target
         for kernel, choices in self._kernels(comparisons.X):
-            K = None  # the kernel matrix, if several graphs share it and memory or a function's time is no matter
+            # The matrix is held if several graphs share it, and memory or a function's time is no matter.
             share = several and (callable(kernel.name) or comparisons.n_rows <= _SHARED)
-            if share and not kernel.is_linear and not is_primal(kernel, comparisons.X, 0, self.solver):
-                K = kernel(comparisons.X)
+            shared = SharedMatrix(kernel, comparisons.X) if share else None
             for setting, chosen in self._settings(comparisons):
-                candidate = LeastSquares(
-                    kernel=kernel, setting=setting, choices={**choices, **chosen}, solver=self.solver, signs=signs
+                yield LeastSquares(
+                    kernel=kernel,
+                    setting=setting,
+                    choices={**choices, **chosen},
+                    solver=self.solver,
+                    signs=signs,
+                    shared=shared,
                 )
-                yield candidate, candidate.problem(comparisons, K)
 
 
 def _warn_unless_converged(solutions: Solutions) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -33,10 +32,9 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.validation import preferred_items
-from rankrls.problems.problem import Problem, Solutions
-from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import HingeLoss, multiplications_a_value
-from rankrls.selection.costs import FEWER, Cost, check_affordable, hinge_cost
+from rankrls.problems.problem import Solutions
+from rankrls.selection.candidates import HingeLoss
+from rankrls.selection.costs import FEWER
 from rankrls.selection.folds import folds_plan
 from rankrls.selection.plans import Plan
 
@@ -65,33 +63,26 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
             return float(self.tol)
         return 1e-3 if self.loss == "hinge" else 1e-6
 
-    def _hinge(
-        self, kernel: Kernel, balance: Any, basis: Basis | None, choices: dict[str, Any] | None = None
-    ) -> HingeLoss:
-        return HingeLoss(
-            kernel=kernel,
-            setting=Setting("exclude", balance),
-            choices=choices or {},
-            basis=basis,
-            loss=self.loss,
-            tol=self._tolerance(),
-            max_iter=int(self.max_iter),
-        )
+    def _losses(
+        self, comparisons: Comparisons, kernel: Kernel, settings: Iterable[tuple[Setting, dict[str, Any]]]
+    ) -> Iterator[HingeLoss]:
+        """The candidates of one kernel, which share its basis."""
+        basis = {} if kernel.is_linear else self._basis_of(comparisons, kernel, Setting("exclude"))
+        if basis:
+            self._check_size(comparisons.n_rows)
+        for setting, choices in settings:
+            yield HingeLoss(
+                kernel=kernel,
+                setting=setting,
+                choices={name: value for name, value in choices.items() if name != "ties"},
+                loss=self.loss,
+                tol=self._tolerance(),
+                max_iter=int(self.max_iter),
+                **basis,
+            )
 
     def _cheaper(self, linear: bool) -> str:
         return FEWER
-
-    def _cost(self, data: Comparisons, kernel: Kernel, lengths: Any, values: int) -> Cost:
-        """Of functions over a basis; nothing is said of linear ones, which need no matrix."""
-        if kernel.is_linear:
-            return Cost()
-        self._check_size(data.n_rows)
-        size = data.n_rows if self.n_basis is None else min(int(self.n_basis), data.n_rows)
-        size = size if self.basis_indices is None else len(self.basis_indices)
-        return hinge_cost(data.n_rows, multiplications_a_value(kernel, data.X), size, values)
-
-    def _expansion_basis(self, comparisons: Comparisons, kernel: Kernel) -> Basis | None:
-        return None if kernel.is_linear else self._build_basis(comparisons, kernel, Setting("exclude"))
 
     def _check_size(self, m: int) -> None:
         if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
@@ -286,8 +277,7 @@ class RankSVM(HingeRanker):
 
     def _candidate(self, comparisons: Comparisons) -> HingeLoss:
         kernel = self._resolved_kernel(comparisons.X)
-        check_affordable(self._cost(comparisons, kernel, None, 1), remedy=self._cheaper(False))
-        return self._hinge(kernel, self.balance, self._expansion_basis(comparisons, kernel))
+        return next(self._losses(comparisons, kernel, [(Setting("exclude", self.balance), {})]))
 
 
 @estimator
@@ -354,19 +344,11 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
     def _preference_folds(self, data: PreferredItems) -> Any:
         return min(_FOLDS, max(data.graph.n_blocks, 2)) if self.cv is None else self.cv
 
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        settings = len(options(self.balance, "balance"))
-        costs = (plan.cost(partial(self._cost, data, kernel), values) for kernel, _ in self._kernels(data.X))
-        return [cost for cost in costs for _ in range(settings)]
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[HingeLoss, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[HingeLoss]:
         settings = list(comparisons.settings(("exclude",), options(self.balance, "balance"), 0.0))
         for kernel, choices in self._kernels(comparisons.X):
-            basis = self._expansion_basis(comparisons, kernel)
-            for setting, chosen in settings:
-                own = {name: value for name, value in chosen.items() if name != "ties"}
-                candidate = self._hinge(kernel, setting.balance, basis, {**choices, **own})
-                yield candidate, candidate.problem(comparisons)
+            named = ((setting, {**choices, **chosen}) for setting, chosen in settings)
+            yield from self._losses(comparisons, kernel, named)
 
 
 def _checked_C(C: Any) -> float:

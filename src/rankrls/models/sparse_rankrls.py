@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.models.families.base import NotConverged
-from rankrls.models.families.basis import BasisRanker, basis_of
 from rankrls.models.families.streamed import StreamedBasis, StreamedBasisSelection, StreamedRanker
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
@@ -33,12 +32,10 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.validation import preferred_items
-from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import OverBasis, basis_cost
-from rankrls.selection.costs import Cost
-from rankrls.selection.plans import Plan
+from rankrls.selection.candidates import OverBasis
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
@@ -47,9 +44,7 @@ _MOST_DIRECT = 16384
 
 
 @estimator
-class SparseRankRLS(
-    StreamedBasis, StreamedRanker, BasisRanker, UpdatingRanker, GraphParameters, KernelParameters, BasisParameters
-):
+class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParameters, KernelParameters, BasisParameters):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -179,24 +174,20 @@ class SparseRankRLS(
 
     def _learn(self, comparisons: Comparisons) -> Self:
         candidate = self._candidate(comparisons)
-        if self.solver == "cg" or (self.solver == "auto" and candidate.basis.size > _MOST_DIRECT and self.alpha > 0.0):
+        if self.solver == "cg" or (self.solver == "auto" and candidate.size > _MOST_DIRECT and self.alpha > 0.0):
             candidate = replace(candidate, tol=float(self.tol), max_iter=int(self.max_iter))
-        problem = candidate.problem(comparisons)
-        solutions = problem.path(np.array([float(self.alpha)]))
-        self._begin(comparisons)
-        self._adopt(comparisons, candidate, solutions)
+        problem, solutions = self._solve(comparisons, float(self.alpha), candidate)
         self.alpha_ = float(self.alpha)
         self.n_iter_ = int(max((run.iterations.max() for run in solutions.details), default=1))
         self._warn_unless_converged(solutions)
         self._remember(comparisons, problem)
-        if hasattr(self, "_equations_"):
+        if hasattr(self, "_equations_") and candidate.basis is not None:
             self._keep(candidate.basis)
         return self
 
     def _candidate(self, comparisons: Comparisons) -> OverBasis:
-        setting = self._setting()
-        kernel = self._resolved_kernel(comparisons.X)
-        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(comparisons, kernel, setting))
+        setting, kernel = self._setting(), self._resolved_kernel(comparisons.X)
+        return OverBasis(kernel=kernel, setting=setting, **self._basis_of(comparisons, kernel, setting))
 
     def _setting(self) -> Setting:
         return Setting(self.ties, self.balance, float(self.regression_weight))
@@ -239,7 +230,7 @@ class SparseRankRLS(
 
     def _start(self, data: LabelledItems) -> None:
         super()._start(data)
-        basis = self._build_basis(data, self._kernel_, self._setting())
+        basis: Basis = self._basis_of(data, self._kernel_, self._setting())["make"]()
         self._keep_basis(data, basis)
         self.X_fit_ = basis.items
         self._keep(basis)
@@ -278,9 +269,7 @@ class SparseRankRLS(
 
 
 @estimator
-class SparseRankRLSCV(
-    StreamedBasisSelection, BasisRanker, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
-):
+class SparseRankRLSCV(StreamedBasisSelection, GraphParameters, KernelParameters, BasisParameters, SelectionParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -323,23 +312,15 @@ class SparseRankRLSCV(
     alphas: Any = parameter(default="auto", kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
 
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        size = min(int(self.n_basis or data.n_rows), data.n_rows)
-        size = size if self.basis_indices is None else len(self.basis_indices)
-        kernels = [kernel for kernel, _ in self._kernels(data.X)]
-        costs = (plan.cost(partial(basis_cost, data, kernel, size), values) for kernel in kernels)
-        return [cost for cost in costs for _ in self._settings(data)]
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[OverBasis, Problem]]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[OverBasis]:
         settings = self._settings(comparisons)
-        items = None  # the same for every kernel, unless a pursuit chooses them by the kernel
+        first, items = settings[0][0], None  # the same items for every kernel, unless a pursuit chooses by the kernel
         for kernel, choices in self._kernels(comparisons.X):
             if items is None or (self.basis == "pursuit" and self.basis_indices is None):
-                items = self._choose_items(comparisons, kernel, settings[0][0])
-            basis = basis_of(comparisons.X, kernel, *items)
+                items = cache(partial(self._choose_items, comparisons, kernel, first))
+            basis = self._basis_of(comparisons, kernel, first, items)
             for setting, chosen in settings:
-                candidate = OverBasis(kernel=kernel, setting=setting, choices={**choices, **chosen}, basis=basis)
-                yield candidate, candidate.problem(comparisons)
+                yield OverBasis(kernel=kernel, setting=setting, choices={**choices, **chosen}, **basis)
 
 
 publish("rankrls", {**globals(), "__name__": "rankrls"})

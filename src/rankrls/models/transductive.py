@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -32,11 +31,10 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.unscored import rows_as_items
 from rankrls.models.inputs.validation import check_comparable, labelled_items, split_labels
-from rankrls.problems.problem import Problem, Solutions
+from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
-from rankrls.selection.costs import FEWER, Cost, check_affordable
+from rankrls.selection.costs import FEWER, check_affordable
 from rankrls.selection.folds import group_blocks
-from rankrls.selection.plans import Plan
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 
@@ -76,7 +74,7 @@ class _Transductive(BasisRanker):
     def _model_of(self, data: LabelledItems, kernel: Kernel, setting: Setting) -> LeastSquares | OverBasis:
         if not self._has_basis:
             return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
-        return OverBasis(kernel=kernel, setting=setting, basis=self._build_basis(data, kernel, setting))
+        return OverBasis(kernel=kernel, setting=setting, **self._basis_of(data, kernel, setting))
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         (found,) = solutions.details
@@ -327,14 +325,7 @@ class TransductiveRankRLSCV(
     def _data_kernel(self) -> Any:
         return ChosenByFolds._data_kernel(self)
 
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        return [] if self._has_basis else [plan.cost(partial(c.cost, data), values) for c in self._transducing(data)]
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Transducing, Problem]]:
-        for candidate in self._transducing(comparisons):
-            yield candidate, candidate.problem(comparisons)
-
-    def _transducing(self, comparisons: Comparisons) -> Iterator[Transducing]:
+    def _candidates(self, comparisons: Comparisons) -> Iterator[Transducing]:
         data = self._all
         for kernel, choices in self._kernels(data.X):
             for setting, chosen in self._settings(comparisons):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
@@ -29,7 +30,7 @@ from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.signed import SignedProblem
 from rankrls.problems.subset import Basis, SubsetProblem
 from rankrls.problems.subset_cg import SubsetCGProblem
-from rankrls.selection.costs import Cost, dense_cost, primal_cost, pursuit_cost, transductive_cost
+from rankrls.selection.costs import Cost, dense_cost, hinge_cost, primal_cost, pursuit_cost, transductive_cost
 from rankrls.selection.judging import Judge
 
 __all__ = [
@@ -41,8 +42,8 @@ __all__ = [
     "LeastSquares",
     "OverBasis",
     "Pursued",
+    "SharedMatrix",
     "Transducing",
-    "basis_cost",
     "is_primal",
     "multiplications_a_value",
 ]
@@ -50,7 +51,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate(ABC):
-    """One combination of what is chosen beside the axis of its problem.
+    """One combination of what is chosen beside the axis of its problem. It costs nothing until a problem is made.
 
     Attributes
     ----------
@@ -64,12 +65,12 @@ class Candidate(ABC):
     setting: Setting = field(default_factory=Setting)
     choices: dict[str, Any] = field(default_factory=dict)
 
-    @abstractmethod
     def problem(self, comparisons: Comparisons) -> Problem:
         """The problem of all targets."""
+        return JointProblem.of([self.part(comparisons.X, part) for part in comparisons.graphs(self.setting)])
 
     def part(self, X: Any, comparison: Comparison) -> Problem:
-        """The problem of one graph, for candidates whose problem is one of least squares for each graph."""
+        """The problem of one graph, for candidates that have one for each."""
         raise NotImplementedError
 
     def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
@@ -82,6 +83,18 @@ class Candidate(ABC):
         return self.kernel.name == "precomputed"
 
 
+@dataclass(frozen=True, eq=False)
+class SharedMatrix:
+    """The kernel matrix of items that several graphs compare, evaluated once."""
+
+    kernel: Kernel
+    X: Any
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        return self.kernel(self.X)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LeastSquares(Candidate):
     """RankRLS: ``||F (y - f)||^2 + alpha ||f||^2``, in the form that suits the shape of the data.
@@ -91,19 +104,13 @@ class LeastSquares(Candidate):
     solver : {"auto", "primal", "dual", "cg"}
     signs : ndarray of shape (n,) or None
         Constraints on the signs of a linear function's weights.
+    shared : SharedMatrix, optional
+        Of the items that others solve for too.
     """
 
     solver: str = "auto"
     signs: NDArray[np.int8] | None = None
-
-    def problem(self, comparisons: Comparisons, K: NDArray[np.float64] | None = None) -> Problem:
-        """The problem of all targets. ``K`` is the kernel matrix if it is known already; it is copied."""
-        parts = comparisons.graphs(self.setting)
-        return JointProblem.of([self.part(comparisons.X, part, K) for part in parts])
-
-    def is_dense(self, data: Comparisons) -> bool:
-        """Whether a matrix of all items is decomposed or solved with."""
-        return self.signs is None and not is_primal(self.kernel, data.X, data.n_units, self.solver)
+    shared: SharedMatrix | None = None
 
     def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
         """Nothing is said of constraints on signs, nor of iterations but for the matrix that they multiply by."""
@@ -111,7 +118,7 @@ class LeastSquares(Candidate):
         if self.signs is not None or (self.solver == "cg" and self.kernel.is_linear):
             return Cost()
         parts = len(data.target_parts(self.setting))
-        if not self.is_dense(data):
+        if is_primal(self.kernel, data.X, data.n_units, self.solver):
             return primal_cost(data.n_units, data.X.shape[1], 0.0, lengths, values).times(parts)
         if self.solver == "cg":
             return Cost(float(m) ** 2 * n, bytes=8.0 * m**2, matrix=m)
@@ -121,8 +128,7 @@ class LeastSquares(Candidate):
             out = Cost(out.products + float(m) ** 2 * data.n_units, 2.0 * out.cubes, held, m)
         return Cost(parts * out.products, parts * out.cubes, parts * out.bytes, m)
 
-    def part(self, X: Any, comparison: Comparison, K: NDArray[np.float64] | None = None) -> Problem:
-        """The problem of one graph."""
+    def part(self, X: Any, comparison: Comparison) -> Problem:
         graph, target = comparison.graph, comparison.target
         if self.signs is not None:  # of weights that a linear kernel has, in the primal
             return SignedProblem(X, graph, target, self.signs)
@@ -130,7 +136,7 @@ class LeastSquares(Candidate):
         if self.solver == "cg":
             if self.kernel.is_linear:
                 return KrylovProblem(X, graph, target)
-            return KrylovProblem(self.kernel(X) if K is None else K, graph, target, read)
+            return KrylovProblem(self.kernel(X), graph, target, read)
         if is_primal(self.kernel, X, graph.n_rows, self.solver):
             return PrimalProblem(X, graph, target, own_units=True)
         many = graph.n_rows > graph.n_items
@@ -139,29 +145,50 @@ class LeastSquares(Candidate):
         if self.kernel.is_linear:
             # Differences do not change, no offset is squared, and the item coefficients need not sum to zero.
             X = shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
-        matrix = self.kernel(X) if K is None else K.copy()
+        shared = self.shared
+        matrix = shared.values.copy() if shared is not None and shared.X is X else self.kernel(X)
         if many:
             return ReducedProblem(matrix, graph, target, read)
         return DualProblem.from_kernel(matrix, graph, target, read)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OverBasis(Candidate):
-    """Sparse RankRLS over a basis of items. ``tol`` and ``max_iter`` ask for conjugate gradients."""
+class OverItems(Candidate):
+    """A candidate whose function expands over a basis of items, whatever it is learned from.
 
-    basis: Basis
-    tol: float | None = None
-    max_iter: int = 0
+    Attributes
+    ----------
+    make : callable, optional
+        Makes the basis when it is first needed; None if weights of features are learned instead.
+    size : int
+        Items in it, about.
+    """
+
+    make: Callable[[], Basis] | None = None
+    size: int = 0
+
+    @cached_property
+    def basis(self) -> Basis | None:
+        return None if self.make is None else self.make()
 
     @property
     def square(self) -> bool:
         return False
 
-    def problem(self, comparisons: Comparisons) -> Problem:
-        return JointProblem.of([self.part(comparisons.X, part) for part in comparisons.graphs(self.setting)])
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverBasis(OverItems):
+    """Sparse RankRLS over a basis of items. ``tol`` and ``max_iter`` ask for conjugate gradients."""
+
+    tol: float | None = None
+    max_iter: int = 0
+
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        size, each = self.size, multiplications_a_value(self.kernel, data.X) + 20.0
+        return Cost(size**2 * each, float(size) ** 3) + primal_cost(data.n_units, size, size * each, lengths, values)
 
     def part(self, X: Any, comparison: Comparison) -> Problem:
-        """The problem of one graph."""
+        assert self.basis is not None
         graph, target = comparison.graph, comparison.target
         if self.tol is not None:
             return SubsetCGProblem(X, self.basis, graph, target, tol=self.tol, max_iter=self.max_iter)
@@ -169,17 +196,18 @@ class OverBasis(Candidate):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HingeLoss(Candidate):
+class HingeLoss(OverItems):
     """RankSVM: hinge losses of the ordered pairs, of features or over a basis of items."""
 
-    basis: Basis | None
     loss: str
     tol: float
     max_iter: int
 
-    @property
-    def square(self) -> bool:
-        return False
+    def cost(self, data: Comparisons, lengths: NDArray[np.intp] | None, values: int) -> Cost:
+        """Nothing is said of features, which need no matrix."""
+        if self.make is None:
+            return Cost()
+        return hinge_cost(data.n_rows, multiplications_a_value(self.kernel, data.X), self.size, values)
 
     def problem(self, comparisons: Comparisons) -> HingeProblem:
         pairs = comparisons.ordered(self.setting.balance)
@@ -203,9 +231,8 @@ class Pursued(Candidate):
         most = np.inf if always else self.pursuit.cache_bytes
         return pursuit_cost(data.n_rows, multiplications_a_value(kernel, data.X), columns, self.n_basis, most)
 
-    def problem(self, comparisons: Comparisons) -> PursuitProblem:
-        (comparison,) = comparisons.graphs(self.setting)
-        return PursuitProblem(self.pursuit, comparisons.X, comparison.graph, comparison.target[:, 0], self.n_basis)
+    def part(self, X: Any, comparison: Comparison) -> PursuitProblem:
+        return PursuitProblem(self.pursuit, X, comparison.graph, comparison.target[:, 0], self.n_basis)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -249,12 +276,6 @@ def multiplications_a_value(kernel: Kernel, X: Any) -> float:
     if callable(kernel.name):
         return _FUNCTION
     return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
-
-
-def basis_cost(data: Comparisons, kernel: Kernel, size: int, lengths: NDArray[np.intp] | None, values: int) -> Cost:
-    """What a function over a basis of so many items takes; parameters as of :meth:`LeastSquares.cost`."""
-    each = multiplications_a_value(kernel, data.X) + 20.0
-    return Cost(size**2 * each, float(size) ** 3) + primal_cost(data.n_units, size, size * each, lengths, values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -329,10 +350,8 @@ class Agreeing(AmongAllRows):
 
     consensus: Consensus
 
-    def problem(self, comparisons: Comparisons) -> Problem:
-        rows = comparisons.X[:, 0].astype(np.intp)
-        parts = comparisons.graphs(self.setting)
-        return JointProblem.of([ConsensusProblem(self.consensus, rows, c.graph, c.target) for c in parts])
+    def part(self, X: Any, comparison: Comparison) -> ConsensusProblem:
+        return ConsensusProblem(self.consensus, X[:, 0].astype(np.intp), comparison.graph, comparison.target)
 
 
 def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:

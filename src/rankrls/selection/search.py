@@ -133,7 +133,7 @@ class Results:
 
 
 def search(
-    candidates: Iterable[tuple[Candidate, Problem]],
+    candidates: Iterable[Candidate],
     comparisons: Comparisons,
     plan: Plan,
     rule: str,
@@ -144,8 +144,8 @@ def search(
 
     Parameters
     ----------
-    candidates : iterable of (Candidate, Problem)
-        Each with its problem on all comparisons; a generator, so that one problem at a time is in memory.
+    candidates : iterable of Candidate
+        A generator if candidates hold much: one at a time is in memory, with its problem.
     comparisons : Comparisons
     plan : Plan
     rule : str
@@ -156,7 +156,8 @@ def search(
         Is told of each candidate that has been judged.
     """
     results = Results(plan.greater_is_better, rule)
-    for candidate, problem in candidates:
+    for candidate in candidates:
+        problem = candidate.problem(comparisons)
         results.parameter = problem.parameter
         grid = plan.axis(problem) if values is None else values
         curve = plan.curve(comparisons, candidate, problem, grid)

@@ -271,9 +271,11 @@ class KernelRanker(Ranker):
         """What ``fit`` solves and held-out scores come from, for an estimator of one model."""
         raise NotImplementedError
 
-    def _solve(self, comparisons: Comparisons, value: float) -> tuple[Problem, Solutions]:
+    def _solve(
+        self, comparisons: Comparisons, value: float, candidate: Candidate | None = None
+    ) -> tuple[Problem, Solutions]:
         """Solve the candidate's problem for one value, and keep the function."""
-        candidate = self._candidate(comparisons)
+        candidate = self._candidate(comparisons) if candidate is None else candidate
         check_affordable(candidate.cost(comparisons, None, 1), remedy=self._cheaper(candidate.kernel.is_linear))
         problem = candidate.problem(comparisons)
         solutions = problem.path(np.array([value]))

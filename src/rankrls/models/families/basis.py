@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -71,8 +73,8 @@ class BasisRanker(KernelRanker):
             numbers = (np.cumsum(kept) - 1)[numbers].astype(np.intp)
         if numbers is None:
             rng = generator(self.random_state)
-            size = m if self.n_basis is None else int(self.n_basis)
-            if size >= m:
+            size = self._basis_size(m)
+            if size == m:
                 numbers = np.arange(m, dtype=np.intp)
             elif self.basis == "kmeans":
                 if isinstance(X, list) or kernel.name == "precomputed":
@@ -86,9 +88,18 @@ class BasisRanker(KernelRanker):
                 numbers = np.sort(rng.choice(m, size, replace=False)).astype(np.intp)
         return (numbers if kernel.name == "precomputed" else take_items(X, numbers)), numbers
 
-    def _build_basis(self, data: Comparisons, kernel: Kernel, setting: Setting) -> Basis:
-        """Choose the items, and decompose the kernel between them."""
-        return basis_of(data.X, kernel, *self._choose_items(data, kernel, setting))
+    def _basis_size(self, m: int) -> int:
+        """How many items there are in the basis of m items, but for a pursuit that ends early."""
+        if self.basis_indices is not None:
+            return len(self.basis_indices)
+        return m if self.n_basis is None else min(int(self.n_basis), m)
+
+    def _basis_of(
+        self, data: Comparisons, kernel: Kernel, setting: Setting, items: Callable[[], Items] | None = None
+    ) -> dict[str, Any]:
+        """What a candidate knows of its basis: how it is made, when it is first needed and once, and its size."""
+        items = items or partial(self._choose_items, data, kernel, setting)
+        return {"make": cache(lambda: basis_of(data.X, kernel, *items())), "size": self._basis_size(data.n_rows)}
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         super()._adopt(comparisons, candidate, solutions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models.families.base import KernelRanker, check_square
 from rankrls.models.inputs.parameters import check_alphas, check_parameters, combinations, options
 from rankrls.models.inputs.validation import preferred_items, validation_data
-from rankrls.problems.problem import Problem
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import Cost, check_affordable
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
@@ -35,8 +35,8 @@ AUTO_VALUES = 21
 class SelectingRanker(KernelRanker):
     """Chooses a regularization value, and whatever else is given as a tuple, by held-out rows; then learns from all."""
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[tuple[Candidate, Problem]]:
-        """Every candidate with its problem on all comparisons, one after the other."""
+    def _candidates(self, comparisons: Comparisons) -> Iterator[Candidate]:
+        """Every candidate, one after the other."""
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -140,7 +140,7 @@ class SelectingRanker(KernelRanker):
 
     def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
         """What judging so many values of each candidate takes; empty if nothing is known of them."""
-        return []
+        return [plan.cost(partial(candidate.cost, data), values) for candidate in self._candidates(data)]
 
     def _choose(
         self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None, meter: Meter | None = None

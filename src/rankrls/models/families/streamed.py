@@ -17,7 +17,7 @@ from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
-from rankrls.models.families.basis import generator
+from rankrls.models.families.basis import BasisRanker, generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
 from rankrls.problems.primal import EquationsProblem
@@ -85,7 +85,7 @@ class Streamed(KernelRanker):
         self._take(scorer, kernel)
 
 
-class StreamedBasis(Streamed):
+class StreamedBasis(Streamed, BasisRanker):
     """Functions over a basis of rows that are drawn by a hash."""
 
     def _check_streamed(self) -> None:
@@ -105,7 +105,7 @@ class StreamedBasis(Streamed):
             raise InputError(problem, name, remedy="Take {solver='direct'}.")
 
     def _streamed_columns(self, data: Any) -> int:
-        return int(min(data.n_rows, data.n_rows if self.n_basis is None else self.n_basis))
+        return self._basis_size(int(data.n_rows))
 
     def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
         shape = _Shape((0, stream.data.n_features))
