@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
+from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import check_alphas
 from rankrls.models.inputs.seen_labels import label_users
 from rankrls.models.inputs.validation import labelled_items
@@ -27,7 +28,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
 
     ``refits``: whether refits can do the same for estimators that are refused.
     """
-    if not hasattr(type(estimator), "_checked_alpha"):
+    if not isinstance(estimator, UpdatingRanker):
         name = type(estimator).__name__
         if hasattr(estimator, "alphas"):
             how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
@@ -48,7 +49,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
     model = clone(estimator)
     grid = check_alphas([model.alpha] if alphas is None else alphas)
     model.set_params(alpha=float(grid[0]))
-    model._checked_alpha()
+    model._check()
     if getattr(model, "solver", None) == "cg":
         model.set_params(solver="auto")  # the same model, from a factorisation
     return model, grid

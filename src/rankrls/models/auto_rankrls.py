@@ -26,7 +26,7 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.families.base import Ranker
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import check_parameters, choice, estimator, flag, number, parameter
-from rankrls.models.inputs.validation import check_comparable, check_matrix, labelled_items
+from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
@@ -194,8 +194,7 @@ class AutoRankRLS(Ranker):
         check_parameters(self)
         start = perf_counter()
         measure = resolve_measure(self.scoring)
-        data = labelled_items(self, X, y, qid, sample_weight, kernel="linear")
-        check_comparable(data, 0.0)
+        data = self._labelled(X, y, qid, sample_weight)
         plan = self._plan(measure, data)
         tried, skipped = self._try_all(data, plan, start)
         self._begin(data)
@@ -248,11 +247,6 @@ class AutoRankRLS(Ranker):
 
     def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
         return self.predict(X, qid=qid)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         if self.cv is not None:

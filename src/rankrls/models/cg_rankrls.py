@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rankrls._comparisons import Comparisons, PreferredItems
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._public import publish
@@ -17,8 +18,9 @@ from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Stat
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import RankingMeasure
 from rankrls.models.families.base import NotConverged, check_square
+from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.families.streamed_cg import StreamedCG
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -30,7 +32,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import check_features, preferred_items, validation_data
+from rankrls.models.inputs.validation import check_features
 from rankrls.problems.scorer import Scorer
 from rankrls.selection.folds import (
     fifth_of_preferences,
@@ -41,7 +43,7 @@ from rankrls.selection.folds import (
 )
 from rankrls.selection.judging import PreferenceJudge
 from rankrls.selection.krylov_systems import KrylovSystems
-from rankrls.selection.plans import Plan, Validation
+from rankrls.selection.plans import Nothing, Plan, Validation
 from rankrls.selection.progress import reporter
 from rankrls.selection.surface import Reading, Surface, Watched
 
@@ -49,7 +51,7 @@ __all__ = ["CGRankRLS"]
 
 
 @estimator
-class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
+class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -127,6 +129,14 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         Whether a KeyboardInterrupt ended the fit; the model is then the best one until then.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
+    Raises
+    ------
+    ValueError
+        By ``fit``, for bad input, naming the row and column; where no query holds two different labels; and where what
+        is held out, or the validation data, cannot be judged.
+    KeyboardInterrupt
+        After an interrupt of ``fit``, with ``interrupted_`` set and the best model so far fitted.
+
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
@@ -135,6 +145,9 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
 
     Notes
     -----
+    ``fit`` reads CSR in place: any index type, any order of the indices, duplicates added up. With a kernel, ``X_val``
+    multiplies from the training to the validation items.
+
     An iteration is one pass over the stored entries of X, O(alphas x (features + validation rows)) and one evaluation
     of the measure; O(pairs) for preferences. An automatic grid takes ten passes for the largest eigenvalue that the
     labels have a part in. ``alpha = 0`` goes to the solution of minimum norm. One alpha with ``selection="tikhonov"``
@@ -176,51 +189,6 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
     verbose: Any = parameter(default=0)
     random_state: Any = parameter(default=0)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Learn from items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a kernel matrix or LinearOperator, (m, m)
-            CSR is read in place: any index type, any order of the indices, duplicates added up.
-        y, qid, sample_weight : as in :meth:`RankRLS.fit`
-        X_val, y_val, qid_val : optional
-            Validation data to choose by. With a kernel, ``X_val`` multiplies from the training to the validation items.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; where no query holds two different labels; and where what is held
-            out, or the validation data, cannot be judged.
-        KeyboardInterrupt
-            After an interrupt, with ``interrupted_`` set and the best model so far fitted.
-        """
-        alphas, measure = self._checked_alphas(), resolve_measure(self.scoring)
-        data = self._labelled(X, y, qid, sample_weight, self.kernel)
-        plan: Plan | None = None
-        if X_val is not None or y_val is not None or qid_val is not None:
-            self._refuse_cv()
-            plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=self.kernel)
-        elif self.cv is not None:
-            plan = folds_plan(self.cv, measure, data, float(self.regression_weight))
-        elif self._selects(alphas):
-            plan = fifth_of_rows(measure, data, check_random_state(self.random_state))
-        return self._run(data, plan, alphas)
-
     def fit_pairs(
         self,
         X: Any,
@@ -260,8 +228,9 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         rightly or wrongly ("pair_accuracy" or "disagreement"); strength 0 is not judged. Without validation data a
         fifth of the preferences (of the groups) is held out, or ``cv`` folds of them.
         """
-        alphas, measure = self._checked_alphas(), resolve_measure(self.scoring)
-        data = preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel, groups=groups)
+        self._check()
+        grid, measure = self._grid(), self._measure()
+        data = self._preferred(X, winners, losers, strength, weight, groups)
         pairs = (winners_val, losers_val, strength_val, weight_val)
         plan: Plan | None = None
         if any(part is not None for part in pairs):
@@ -271,14 +240,22 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
                     "Give validation labels ({y_val}) or validation preferences ({winners_val}), not both."
                 )
             plan = self._validation_preferences(measure, data, X_val, *pairs)
-        elif X_val is not None or y_val is not None or qid_val is not None:
-            self._refuse_cv()
-            plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=self.kernel)
-        elif self.cv is not None:
-            plan = preference_plan(measure, data, self.cv)
-        elif self._selects(alphas):
-            plan = fifth_of_preferences(measure, data, check_random_state(self.random_state))
-        return self._run(data, plan, alphas)
+        else:
+            plan = self._validation(measure, data, X_val, y_val, qid_val)
+        self._choose(data, self._preference_plan(measure, data) if plan is None else plan, grid)
+        return self
+
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        if self.cv is not None:
+            return folds_plan(self.cv, measure, data, float(self.regression_weight))
+        rng = check_random_state(self.random_state)
+        return fifth_of_rows(measure, data, rng) if self._selects else Nothing()
+
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        if self.cv is not None:
+            return preference_plan(measure, data, self.cv)
+        rng = check_random_state(self.random_state)
+        return fifth_of_preferences(measure, data, rng) if self._selects else Nothing()
 
     def _validation_preferences(
         self,
@@ -308,13 +285,11 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         description = f"validation data with {graph.n_rows} preferences"
         return Validation(whole.part(rows), watched if other is None else other[watched], description)
 
-    def _refuse_cv(self) -> None:
-        if self.cv is not None:
-            raise InputError("Give either {cv} or validation data ({X_val}), not both.")
-
-    def _checked_alphas(self) -> NDArray[np.float64] | None:
-        """The given alphas, or 0 for early stopping; None for an automatic grid."""
+    def _check(self) -> None:
         check_parameters(self)
+
+    def _grid(self) -> NDArray[np.float64] | None:
+        """The given alphas, or 0 for early stopping; None for an automatic grid."""
         early = self.selection == "early_stopping"
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return np.zeros(1) if early else None
@@ -328,10 +303,15 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
             )
         return alphas
 
-    def _selects(self, alphas: NDArray[np.float64] | None) -> bool:
-        return self.selection != "tikhonov" or alphas is None or len(alphas) > 1
+    @property
+    def _selects(self) -> bool:
+        """Whether there is more than one model to choose from."""
+        grid = self._grid()
+        return self.selection != "tikhonov" or grid is None or len(grid) > 1
 
-    def _run(self, data: Comparisons, plan: Plan | None, given: NDArray[np.float64] | None) -> Self:
+    def _choose(  # type: ignore[override]
+        self, data: Comparisons, plan: Plan, given: NDArray[np.float64] | None
+    ) -> None:
         check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
@@ -342,34 +322,36 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
             return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]
 
-        parts = [] if plan is None else plan.parts(data)
+        parts = plan.parts(data)
         late = self.rule == "best" or len(parts) > 1  # folds: the error is that of their values
         watched = [Watched(start(part.train, part.watched), part.judge, late) for part in parts]
         final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
-        report = reporter(self.verbose, type(self).__name__)
         surface = Surface(
             cg=cg,
             alphas=alphas,
             final=final,
             parts=watched,
             reading=Reading(self.selection != "tikhonov", int(self.patience)),
-            greater_is_better=plan is None or plan.greater_is_better,
-            report=report,
+            greater_is_better=plan.greater_is_better,
+            report=reporter(self.verbose, type(self).__name__),
         )
+        self._conclude(surface, start, data, plan.description, kernel)
+
+    def _conclude(
+        self, surface: Surface, restart: Callable[[], list[KrylovRun]], data: Comparisons, description: str, kernel: Any
+    ) -> None:
+        """Run to the end, or until an interrupt, and keep what was chosen."""
         try:
             surface.run()
-            surface.choose_by(self.rule, start)
+            surface.choose_by(self.rule, restart)
         except KeyboardInterrupt:
             if surface.best[0] >= 0:
-                self._publish(surface, data, plan, kernel, interrupted=True)
+                self._keep(surface, data, description, kernel, interrupted=True)
             raise
-        self._publish(surface, data, plan, kernel, interrupted=False)
-        self._warn(surface, cg)
-        return self
+        self._keep(surface, data, description, kernel, interrupted=False)
+        self._warn(surface)
 
-    def _publish(
-        self, surface: Surface, data: Comparisons, plan: Plan | None, kernel: Any, *, interrupted: bool
-    ) -> None:
+    def _keep(self, surface: Surface, data: Comparisons, description: str, kernel: Any, *, interrupted: bool) -> None:
         k, n_iter = surface.best
         solutions = surface.solutions()
         if kernel.is_linear:
@@ -383,7 +365,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         scores, errors, read_at = surface.readings()
         self.alphas_ = surface.alphas
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
-        self.validation_surface_ = surface.table()
+        self.validation_surface_ = surface.table()[:, : 0 if surface.reading.only_ends else None]
         self.status_, self.iterations_ = surface.status(), surface.iterations()
         self.best_score_, self.best_score_error_ = surface.at_best(scores, errors)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
@@ -395,11 +377,11 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
         }
         ends = (surface.alphas.min(), surface.alphas.max())
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
-        self.selection_ = "nothing held out" if plan is None else plan.description
+        self.selection_ = description
         self.held_out_scores_ = None
         self.interrupted_ = interrupted
 
-    def _warn(self, surface: Surface, cg: MultiShiftCG) -> None:
+    def _warn(self, surface: Surface) -> None:
         """Say where the model is not what was asked for."""
         k = surface.best[0]
         if surface.reading.every_iteration:
@@ -410,7 +392,7 @@ class CGRankRLS(StreamedCG, GraphParameters, SelectionParameters):
             elif "breakdown" in self.status_:
                 self._say("the iteration broke down before the search ended: rounding, or an indefinite kernel.")
             return
-        verified = [cg.verify(run, k) for run in surface.final]
+        verified = [surface.cg.verify(run, k) for run in surface.final]
         self.status_ = surface.status()
         if Status.BREAKDOWN in verified:
             self._say(f"{{alpha={self.alpha_:g}}} broke down: rounding, or a kernel that is not positive semidefinite.")

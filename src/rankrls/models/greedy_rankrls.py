@@ -26,7 +26,6 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
@@ -155,7 +154,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         if self._chooses or not (X_val is None and y_val is None and qid_val is None):
             return super().fit(X, y, qid=qid, sample_weight=sample_weight, X_val=X_val, y_val=y_val, qid_val=qid_val)
         self._check()
-        return self._take_features(self._labelled(X, y, qid, sample_weight, "linear"))
+        return self._take_features(self._labelled(X, y, qid, sample_weight))
 
     def fit_pairs(
         self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
@@ -175,9 +174,7 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
         if self._chooses:
             return super().fit_pairs(X, winners, losers, strength=strength, weight=weight, groups=groups)
         self._check()
-        return self._take_features(
-            preferred_items(self, X, winners, losers, strength, weight, kernel="linear", groups=groups)
-        )
+        return self._take_features(self._preferred(X, winners, losers, strength, weight, groups))
 
     @property
     def _chooses(self) -> bool:

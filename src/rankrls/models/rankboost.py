@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
@@ -16,14 +16,10 @@ from rankrls._public import publish
 from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
 from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
 from rankrls.metrics import resolve_measure
-from rankrls.models.families.base import Ranker, check_one_target
+from rankrls.models.families.base import Ranker
 from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
 from rankrls.models.inputs.validation import (
-    check_comparable,
     check_matrix,
-    labelled_items,
-    preferred_items,
-    validation_data,
 )
 from rankrls.selection.choice import is_better
 from rankrls.selection.judging import Curve
@@ -129,6 +125,7 @@ class RankBoost(Ranker):
     """
 
     _multiplies_features = False
+    _single_target = True
 
     n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
     learning_rate: float = parameter(default=1.0, check=number(above=0.0, most=1.0))
@@ -175,15 +172,9 @@ class RankBoost(Ranker):
         """
         check_parameters(self)
         measure = resolve_measure(self.scoring)
-        if y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
-            y = column_or_1d(given, warn=True)
-        data = labelled_items(self, X, y, qid, sample_weight, kernel="linear")
-        check_one_target(self, data)
-        check_comparable(data, 0.0)
-        validation = None
-        if X_val is not None or y_val is not None or qid_val is not None:
-            validation = validation_data(self, measure, data, X_val, y_val, qid_val, kernel="linear")
-        elif self.patience is not None:
+        data = self._labelled(X, y, qid, sample_weight)
+        validation = self._validation(measure, data, X_val, y_val, qid_val)
+        if validation is None and self.patience is not None:
             raise InputError("{patience} needs validation data.", remedy="Give {X_val, y_val, qid_val}.")
         return self._learn(data, LevelWeights(data.ordered(self.balance)), data.weights, validation)
 
@@ -210,7 +201,7 @@ class RankBoost(Ranker):
         O(p) more a round. ``balance``, ``scoring`` and ``patience`` play no part.
         """
         check_parameters(self)
-        data = preferred_items(self, X, winners, losers, strength, weight, kernel="linear")
+        data = self._preferred(X, winners, losers, strength, weight)
         return self._learn(data, EdgeWeights(data.graph), None, None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._public import publish
 from rankrls.kernels import Kernel
+from rankrls.models.families.base import SingleRanker
 from rankrls.models.families.pursuits import PathRanker
 from rankrls.models.families.selecting import ChosenByFolds
-from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, estimator, number, parameter
-from rankrls.models.inputs.validation import preferred_items
+from rankrls.models.inputs.parameters import SelectionParameters, estimator, number, parameter
 from rankrls.selection.candidates import Pursued
 from rankrls.selection.search import Results
 
@@ -24,7 +24,7 @@ _LINEAR = Kernel("linear")
 
 
 @estimator
-class RankingPursuit(PathRanker):
+class RankingPursuit(PathRanker, SingleRanker):
     r"""Ranking by a weighted sum of few functions, taken greedily from a dictionary.
 
     Minimises, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
@@ -103,45 +103,9 @@ class RankingPursuit(PathRanker):
 
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-        y : array-like of shape (m,)
-            Labels, higher is better.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        self._solve(self._labelled(X, y, qid, sample_weight, self._data_kernel()), float(self.n_basis))
+    def _learn(self, comparisons: Comparisons) -> Self:
+        self._solve(comparisons, float(self.n_basis))
         return self
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        r"""Learn from preferences: lower :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2` greedily.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        kernel = self._data_kernel()
-        self._solve(preferred_items(self, X, winners, losers, strength, weight, kernel=kernel), float(self.n_basis))
-        return self
-
-    def _data_kernel(self) -> Any:
-        return "linear" if self.dictionary == "features" else self.kernel
 
     def _candidate(self, comparisons: Comparisons) -> Pursued:
         kernel = _LINEAR if self.dictionary == "features" else self._resolved_kernel(comparisons.X)

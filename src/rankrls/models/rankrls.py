@@ -21,14 +21,12 @@ from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
     check_alpha,
-    check_parameters,
     choice,
     estimator,
     options,
     parameter,
 )
 from rankrls.models.inputs.signs import check_positive, constrained_signs
-from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Solutions
 from rankrls.problems.signed import solve_signed
@@ -116,6 +114,8 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
 
     Notes
     -----
+    Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3).
+
     There is no intercept: a constant cancels in every difference. A query of a single item, or with ``ties="exclude"``
     of a single label, contributes nothing. Rows of weight zero are dropped first. Integer weights equal repetition of
     rows, except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
@@ -146,59 +146,6 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
     solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
     positive: Any = parameter(default=False)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
-        y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets share one factorisation where ties are included.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; and where no query holds two different labels.
-        """
-        self._checked_alpha()
-        return self._learn(self._labelled(X, y, qid, sample_weight, self.kernel))
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        r"""Learn from preferences: minimise :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2 + \alpha \|f\|^2`.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The items; those in no preference are allowed.
-        winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Repeated and contradictory
-            preferences are allowed, an item against itself is not.
-        strength : array-like of shape (p,), optional
-            By how much each winner should lead; 1 by default, 0 for a tie.
-        weight : array-like of shape (p,), optional
-            How much each preference counts; 1 by default.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        Primal O(p n^2 + n^3), or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3). ``ties``, ``balance`` and
-        ``regression_weight`` are about labels and play no part.
-        """
-        self._checked_alpha()
-        return self._learn(preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel))
-
     def _learn(self, comparisons: Comparisons) -> Self:
         problem, solutions = self._solve(comparisons, float(self.alpha))
         self.alpha_ = float(self.alpha)
@@ -228,10 +175,9 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
             return EquationsProblem(equations, size, own_units=True).solve(alpha)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
-    def _checked_alpha(self) -> float:
-        check_parameters(self)
+    def _check(self) -> None:
+        super()._check()
         self._constrained()
-        return float(self.alpha)
 
 
 @estimator

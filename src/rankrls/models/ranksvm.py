@@ -9,34 +9,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
-from rankrls.metrics import RankingMeasure
-from rankrls.models.families.base import NotConverged
+from rankrls.models.families.base import NotConverged, SingleRanker
 from rankrls.models.families.basis import BasisRanker
-from rankrls.models.families.selecting import SelectingRanker
+from rankrls.models.families.selecting import ChosenByFolds
 from rankrls.models.inputs.parameters import (
     BALANCES,
     BasisParameters,
     KernelParameters,
     SelectionParameters,
     check_grid,
-    check_parameters,
     choice,
     estimator,
     number,
-    options,
     parameter,
 )
-from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import HingeLoss
 from rankrls.selection.costs import FEWER
-from rankrls.selection.folds import folds_plan
-from rankrls.selection.plans import Plan
 
 __all__ = ["RankSVM", "RankSVMCV"]
 
@@ -50,6 +44,7 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
     """What both forms of RankSVM share: functions ``w'x``, or expansions over items, of pairwise hinge losses."""
 
     _single_target = True
+    ties, regression_weight = "exclude", 0.0  # pairs with different labels are all there is
 
     loss: str = parameter(default="squared_hinge", check=choice(*LOSSES))
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
@@ -122,7 +117,7 @@ class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
 
 
 @estimator
-class RankSVM(HingeRanker):
+class RankSVM(HingeRanker, SingleRanker):
     r"""Learning to rank by pairwise hinge losses.
 
     Minimises, over all functions f of the kernel's space,
@@ -190,6 +185,10 @@ class RankSVM(HingeRanker):
     with X and O(m log m), whatever the number of pairs and of distinct labels. See
     :mod:`rankrls.hinge.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
 
+    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimises
+    :math:`\tfrac12 \|f\|^2 + C \sum_e c_e \ell(s_e - (f_{i_e} - f_{j_e}))`, whose ``strength`` says by how much each
+    winner should lead at least: 0 asks only that it is not behind, and a tie is two such preferences, one each way.
+
     Items with equal labels (``==`` in float64) are no pair. A query of one item or one label contributes nothing. Rows
     of weight zero are dropped first; integer weights equal repetition of rows.
 
@@ -222,57 +221,8 @@ class RankSVM(HingeRanker):
 
     C: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
-        y : array-like of shape (m,)
-            Labels, higher is better; any number of levels.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; and where no query holds two different labels.
-
-        Notes
-        -----
-        O((non-zeros + m log m) x products); up to 1024 features O(m n^2 + n^3) once, which saves most products.
-        """
-        check_parameters(self)
-        self._solve(self._labelled(X, y, qid, sample_weight, self.kernel), float(self.C))
-        return self
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        r"""Learn from preferences: minimise :math:`\tfrac12 \|f\|^2 + C \sum_e c_e \ell(s_e - (f_{i_e} - f_{j_e}))`.
-
-        Parameters
-        ----------
-        X, winners, losers, weight : as in :meth:`RankRLS.fit_pairs`
-        strength : array-like of shape (p,), optional
-            By how much each winner should lead at least; 1 by default. 0 asks only that it is not behind: a tie is two
-            such preferences, one each way.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O((non-zeros + p) x products). ``balance`` is about labels and plays no part.
-        """
-        check_parameters(self)
-        self._solve(preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel), float(self.C))
+    def _learn(self, comparisons: Comparisons) -> Self:
+        self._solve(comparisons, float(self.C))
         return self
 
     def _candidate(self, comparisons: Comparisons) -> HingeLoss:
@@ -281,7 +231,7 @@ class RankSVM(HingeRanker):
 
 
 @estimator
-class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
+class RankSVMCV(HingeRanker, ChosenByFolds, SelectionParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
     Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: every
@@ -337,17 +287,9 @@ class RankSVMCV(HingeRanker, SelectingRanker, SelectionParameters):
             return None
         return np.sort(check_grid("Cs", self.Cs, _checked_C))
 
-    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
-        parts = data.n_queries if data.n_queries > 1 else data.n_rows
-        return folds_plan(min(_FOLDS, parts) if self.cv is None else self.cv, measure, data)
-
-    def _preference_folds(self, data: PreferredItems) -> Any:
-        return min(_FOLDS, max(data.graph.n_blocks, 2)) if self.cv is None else self.cv
-
     def _candidates(self, comparisons: Comparisons) -> Iterator[HingeLoss]:
-        settings = list(comparisons.settings(("exclude",), options(self.balance, "balance"), 0.0))
         for kernel, choices in self._kernels(comparisons.X):
-            named = ((setting, {**choices, **chosen}) for setting, chosen in settings)
+            named = ((setting, {**choices, **chosen}) for setting, chosen in self._settings(comparisons))
             yield from self._losses(comparisons, kernel, named)
 
 

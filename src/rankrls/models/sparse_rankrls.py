@@ -25,13 +25,11 @@ from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
     check_alpha,
-    check_parameters,
     choice,
     estimator,
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import preferred_items
 from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
@@ -109,6 +107,9 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
     thread. A singular ``K_RR`` (duplicate basis items, a wide Gaussian) is reduced to the functions that rounding
     leaves.
 
+    O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest. Preferences choose the basis among all items
+    of X: O(p r^2) for p of them, O(m r^2) where they far outnumber the items.
+
     A query of one item contributes nothing, but its row may be in the basis.
 
     References
@@ -135,42 +136,6 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
     max_iter: int = parameter(default=200, check=number(least=1, whole=True))
 
     _not_updatable = "it was fitted from pairs, from a data set or by conjugate gradients. Start from a clone."
-
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the basis, and learn from items with labels.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest.
-        """
-        self._checked_alpha()
-        return self._learn(self._labelled(X, y, qid, sample_weight, self.kernel))
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        """Choose the basis among all items of X, and learn from preferences.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(p r^2) for p preferences, O(m r^2) where they far outnumber the items.
-        """
-        self._checked_alpha()
-        return self._learn(preferred_items(self, X, winners, losers, strength, weight, kernel=self.kernel))
 
     def _learn(self, comparisons: Comparisons) -> Self:
         candidate = self._candidate(comparisons)
@@ -208,15 +173,14 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
                     stacklevel=4,
                 )
 
-    def _checked_alpha(self) -> float:
-        check_parameters(self)
+    def _check(self) -> None:
+        super()._check()
         if self.solver == "cg" and float(self.alpha) == 0.0:
             raise InputError(
                 "{solver='cg'} needs {alpha} > 0.",
                 remedy="Use {solver='direct'} for the limit {alpha=0}.",
                 parameter="alpha",
             )
-        return float(self.alpha)
 
     def _keep_streamed(self, summed: Any, scorer: Scorer, kernel: Any) -> None:
         super()._keep_streamed(summed, scorer, kernel)

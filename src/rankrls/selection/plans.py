@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,7 @@ __all__ = [
     "Blocks",
     "Folds",
     "LeavePairOut",
+    "Nothing",
     "Part",
     "Plan",
     "Validation",
@@ -66,11 +67,11 @@ class Plan(ABC):
     description: str
     greater_is_better: bool
 
-    @abstractmethod
     def curve(
         self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
     ) -> Curve:
         """Judge every value of the problem's parameter."""
+        raise NotImplementedError
 
     def axis(self, problem: Problem) -> NDArray[np.float64]:
         """The values that a problem is judged at if nobody gives them."""
@@ -86,6 +87,17 @@ class Plan(ABC):
     def parts(self, comparisons: Comparisons) -> list[Part]:
         """The same for solvers that watch scores while they iterate."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Nothing(Plan):
+    """Nothing is held out, since there is one model only."""
+
+    greater_is_better: bool = True
+    description: str = "nothing held out"
+
+    def parts(self, comparisons: Comparisons) -> list[Part]:
+        return []
 
 
 @dataclass(frozen=True, eq=False)

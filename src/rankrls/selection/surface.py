@@ -121,10 +121,13 @@ class Reading:
         Whether all iterations are looked at (hybrid, early stopping), or only where each alpha ended (Tikhonov).
     patience : int
         With ``every_iteration``: an alpha is done after so many iterations without getting better.
+    only_ends : bool
+        Whether nothing is judged before all have ended, if each look is a pass over data.
     """
 
     every_iteration: bool
     patience: int
+    only_ends: bool = False
 
 
 class Surface:
@@ -181,9 +184,12 @@ class Surface:
         moved = self._moving()
         for run in self._runs:
             self.cg.step(run)
+        self.iteration += 1
+        if self.reading.only_ends and not self._finished():
+            self._choose(0)
+            return
         for part in self.parts:
             part.look(moved)
-        self.iteration += 1
         self._record()
 
     def progress(self) -> Progress:

@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from rankrls._comparisons import Comparisons, LabelledItems
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import FROM_SIZES
 from rankrls.kernels import Kernel, resolve_kernel
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import RankingMeasure, disagreement_error
 from rankrls.metrics._checks import scored_rows
+from rankrls.models.inputs.parameters import check_parameters
 from rankrls.models.inputs.seen_labels import warn_in_pipeline
 from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.models.inputs.validation import (
@@ -27,6 +28,8 @@ from rankrls.models.inputs.validation import (
     check_features,
     check_no_extra_qid,
     labelled_items,
+    preferred_items,
+    validation_data,
 )
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
@@ -34,8 +37,9 @@ from rankrls.problems.spreads import Spreads
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
+from rankrls.selection.plans import Validation
 
-__all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "check_one_target", "check_square"]
+__all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "SingleRanker", "check_one_target", "check_square"]
 
 SOLVERS = ("auto", "primal", "dual")
 
@@ -91,6 +95,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     n_features_in_: int
     _fitted_with_qid: bool = False
     _learns_unscored = False  # whether NaN in y marks rows without a label
+    _single_target = False  # whether y must hold one target
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -120,6 +125,40 @@ class Ranker(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Defined by each family of estimators."""
         raise TypeError(f"{type(self).__name__} does not predict.")
+
+    def _data_kernel(self) -> Any:
+        """What X means: objects for a function, a kernel matrix, or features."""
+        return getattr(self, "kernel", "linear")
+
+    def _labelled(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> LabelledItems:
+        """Checked items with labels that can be learnt from."""
+        if self._single_target and y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
+            y = column_or_1d(given, warn=True)
+        data = labelled_items(self, X, y, qid, sample_weight, kernel=self._data_kernel())
+        if self._single_target:
+            check_one_target(self, data)
+        check_comparable(data, float(getattr(self, "regression_weight", 0.0)))
+        return data
+
+    def _preferred(
+        self, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, groups: Any = None
+    ) -> PreferredItems:
+        """Checked items with preferences between them."""
+        kernel = self._data_kernel()
+        return preferred_items(self, X, winners, losers, strength, weight, kernel=kernel, groups=groups)
+
+    def _validation(
+        self, measure: RankingMeasure, data: Comparisons, X_val: Any, y_val: Any, qid_val: Any
+    ) -> Validation | None:
+        """Rows of their own to judge on; None if none were given."""
+        if X_val is None and y_val is None and qid_val is None:
+            return None
+        self._refuse_cv()
+        return validation_data(self, measure, data, X_val, y_val, qid_val, kernel=self._data_kernel())
+
+    def _refuse_cv(self) -> None:
+        if getattr(self, "cv", None) is not None:
+            raise InputError("Give either {cv} or validation data ({X_val}), not both.")
 
     def _begin(self, comparisons: Comparisons) -> None:
         """Forget an earlier fit, and keep what is known of the data."""
@@ -203,6 +242,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = not self._single_target
         return tags
 
 
@@ -214,7 +254,6 @@ class KernelRanker(Ranker):
     X_fit_: Any
     alpha_: float
     _kernel_: Kernel
-    _single_target = False  # whether y must hold one target
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -257,16 +296,6 @@ class KernelRanker(Ranker):
         if scorer.items is not None:
             self.X_fit_ = scorer.items
 
-    def _labelled(self, X: Any, y: Any, qid: Any, sample_weight: Any, kernel: Any) -> LabelledItems:
-        """Checked items with labels that can be learnt from."""
-        if self._single_target and y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
-            y = column_or_1d(given, warn=True)
-        data = labelled_items(self, X, y, qid, sample_weight, kernel=kernel)
-        if self._single_target:
-            check_one_target(self, data)
-        check_comparable(data, float(getattr(self, "regression_weight", 0.0)))
-        return data
-
     def _candidate(self, comparisons: Comparisons) -> Candidate:
         """What ``fit`` solves and held-out scores come from, for an estimator of one model."""
         raise NotImplementedError
@@ -306,8 +335,71 @@ class KernelRanker(Ranker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.target_tags.multi_output = not self._single_target
         return tags
+
+
+class SingleRanker(KernelRanker):
+    """Learns the one model of its parameters, from labels or from preferences."""
+
+    def _check(self) -> None:
+        """Check the parameters, as far as that is possible without data."""
+        check_parameters(self)
+
+    def _learn(self, comparisons: Comparisons) -> Self:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from items with labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
+        y : array-like of shape (m,) or (m, targets)
+            Labels, higher is better. Several targets, of estimators that take them, share one factorisation where ties
+            are included.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and where no query holds two different labels.
+        """
+        self._check()
+        return self._learn(self._labelled(X, y, qid, sample_weight))
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        r"""Learn from preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; those in no preference are allowed.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Repeated and contradictory
+            preferences are allowed, an item against itself is not.
+        strength : array-like of shape (p,), optional
+            By how much each winner should lead; 1 by default, 0 for a tie.
+        weight : array-like of shape (p,), optional
+            How much each preference counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
+        """
+        self._check()
+        return self._learn(self._preferred(X, winners, losers, strength, weight))
 
 
 def check_one_target(estimator: Any, data: LabelledItems) -> None:

@@ -16,7 +16,6 @@ from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models.families.base import KernelRanker, check_square
 from rankrls.models.inputs.parameters import check_alphas, check_parameters, combinations, options
-from rankrls.models.inputs.validation import preferred_items, validation_data
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import Cost, check_affordable
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
@@ -64,9 +63,9 @@ class SelectingRanker(KernelRanker):
             return folds_plan(self.cv, measure, data, beta)
         return exact_plan(measure, data, ties, balances, beta, constrained=self._constrained())
 
-    def _preference_folds(self, data: PreferredItems) -> Any:
-        """Folds of preferences; None leaves out each in its turn."""
-        return self.cv
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        """How to hold out preferences."""
+        return preference_plan(measure, data, self.cv)
 
     def fit(
         self,
@@ -93,15 +92,10 @@ class SelectingRanker(KernelRanker):
         self
         """
         self._check()
-        grid, measure, kernel = self._grid(), self._measure(), self._data_kernel()
-        data = self._labelled(X, y, qid, sample_weight, kernel)
-        if X_val is None and y_val is None and qid_val is None:
-            self._choose(data, self._plan(measure, data), grid)
-            return self
-        if self.cv is not None:
-            raise InputError("Give either {cv} or validation data ({X_val}), not both.")
-        plan = validation_data(self, measure, data, X_val, y_val, qid_val, kernel=kernel)
-        self._choose(data, plan, grid)
+        grid, measure = self._grid(), self._measure()
+        data = self._labelled(X, y, qid, sample_weight)
+        plan = self._validation(measure, data, X_val, y_val, qid_val)
+        self._choose(data, self._plan(measure, data) if plan is None else plan, grid)
         return self
 
     def fit_pairs(
@@ -133,9 +127,9 @@ class SelectingRanker(KernelRanker):
         "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
         """
         self._check()
-        grid, measure, kernel = self._grid(), self._measure(of_preferences=True), self._data_kernel()
-        data = preferred_items(self, X, winners, losers, strength, weight, kernel=kernel, groups=groups)
-        self._choose(data, preference_plan(measure, data, self._preference_folds(data)), grid)
+        grid, measure = self._grid(), self._measure(of_preferences=True)
+        data = self._preferred(X, winners, losers, strength, weight, groups)
+        self._choose(data, self._preference_plan(measure, data), grid)
         return self
 
     def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
@@ -212,8 +206,8 @@ class ChosenByFolds(SelectingRanker):
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         return few_folds(self.cv, measure, data, self.regression_weight)
 
-    def _preference_folds(self, data: PreferredItems) -> Any:
-        return min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        return preference_plan(measure, data, min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv)
 
 
 def few_folds(cv: Any, measure: RankingMeasure, data: LabelledItems, regression_weight: float) -> Plan:

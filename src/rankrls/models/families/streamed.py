@@ -16,7 +16,7 @@ from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
-from rankrls.models.families.base import KernelRanker
+from rankrls.models.families.base import KernelRanker, SingleRanker
 from rankrls.models.families.basis import BasisRanker, generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
@@ -124,7 +124,7 @@ class StreamedBasis(Streamed, BasisRanker):
         self.basis_indices_ = summed.columns.numbers
 
 
-class StreamedRanker(Streamed):
+class StreamedRanker(Streamed, SingleRanker):
     """Learns functions from a data set, for one regularization value."""
 
     def fit_dataset(  # type: ignore[override]
@@ -159,7 +159,8 @@ class StreamedRanker(Streamed):
         O(m n^2 + n^3), memory O(n^2) and some parts. The same parts give the same bits, whatever works on them; other
         parts, or another machine, agree up to rounding. What ``partial_fit`` needs is not kept.
         """
-        alpha = self._checked_alpha()
+        self._check()
+        alpha = float(self.alpha)
         self._check_streamed()
         size = leaf_bytes(data.n_features, 1, columns=self._streamed_columns(data))
         stream = Stream(data, executor=executor, memory=memory, leaf_bytes=size, checkpoint=checkpoint)
@@ -174,9 +175,6 @@ class StreamedRanker(Streamed):
         self.alpha_ = alpha
         self._warn_of_lost_features(problem.spreads, np.array([alpha]))
         return self
-
-    def _checked_alpha(self) -> float:
-        raise NotImplementedError
 
     def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
         """The function of one alpha."""

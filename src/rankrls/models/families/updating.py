@@ -15,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.graph import Graph
-from rankrls.models.families.base import KernelRanker
+from rankrls.models.families.base import SingleRanker
 from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem
@@ -29,7 +29,7 @@ def _can_update(model: Any) -> bool:
     return True
 
 
-class UpdatingRanker(KernelRanker):
+class UpdatingRanker(SingleRanker):
     """Keeps the normal equations, which add up over queries, and which queries are in them."""
 
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
@@ -43,9 +43,6 @@ class UpdatingRanker(KernelRanker):
 
     def _check_updatable(self) -> None:
         """Raise an AttributeError where the parameters allow no exact updates."""
-
-    def _checked_alpha(self) -> float:
-        raise NotImplementedError
 
     def _start(self, data: LabelledItems) -> None:
         """Settle what every batch shares, before the first one."""
@@ -104,7 +101,8 @@ class UpdatingRanker(KernelRanker):
         return self._update(X, y, qid, sample_weight, add=False)
 
     def _update(self, X: Any, y: Any, qid: Any, sample_weight: Any, *, add: bool) -> Self:
-        alpha = self._checked_alpha()
+        self._check()
+        alpha = float(self.alpha)
         name = "partial_fit" if add else "forget"
         started = hasattr(self, "_equations_")
         if hasattr(self, "alpha_") and not started:
