@@ -264,9 +264,6 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
             self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
         return self
 
-    def _data_kernel(self) -> str:
-        return "linear"
-
     def _grid(self) -> NDArray[np.float64]:
         return np.arange(1.0, int(self.max_basis) + 1.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -29,7 +28,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.unscored import partly_scored
-from rankrls.models.inputs.validation import check_matrix
+from rankrls.models.inputs.validation import check_comparable, check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.problems.consensus import Views
 from rankrls.problems.problem import PathSolutions, Solutions
@@ -44,15 +43,6 @@ __all__ = ["CoRankRLS"]
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
-
-
-@dataclass(frozen=True, eq=False)
-class _AllRows:
-    """What the views of a fit are made of: all rows, scored or not, their graph, and the views."""
-
-    Z: Any
-    graph: ScoredGraph
-    views: list[ViewPlan]
 
 
 @estimator
@@ -171,11 +161,10 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         self
         """
         self._check()
-        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored, kernel="linear")
-        known, zeros = rows.known, np.zeros((len(rows.scored), 1))
-        graph = ScoredGraph.build(zeros, rows.layout, weights=rows.weights)
-        with self._holding(_all=_AllRows(rows.Z, graph, self._plans(rows.Z))):
-            self._choose(known, self._plan(self._measure(), known), self._grid())
+        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored)
+        check_comparable(rows.known, float(self.regression_weight))
+        with self._holding(_all=rows.everything, _view_plans=self._plans(rows.everything.X)):
+            self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -240,10 +229,11 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         return plans
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[Agreeing]:
-        plans = self._all.views
+        plans, data = self._view_plans, self._all
         kernels = [plan.kernel for plan in plans]
-        features = [select_features(self._all.Z, plan.features) for plan in plans]
-        views = Views.of(kernels, features, self._all.graph, comparisons.X[:, 0].astype(np.intp))
+        features = [select_features(data.X, plan.features) for plan in plans]
+        graph = ScoredGraph.build(np.zeros((data.n_rows, 1)), data.layout, weights=data.weights)
+        views = Views.of(kernels, features, graph, comparisons.X[:, 0].astype(np.intp))
         for mu in self._agreements(views):
             consensus = views.agree(mu)
             for setting, chosen in self._settings(comparisons):
@@ -254,7 +244,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
         return "{n_views} says how many of them there are; linear views with fewer features than rows need none."
 
     def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        plans, (m, n) = self._all.views, self._all.Z.shape
+        plans, (m, n) = self._view_plans, self._all.X.shape
         widths = [n if plan.features is None else len(plan.features) for plan in plans]
         if all(plan.kernel.is_linear for plan in plans) and sum(widths) < m:
             return []
@@ -274,7 +264,7 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
 
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         assert isinstance(solutions, PathSolutions)
-        Z, views = self._all.Z, self._all.views
+        Z, views = self._all.X, self._view_plans
         rows = comparisons.X[:, 0].astype(np.intp)
         coefficients = np.hstack(
             candidate.consensus.view_coefficients(candidate.consensus.columns(rows) @ solutions.coefficients[0])

@@ -29,8 +29,8 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import rows_as_items
-from rankrls.models.inputs.validation import check_comparable, labelled_items, split_labels
+from rankrls.models.inputs.unscored import partly_scored
+from rankrls.models.inputs.validation import check_comparable
 from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
 from rankrls.selection.costs import FEWER, check_affordable
@@ -52,17 +52,11 @@ class _Transductive(BasisRanker):
         self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any
     ) -> tuple[LabelledItems, LabelledItems, list[Any]]:
         """All rows; those that have labels, as numbers among them; and the folds."""
-        filled, missing = split_labels(y)
-        data = labelled_items(self, X, filled, qid, sample_weight, kernel=self._data_kernel())
-        if data.kept is not None and missing is not None:
-            missing = missing[data.kept]
-        hidden = _hidden_rows(data, missing)
-        known = rows_as_items(data, np.delete(np.arange(data.n_rows), hidden))
-        check_comparable(known, float(self.regression_weight))
-        return data, known, group_blocks(data, groups) if len(hidden) else []
-
-    def _data_kernel(self) -> Any:
-        return self.kernel
+        rows = partly_scored(self, X, y, qid, sample_weight)
+        data = rows.everything
+        _check_whole_queries(data, rows.scored)
+        check_comparable(rows.known, float(self.regression_weight))
+        return data, rows.known, [] if rows.scored.all() else group_blocks(data, groups)
 
     def _cheaper(self, linear: bool) -> str:
         return FEWER
@@ -322,9 +316,6 @@ class TransductiveRankRLSCV(
             check_alphas(self.alphas, positive=True)
         return super()._grid()
 
-    def _data_kernel(self) -> Any:
-        return ChosenByFolds._data_kernel(self)
-
     def _candidates(self, comparisons: Comparisons) -> Iterator[Transducing]:
         data = self._all
         for kernel, choices in self._kernels(data.X):
@@ -342,18 +333,14 @@ class TransductiveRankRLSCV(
                     )
 
 
-def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Rows of the queries without labels, ascending."""
-    if missing is None:
-        return np.zeros(0, dtype=np.intp)
-    layout = data.layout
+def _check_whole_queries(data: LabelledItems, scored: NDArray[np.bool_]) -> None:
+    """Refuse queries with labels in some of their rows only."""
+    layout, missing = data.layout, ~scored
     without = np.bincount(layout.codes[missing], minlength=layout.n_queries)
     partly = (without > 0) & (without < layout.counts)
     if partly.any():
         query = int(np.argmax(partly))
-        row = int(np.flatnonzero(missing & (layout.codes == query))[0])
-        if data.kept is not None:
-            row = int(np.flatnonzero(data.kept)[row])
+        row = int(data.given_numbers(np.flatnonzero(missing & (layout.codes == query)))[0])
         name = layout.ids[query : query + 1].tolist()[0]
         where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
         raise InputError(
@@ -362,9 +349,6 @@ def _hidden_rows(data: LabelledItems, missing: NDArray[np.bool_] | None) -> NDAr
             remedy="Drop rows without a label from a scored query" + ("." if data.has_qid else ", or pass {qid}."),
             row=row,
         )
-    if missing.all():
-        raise InputError("Input {y} contains NaN only: at least one query needs labels to learn from.")
-    return np.flatnonzero(missing)
 
 
 publish("rankrls", {**globals(), "__name__": "rankrls"})

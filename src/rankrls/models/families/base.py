@@ -130,14 +130,15 @@ class Ranker(RegressorMixin, BaseEstimator):
         """What X means: objects for a function, a kernel matrix, or features."""
         return getattr(self, "kernel", "linear")
 
-    def _labelled(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> LabelledItems:
-        """Checked items with labels that can be learnt from."""
+    def _labelled(self, X: Any, y: Any, qid: Any, sample_weight: Any, *, partly: bool = False) -> LabelledItems:
+        """Checked items with labels that can be learnt from; ``partly`` says that some of them are none."""
         if self._single_target and y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
             y = column_or_1d(given, warn=True)
         data = labelled_items(self, X, y, qid, sample_weight, kernel=self._data_kernel())
         if self._single_target:
             check_one_target(self, data)
-        check_comparable(data, float(getattr(self, "regression_weight", 0.0)))
+        if not partly:
+            check_comparable(data, float(getattr(self, "regression_weight", 0.0)))
         return data
 
     def _preferred(

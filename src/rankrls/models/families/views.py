@@ -118,10 +118,14 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
     def _view_path(self, v: int) -> PursuitPath:
         return self.path_.view(v)
 
+    def _data_kernel(self) -> str:
+        return "precomputed" if self._is_precomputed() else "linear"
+
     def _rows(self, X: Any, y: Any, qid: Any, sample_weight: Any, X_unscored: Any, qid_unscored: Any) -> PartlyScored:
         """What ``fit`` was given, checked."""
-        form = "precomputed" if self._is_precomputed() else "linear"
-        return partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored, kernel=form)
+        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored)
+        check_comparable(rows.known, float(self.regression_weight))
+        return rows
 
     def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
@@ -130,19 +134,18 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         if of_features:
             settings |= {"kernel": "linear", "kernel_params": None}
         names = getattr(self, "feature_names_in_", None)
-        given = int(rows.numbers.max()) + 1
-        if rows.known.kept is not None:  # views name rows as they were given, those of weight zero among them
-            given = max(given, len(rows.known.kept))
-        plans = view_plans(self.views, settings, rows.Z.shape[1], names, given)
-        plans = [plan.of_rows(rows.numbers) for plan in plans]
-        self._check_dictionary(plans, rows.Z.shape[1])
+        data = rows.everything
+        Z, given = data.X, data.n_rows if data.kept is None else len(data.kept)  # views name rows as they were given
+        numbers = data.given_numbers(np.arange(data.n_rows))
+        plans = [plan.of_rows(numbers) for plan in view_plans(self.views, settings, Z.shape[1], names, given)]
+        self._check_dictionary(plans, Z.shape[1])
         for v, plan in enumerate(plans):
             self._check_loss(v, plan.loss_rows, rows)
         pursuit = CoPursuit(
-            Z=rows.Z,
-            layout=rows.layout,
-            weights=rows.weights,
-            numbers=rows.numbers,
+            Z=Z,
+            layout=data.layout,
+            weights=data.weights,
+            numbers=numbers,
             unscored=~rows.scored,
             views=plans,
             n_basis=n_basis,
