@@ -54,7 +54,6 @@ class _Model:
     ranker: SelectingRanker
     scaler: Any
     seconds: float = 0.0
-    results: Results | None = None
 
     @property
     def called(self) -> str:
@@ -196,9 +195,9 @@ class AutoRankRLS(Ranker):
         measure = resolve_measure(self.scoring)
         data = self._labelled(X, y, qid, sample_weight)
         plan = self._plan(measure, data)
-        tried, skipped = self._try_all(data, plan, start)
+        tried, found, skipped = self._try_all(data, plan, start)
         self._begin(data)
-        self._publish(tried, plan, data)
+        self._publish(tried, found, plan)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
@@ -270,13 +269,16 @@ class AutoRankRLS(Ranker):
                     ranker = SparseRankRLSCV(**shared, **kernel, **own)
                 yield _Model(name, scale, ranker, None if scaler is None else clone(scaler))
 
-    def _try_all(self, data: LabelledItems, plan: Plan, start: float) -> tuple[list[_Model], dict[str, str]]:
+    def _try_all(
+        self, data: LabelledItems, plan: Plan, start: float
+    ) -> tuple[list[_Model], list[Results], dict[str, str]]:
         models = list(self._models(data))
         costs = [model.ranker._costs(data, plan, AUTO_VALUES) for model in models]
         meter = Meter(reporter(self.verbose, type(self).__name__), [c for own in costs for c in own])
         speed = Speed.measured() if self.time_limit is not None else None
         began, expected = perf_counter(), 0.0
         tried: list[_Model] = []
+        found: list[Results] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None
         for model, own in zip(models, costs, strict=True):
@@ -289,7 +291,7 @@ class AutoRankRLS(Ranker):
                     continue
                 expected += seconds
             try:
-                _fit(model, data, plan, meter)
+                found.append(_fit(model, data, plan, meter))
             except ValueError as error:
                 skipped[model.called], failure = str(error).rstrip("."), failure or error
                 continue
@@ -297,10 +299,9 @@ class AutoRankRLS(Ranker):
         if not tried:
             assert failure is not None
             raise failure
-        return tried, skipped
+        return tried, found, skipped
 
-    def _publish(self, tried: list[_Model], plan: Plan, data: LabelledItems) -> None:
-        found = [_results(model) for model in tried]
+    def _publish(self, tried: list[_Model], found: list[Results], plan: Plan) -> None:
         sign = 1.0 if plan.greater_is_better else -1.0
         entries = Entries.of(found, plan.greater_is_better, self.rule)
         k = entries.chosen()
@@ -313,33 +314,21 @@ class AutoRankRLS(Ranker):
         self.best_score_ = results.best_score - sign * (0.0 if np.isnan(self.optimism_) else self.optimism_)
         self.best_score_error_ = results.best_error
         self.selection_ = f"{plan.description}, the choice of {len(tried)} models"
-        behind, behind_error = entries.behind()
-        columns: dict[str, list[Any]] = {"model": [], "scale": [], "gamma": [], "alpha": []}
-        for m, r in zip(tried, found, strict=True):
-            for name, value in _described(m, r.best_choices, r.best_value).items():
-                columns[name].append(value)
-        self.results_ = {
-            "model": np.array(columns["model"], dtype=object),
-            "scale": np.array(columns["scale"], dtype=object),
-            "gamma": np.array(columns["gamma"], dtype=np.float64),
-            "alpha": np.array(columns["alpha"], dtype=np.float64),
-            "mean_score": np.array([r.best_score for r in found]),
-            "standard_error": np.array([r.best_error for r in found]),
-            "behind": behind,
-            "behind_error": behind_error,
-            "seconds": np.array([m.seconds for m in tried]),
-            "export": np.array([m.exports for m in tried], dtype=object),
-            "chosen": np.arange(len(tried)) == k,
-        }
+        reached = zip(tried, found, *entries.behind(), strict=True)
         rows = [
-            (*_described(m, choices, value).values(), mean, error)
-            for m, r in zip(tried, found, strict=True)
-            for choices, value, mean, error, *_ in r.rows
+            _described(m, r.best_choices, r.best_value)
+            | {"mean_score": r.best_score, "standard_error": r.best_error, "behind": behind, "behind_error": error}
+            | {"seconds": m.seconds, "export": m.exports}
+            for m, r, behind, error in reached
         ]
-        names = ("model", "scale", "gamma", "alpha", "mean_score", "standard_error")
-        kinds = (object, object, *(np.float64,) * 4)
-        parts = zip(names, kinds, zip(*rows, strict=True), strict=True)
-        self.cv_results_ = {name: np.array(column, dtype=kind) for name, kind, column in parts}
+        self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}
+        self.cv_results_ = _columns(
+            [
+                _described(m, choices, value) | {"mean_score": mean, "standard_error": error}
+                for m, r in zip(tried, found, strict=True)
+                for choices, value, mean, error, *_ in r.rows
+            ]
+        )
 
     def _nested(self, measure: RankingMeasure, data: LabelledItems) -> tuple[float, float]:
         """The measure of choices that never saw the queries (or rows) which they are judged on, and its error."""
@@ -360,7 +349,7 @@ class AutoRankRLS(Ranker):
         return float(mean[0]), float(error[0])
 
 
-def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> None:
+def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> Results:
     """Fit a model's scaler and then its ranker."""
     start = perf_counter()
     X, weights = data.X, data.weights
@@ -375,13 +364,9 @@ def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> None:
     elif model.name == "gaussian":
         ranker.set_params(gamma=tuple(width / _positive(_mean_distance(X, weights)) for width in _WIDTHS))
     ranker.n_features_in_ = X.shape[1]
-    model.results = ranker._choose(replace(data, X=X), plan, None, meter)
+    results = ranker._choose(replace(data, X=X), plan, None, meter)
     model.seconds = perf_counter() - start
-
-
-def _results(model: _Model) -> Results:
-    assert model.results is not None
-    return model.results
+    return results
 
 
 def _pipeline(model: _Model) -> Any:
@@ -393,6 +378,12 @@ def _pipeline(model: _Model) -> Any:
 def _described(model: _Model, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
     gamma = float("nan") if model.name == "linear" else float(choices["gamma"])
     return {"model": model.name, "scale": model.scale, "gamma": gamma, "alpha": alpha}
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
+    """A table of words and numbers, by column."""
+    kinds = {name: object if isinstance(value, str) else np.float64 for name, value in rows[0].items()}
+    return {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
 
 
 def _positive(value: float) -> float:

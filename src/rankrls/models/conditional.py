@@ -21,6 +21,7 @@ from rankrls.models.families.conditional import (
     check_two_queries,
     solutions,
 )
+from rankrls.models.families.selecting import publish_choice
 from rankrls.models.inputs.parameters import (
     check_alphas,
     choice,
@@ -208,27 +209,22 @@ class ConditionalRankRLSCV(ConditionalRanker):
             )
         problem = data.problem()
         alphas = self._grid(problem)
-        held_out_scores = None
+        held_out_scores: Any = lambda k: None
         if isinstance(problem, CompleteUtilities) and self.cv is None and self.hold_out == "queries":
             check_two_queries(data.Y)
             held = holdout_alphas(alphas, float(problem.spectrum.max(initial=0.0)))
             held_out_scores = lambda k: problem.without_each_query(float(held[k]))
-            values, self.selection_ = (
-                data.judge_held_out(measure, problem, held),
-                f"leave-query-out over {len(data.Y)} queries",
-            )
+            values = data.judge_held_out(measure, problem, held)
+            description = f"leave-query-out over {len(data.Y)} queries"
         else:
-            values, self.selection_ = self._by_folds(data, measure, alphas)
+            values, description = self._by_folds(data, measure, alphas)
         results = Results(measure.greater_is_better, self.rule)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
         k = results.best_index
         (solution,) = solutions(problem, alphas[k : k + 1])
         self._keep(data, float(alphas[k]), *solution)
-        self.alpha_at_edge_ = results.at_edge
-        self.best_params_, self.best_index_ = {"alpha": float(alphas[k])}, k
-        self.best_score_, self.best_score_error_ = results.best_score, results.best_error
-        self.cv_results_, self.query_scores_ = results.table(), results.best_values
-        self.held_out_scores_ = None if held_out_scores is None else held_out_scores(k)
+        publish_choice(self, results, description)
+        self.held_out_scores_ = held_out_scores(k)
         return self
 
     def _grid(self, problem: CompleteUtilities | KnownUtilities) -> Array:

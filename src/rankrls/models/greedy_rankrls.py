@@ -213,9 +213,6 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
             return resolve_measure(self.scoring)
         return Measure("disagreement" if of_preferences else _SQUARED_ERROR)
 
-    def _data_kernel(self) -> str:
-        return "linear"
-
     def _grid(self) -> NDArray[np.float64] | None:
         given = self.n_features_to_select
         return None if given == "auto" else np.array([float(given)])

@@ -23,7 +23,7 @@ from rankrls.selection.plans import LeavePairOut, Plan
 from rankrls.selection.progress import Meter, reporter
 from rankrls.selection.search import Results, search
 
-__all__ = ["ChosenByFolds", "SelectingRanker", "few_folds"]
+__all__ = ["ChosenByFolds", "SelectingRanker", "few_folds", "publish_choice"]
 
 _FOLDS = 5
 
@@ -183,18 +183,7 @@ class SelectingRanker(KernelRanker):
         return list(data.settings(ties, balances, float(self.regression_weight)))
 
     def _publish(self, results: Results, description: str, data: Any) -> None:
-        name = results.parameter
-        setattr(self, f"{name}_", results.best_value)
-        for chosen, at_edge in results.edges.items():
-            setattr(self, f"{chosen}_at_edge_", at_edge)
-        self.best_params_ = {**results.best_choices, name: results.best_value}
-        self.best_index_ = results.best_index
-        self.best_score_ = results.best_score
-        self.best_score_error_ = results.best_error
-        self.cv_results_ = results.table()
-        self.selection_ = description
-        self.query_scores_ = results.best_values
-        self.held_out_scores_ = None
+        publish_choice(self, results, description)
         if results.best_scores is not None:
             scores = data.given_rows(results.best_scores)
             self.held_out_scores_ = scores[:, 0] if data.one_target else scores
@@ -208,6 +197,22 @@ class ChosenByFolds(SelectingRanker):
 
     def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
         return preference_plan(measure, data, min(_FOLDS, data.graph.n_blocks) if self.cv is None else self.cv)
+
+
+def publish_choice(model: Any, results: Results, description: str) -> None:
+    """Keep what was chosen, and how, as an estimator's attributes."""
+    name = results.parameter
+    setattr(model, f"{name}_", results.best_value)
+    for chosen, at_edge in results.edges.items():
+        setattr(model, f"{chosen}_at_edge_", at_edge)
+    model.best_params_ = {**results.best_choices, name: results.best_value}
+    model.best_index_ = results.best_index
+    model.best_score_ = results.best_score
+    model.best_score_error_ = results.best_error
+    model.cv_results_ = results.table()
+    model.selection_ = description
+    model.query_scores_ = results.best_values
+    model.held_out_scores_ = None
 
 
 def few_folds(cv: Any, measure: RankingMeasure, data: LabelledItems, regression_weight: float) -> Plan:
