@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
-from rankrls.models.inputs.validation import check_choice, check_count, check_features, check_no_extra_qid
+from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 from rankrls.problems.questions import CRITERIA, among, inside_queries
 
 __all__ = ["Questions", "pairs_to_ask"]
@@ -106,7 +107,7 @@ def pairs_to_ask(
     >>> sorted((int(questions.a[0]), int(questions.b[0])))
     [0, 2]
     """
-    check_choice("criterion", criterion, CRITERIA)
+    check_word("criterion", criterion, CRITERIA)
     check_count("k", k)
     if not isinstance(posterior, Posterior):
         problem = "{posterior} must come from posterior() or pair_posterior(); got {0}."

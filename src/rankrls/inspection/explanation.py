@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._checks import check_count
+from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.models.inputs.validation import check_choice, check_features, check_no_extra_qid
+from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 
 __all__ = ["Explanation", "PairExplanation", "explain"]
 
@@ -87,7 +87,7 @@ def explain(
     long             +4      1      5      -1
     fresh            -2      1      2       2
     """
-    check_choice("baseline", baseline, BASELINES)
+    check_word("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
     how = " Fit with {kernel='linear'}." if "kernel" in final.get_params(deep=False) else ""
     weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtr
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import row_slices
 from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.models.inputs.parameters import check_alpha
 from rankrls.models.inputs.validation import (
-    check_alpha,
-    check_choice,
     check_comparable,
     check_features,
     preferred_items,
@@ -238,7 +238,7 @@ class Posterior(Shown):
         ndarray of shape (rows,)
             1/2 for two items that the model cannot tell apart.
         """
-        check_choice("of", of, ("scores", "labels"))
+        check_word("of", of, ("scores", "labels"))
         mean, std = self.difference(X_a, X_b)
         return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._checks import check_count
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
 from rankrls._public import publish
@@ -20,7 +21,6 @@ from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
     check_alphas,
-    check_count,
     check_parameters,
     estimator,
     number,

@@ -18,6 +18,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._items import Items
 from rankrls._queries import query_layout
 from rankrls.equations.krylov import Status
+from rankrls.features.finite import check_finite_features
 from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.metrics import RankingMeasure, disagreement_error
 from rankrls.models.families.base import NotConverged, check_square
@@ -30,7 +31,6 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.validation import (
     check_features,
-    check_finite_features,
     check_labels,
     check_matrix,
     check_weights,

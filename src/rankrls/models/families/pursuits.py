@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
+from rankrls.features.finite import check_finite_features
 from rankrls.greedy.pursuit_problem import Pursuit, expanded
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
@@ -25,7 +26,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import check_features, check_finite_features
+from rankrls.models.inputs.validation import check_features
 from rankrls.problems.problem import Solutions
 
 __all__ = ["DICTIONARIES", "PathRanker"]

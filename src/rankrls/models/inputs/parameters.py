@@ -11,8 +11,8 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls._nearest import did_you_mean
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
 
@@ -25,9 +25,6 @@ __all__ = [
     "SelectionParameters",
     "check_alpha",
     "check_alphas",
-    "check_choice",
-    "check_count",
-    "check_fraction",
     "check_parameters",
     "choice",
     "estimator",
@@ -93,7 +90,7 @@ def options(value: Any, name: str = "value") -> tuple[Any, ...]:
 
 def choice(*words: str) -> Check:
     """One of some words."""
-    return lambda name, value: check_choice(name, value, words)
+    return lambda name, value: check_word(name, value, words)
 
 
 def number(
@@ -138,29 +135,6 @@ def flag(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{{{name}}} must be True or False; got {{0!r}}.", value)
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """One of some words."""
-    if isinstance(value, str) and value in tuple(choices):
-        return
-    known = tuple(choices)
-    gaussian = name == "kernel" and value in ("gaussian", "gauss")
-    hint = "The Gaussian kernel is 'rbf'." if gaussian else did_you_mean(value, known)
-    words = ", ".join(repr(c) for c in known)
-    raise InputError(f"{{{name}}} must be one of {{0}}; got {{1!r}}.", words, value, remedy=hint)
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """A number in [0, 1]."""
-    number(least=0.0, most=1.0)(name, value)
-    return float(value)
-
-
-def check_count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    number(least=1, whole=True)(name, value)
-    return int(value)
 
 
 def check_alpha(alpha: Any, name: str = "alpha") -> float:

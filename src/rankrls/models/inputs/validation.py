@@ -14,24 +14,16 @@ from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, query_layout
-from rankrls.features.finite import OverflowInputError, check_finite_features
+from rankrls.features.finite import check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
 from rankrls.metrics import RankingMeasure
-from rankrls.models.inputs.parameters import check_alpha, check_alphas, check_choice, check_count, check_fraction
 from rankrls.selection.judging import LabelJudge, judged_queries
 from rankrls.selection.plans import Validation
 
 __all__ = [
-    "OverflowInputError",
-    "check_alpha",
-    "check_alphas",
-    "check_choice",
     "check_comparable",
-    "check_count",
     "check_features",
-    "check_finite_features",
-    "check_fraction",
     "check_labels",
     "check_matrix",
     "check_no_extra_qid",
