@@ -18,7 +18,7 @@ from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows
 from rankrls.features.rows import row_products
 
-__all__ = ["BLOCK_BYTES", "BasisColumns", "Lowered", "take_items"]
+__all__ = ["BLOCK_BYTES", "BasisColumns", "Lowered", "rows_of", "take_items"]
 
 BLOCK_BYTES = 32 << 20
 _BLOCK_ROWS = 2048
@@ -27,6 +27,11 @@ _CACHED = 1 << 17
 """Entries that stay in the second-level cache while they are worked on."""
 _MOST_BYTES = 768 << 20
 """Of blocks and Gram matrices of all threads."""
+
+
+def rows_of(X: Any) -> int:
+    """How many items there are, rows of a matrix or of a sequence."""
+    return len(X) if isinstance(X, list) else int(X.shape[0])
 
 
 def take_items(X: Any, rows: Rows) -> Any:
@@ -96,7 +101,7 @@ class BasisColumns(FeatureRows):
         self.X = X
         self.evaluate = evaluate
         self.mixing = mixing
-        n_items = len(X) if isinstance(X, list) else X.shape[0]
+        n_items = rows_of(X)
         self.shape = (n_items, n_columns if mixing is None else mixing.shape[1])
 
     @property

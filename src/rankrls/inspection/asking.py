@@ -13,7 +13,8 @@ from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, some, table_text
-from rankrls.inspection.uncertainty import Posterior, normal_above_zero, rows_of
+from rankrls.features.columns import rows_of
+from rankrls.inspection.uncertainty import Posterior, normal_above_zero
 from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 from rankrls.problems.questions import CRITERIA, among, inside_queries
 

@@ -16,6 +16,7 @@ from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import row_slices
+from rankrls.features.columns import rows_of
 from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.inputs.parameters import check_alpha
@@ -343,11 +344,6 @@ def _without_offset(X: Any, offset: Any) -> Any:
 def _offset_of(X: Any) -> tuple[Any, Any]:
     """Columns that lie far from zero, and the columns' means; None is all columns."""
     return offset_columns(X) if sparse.issparse(X) else (None, X.mean(axis=0, dtype=np.float64))
-
-
-def rows_of(X: Any) -> int:
-    """How many items there are."""
-    return len(X) if isinstance(X, list) else int(X.shape[0])
 
 
 def _stacked(A: Any, B: Any) -> Any:

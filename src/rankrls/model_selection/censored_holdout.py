@@ -13,7 +13,7 @@ from rankrls.holdout.preferred_pairs import held_out_leads
 from rankrls.models.inputs.validation import preferred_items
 from rankrls.survival import survival_pairs
 
-__all__ = ["checked_comparable", "comparable_items", "held_out_times"]
+__all__ = ["checked_comparable", "comparable_items", "held_out_times", "pairs_of_rows"]
 
 _NEAR = 1e-10  # of the largest lead: a tie
 
@@ -30,15 +30,21 @@ def comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample
     return preferred_items(model, X, winners, losers, None, None, kernel=model.kernel)
 
 
+def pairs_of_rows(pairs: Any) -> NDArray[Any]:
+    """Two whole numbers each; whether they are rows is not looked at."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
+        problem = "{pairs} must hold two row numbers each, shape (p, 2); got shape {0} of dtype {1}."
+        raise InputError(problem, given.shape, given.dtype)
+    return given
+
+
 def checked_comparable(data: PreferredItems, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The winners and the losers of the pairs to hold out: those that were given, or all."""
     graph = data.graph
     if pairs is None:
         return graph.winners, graph.losers
-    given = np.asarray(pairs)
-    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
-        problem = "{pairs} must hold two row numbers each, shape (p, 2); got shape {0} of {1}."
-        raise InputError(problem, given.shape, given.dtype)
+    given = pairs_of_rows(pairs)
     m = graph.n_items
     known = np.sort(graph.winners * m + graph.losers)
     inside = ((given >= 0) & (given < m)).all(axis=1)
@@ -71,8 +77,7 @@ def held_out_times(
 
 def _features(kernel: Any, X: Any) -> NDArray[np.float64]:
     """At most as many features as items, in which the kernel's functions are linear with the same penalty."""
-    m = X.shape[0] if hasattr(X, "shape") else len(X)
-    if kernel.is_linear and X.shape[1] <= m:
+    if kernel.is_linear and X.shape[1] <= X.shape[0]:
         Z = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         return np.asarray(Z - Z.mean(axis=0))
     K = kernel(X)

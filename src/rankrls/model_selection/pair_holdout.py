@@ -14,8 +14,9 @@ from rankrls._shown import Shown, table_text
 from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
-from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times
+from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times, pairs_of_rows
 from rankrls.models.inputs.parameters import number
+from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.models.inputs.validation import check_comparable
 from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
 
@@ -184,7 +185,7 @@ def leave_pair_out(
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
     ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, len(grid)), data)
-    model._warn_of_lost_features(problem.spreads, None if auto else grid * factor, pairs_held_out=True)
+    warn_of_lost_features(model, problem.spreads, None if auto else grid * factor, pairs_held_out=True)
     if auto:
         grid = problem.axis(problem.extreme_values())
     ridge = grid * factor
@@ -242,11 +243,7 @@ def _check_confidence(confidence: Any) -> float:
 
 def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
     """Pairs as numbers of the rows that are left."""
-    numbers = np.asarray(pairs)
-    if numbers.ndim != 2 or numbers.shape[1] != 2 or not len(numbers):
-        raise InputError("{pairs} must hold two row numbers each, shape (p, 2); got shape {0}.", numbers.shape)
-    if numbers.dtype.kind not in "iu":
-        raise InputError("{pairs} must hold row numbers of X; got dtype {0}.", numbers.dtype)
+    numbers = pairs_of_rows(pairs)
     m = data.layout.n_rows if data.kept is None else len(data.kept)
 
     def refuse(bad: Any, what: str) -> None:

@@ -12,21 +12,20 @@ from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls._preferences import Preferences, check_preferences
+from rankrls._preferences import check_preferences
 from rankrls._public import publish
 from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.equations.spectrum import auto_alphas
 from rankrls.graph import PairGraph
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure
-from rankrls.models.families.base import NotConverged, check_square
+from rankrls.models.families.base import NotConverged, Ranker, check_square
 from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.families.streamed_cg import StreamedCG
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
     check_alphas,
-    check_parameters,
     choice,
     estimator,
     number,
@@ -258,26 +257,22 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         return fifth_of_preferences(measure, data, rng) if self._selects else Nothing()
 
     def _validation_preferences(
-        self,
-        measure: RankingMeasure,
-        data: PreferredItems,
-        X_val: Any,
-        winners: Any,
-        losers: Any,
-        strength: Any,
-        weight: Any,
+        self, measure: RankingMeasure, data: PreferredItems, X_val: Any, winners: Any, losers: Any, *how: Any
     ) -> Validation:
         if winners is None or losers is None:
             raise InputError("Validation preferences need both {winners_val} and {losers_val}.")
         other = None if X_val is None else check_features(self, X_val, kernel=self.kernel)
         try:
-            given = check_preferences(
-                winners, losers, data.n_rows if other is None else other.shape[0], strength, weight
-            )
+            given = check_preferences(winners, losers, data.n_rows if other is None else other.shape[0], *how)
         except InputError as error:
             names = {name: f"{name}_val" for name in ("winners", "losers", "strength", "weight")}
             raise error.renamed(names) from None
-        _check_judged(given, "The validation preferences")
+        if not (given.weight * np.abs(given.strength)).any():
+            raise InputError(
+                "The validation preferences hold none that can be judged: all have strength 0 or weight 0, or there "
+                "are none.",
+                parameter="winners_val",
+            )
         graph = PairGraph(given.winners, given.losers, 0, given.strength, given.weight)
         whole = PreferenceJudge(graph, preference_judge(measure, data).greater_is_better)
         rows = np.arange(graph.n_rows)
@@ -285,8 +280,7 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         description = f"validation data with {graph.n_rows} preferences"
         return Validation(whole.part(rows), watched if other is None else other[watched], description)
 
-    def _check(self) -> None:
-        check_parameters(self)
+    _check = Ranker._check  # no parameter is a tuple to choose from, but for the alphas
 
     def _grid(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -413,15 +407,6 @@ def _grid(systems: KrylovSystems) -> NDArray[np.float64]:
     """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
     largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
     return np.ascontiguousarray(auto_alphas(np.array(largest))[::-1])
-
-
-def _check_judged(given: Preferences, what: str) -> None:
-    if not (given.weight * np.abs(given.strength)).any():
-        raise InputError(
-            "{0} hold none that can be judged: all have strength 0 or weight 0, or there are none.",
-            what,
-            parameter="winners_val",
-        )
 
 
 publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -167,9 +167,7 @@ class CoRankingPursuit(ViewPursuer):
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
         candidate = CoPursued(kernel=pursuit.views[0].kernel, setting=setting, pursuit=pursuit)
-        solutions = candidate.problem(rows.known).path(np.array([float(self.n_basis)]))
-        self._begin(rows.known)
-        self._adopt(rows.known, candidate, solutions)
+        self._solve(rows.known, float(self.n_basis), candidate)
         return self
 
 

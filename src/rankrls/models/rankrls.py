@@ -14,7 +14,7 @@ from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
-from rankrls.models.families.streamed import StreamedSelection, StreamedSigns
+from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -27,8 +27,10 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.signs import check_positive, constrained_signs
+from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Solutions
+from rankrls.problems.scorer import Scorer
 from rankrls.problems.signed import solve_signed
 from rankrls.selection.candidates import LeastSquares, SharedMatrix
 
@@ -41,6 +43,10 @@ _SHARED = 2000
 class SignedRanker(KernelRanker):
     """A ranker of linear functions whose weights may be constrained in their signs."""
 
+    def _check(self) -> None:
+        super()._check()
+        self._constrained()
+
     def _constrained(self) -> bool:
         return check_positive(self.positive, options(self.kernel, "kernel"), self.solver)
 
@@ -51,7 +57,7 @@ class SignedRanker(KernelRanker):
 
 
 @estimator
-class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
+class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -150,7 +156,7 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
         problem, solutions = self._solve(comparisons, float(self.alpha))
         self.alpha_ = float(self.alpha)
         _warn_unless_converged(solutions)
-        self._warn_of_lost_features(problem.spreads, np.array([self.alpha_]))
+        warn_of_lost_features(self, problem.spreads, np.array([self.alpha_]))
         self._remember(comparisons, problem)
         return self
 
@@ -175,9 +181,11 @@ class RankRLS(StreamedSigns, UpdatingRanker, SignedRanker, GraphParameters, Kern
             return EquationsProblem(equations, size, own_units=True).solve(alpha)
         return solve_signed(equations, np.array([alpha]), signs)[0][0]
 
-    def _check(self) -> None:
-        super()._check()
-        self._constrained()
+    def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
+        signs = self._signs()
+        if signs is None:
+            return super()._solved(problem, alpha)
+        return Scorer(solve_signed(problem.equations, np.array([alpha]), signs)[0][0])
 
 
 @estimator
@@ -263,10 +271,6 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     alphas: Any = parameter(default="auto", kw_only=False)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
-
-    def _check(self) -> None:
-        super()._check()
-        self._constrained()
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[LeastSquares]:
         signs, several = self._signs(), len(self._settings(comparisons)) > 1 or not comparisons.one_target

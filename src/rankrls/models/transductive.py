@@ -22,7 +22,6 @@ from rankrls.models.inputs.parameters import (
     SelectionParameters,
     check_alpha,
     check_alphas,
-    check_parameters,
     choice,
     estimator,
     number,
@@ -33,7 +32,7 @@ from rankrls.models.inputs.unscored import partly_scored
 from rankrls.models.inputs.validation import check_comparable
 from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
-from rankrls.selection.costs import FEWER, check_affordable
+from rankrls.selection.costs import FEWER
 from rankrls.selection.folds import group_blocks
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
@@ -41,12 +40,17 @@ __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
 
-class _Transductive(BasisRanker):
+@estimator
+class _Transductive(BasisRanker, GraphParameters, KernelParameters, BasisParameters):
     """What learns from queries without labels."""
 
+    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
+    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
     _learns_unscored = True
-    _several = False  # whether parameters may be tuples to choose from
-    transduction_: NDArray[np.float64]
+
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
 
     def _data_of(
         self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any
@@ -80,7 +84,7 @@ class _Transductive(BasisRanker):
         self.transduction_ = labels[:, 0] if data.one_target else labels
 
     def _check(self) -> None:
-        check_parameters(self, several=self._several)
+        super()._check()
         if "exclude" in options(self.ties, "ties"):
             raise InputError(
                 "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
@@ -97,7 +101,7 @@ class _Transductive(BasisRanker):
 
 
 @estimator
-class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, BasisParameters):
+class TransductiveRankRLS(_Transductive):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -177,14 +181,8 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, Basi
     (15,)
     """
 
-    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
-    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
-
     alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
     penalty: float = parameter(default=1.0, check=number(above=0.0))
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from queries with labels and queries without.
@@ -220,18 +218,13 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters, Basi
         candidate = Transducing(
             kernel=model.kernel, setting=setting, model=model, data=data, folds=folds, penalty=float(self.penalty)
         )
-        check_affordable(candidate.cost(known, None, 1), remedy=self._cheaper(model.kernel.is_linear))
-        solutions = candidate.problem(known).path(np.array([float(self.alpha)]))
-        self._begin(known)
-        self._adopt(known, candidate, solutions)
+        self._solve(known, float(self.alpha), candidate)
         self.alpha_ = float(self.alpha)
         return self
 
 
 @estimator
-class TransductiveRankRLSCV(
-    _Transductive, ChosenByFolds, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
-):
+class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the scored queries.
 
     Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
@@ -278,16 +271,10 @@ class TransductiveRankRLSCV(
     ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
     """
 
-    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
-    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
     fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored queries beside them
-    _several = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None

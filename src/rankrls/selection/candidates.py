@@ -15,6 +15,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._sparse import offset_columns, shift_columns
+from rankrls.features.columns import rows_of
 from rankrls.greedy.copursuit_problem import CoPursuit, CoPursuitProblem
 from rankrls.greedy.forward_problem import ForwardProblem
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
@@ -227,7 +228,7 @@ class Pursued(Candidate):
         if kernel is None:
             return Cost()
         always = callable(kernel.name) or kernel.name == "precomputed"
-        columns = data.n_rows if centres is None else len(centres) if isinstance(centres, list) else centres.shape[0]
+        columns = data.n_rows if centres is None else rows_of(centres)
         most = np.inf if always else self.pursuit.cache_bytes
         return pursuit_cost(data.n_rows, multiplications_a_value(kernel, data.X), columns, self.n_basis, most)
 

@@ -22,7 +22,6 @@ from rankrls.metrics import RankingMeasure, disagreement_error
 from rankrls.metrics._checks import scored_rows
 from rankrls.models.inputs.parameters import check_parameters
 from rankrls.models.inputs.seen_labels import warn_in_pipeline
-from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.models.inputs.validation import (
     check_comparable,
     check_features,
@@ -33,7 +32,6 @@ from rankrls.models.inputs.validation import (
 )
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
-from rankrls.problems.spreads import Spreads
 from rankrls.ranking import rank_positions
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
@@ -126,6 +124,10 @@ class Ranker(RegressorMixin, BaseEstimator):
         """Defined by each family of estimators."""
         raise TypeError(f"{type(self).__name__} does not predict.")
 
+    def _check(self) -> None:
+        """Check the parameters, as far as that is possible without data."""
+        check_parameters(self)
+
     def _data_kernel(self) -> Any:
         """What X means: objects for a function, a kernel matrix, or features."""
         return getattr(self, "kernel", "linear")
@@ -168,6 +170,30 @@ class Ranker(RegressorMixin, BaseEstimator):
         self._fitted_with_qid = comparisons.has_qid
         self._one_target = comparisons.one_target
         self.n_queries_ = comparisons.n_queries
+
+    def _candidate(self, comparisons: Comparisons) -> Candidate:
+        """What ``fit`` solves and held-out scores come from, for an estimator of one model."""
+        raise NotImplementedError
+
+    def _solve(
+        self, comparisons: Comparisons, value: float, candidate: Candidate | None = None
+    ) -> tuple[Problem, Solutions]:
+        """Solve the candidate's problem for one value, and keep the function."""
+        candidate = self._candidate(comparisons) if candidate is None else candidate
+        check_affordable(candidate.cost(comparisons, None, 1), remedy=self._cheaper(candidate.kernel.is_linear))
+        problem = candidate.problem(comparisons)
+        solutions = problem.path(np.array([value]))
+        self._begin(comparisons)
+        self._adopt(comparisons, candidate, solutions)
+        return problem, solutions
+
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
+        """Keep the one solution as this model's function."""
+        raise NotImplementedError
+
+    def _cheaper(self, linear: bool) -> str:
+        """What takes less time and memory than the matrix of the kernel, which may be the linear one."""
+        return cheaper(linear)
 
     @contextmanager
     def _holding(self, **state: Any) -> Iterator[None]:
@@ -221,19 +247,11 @@ class Ranker(RegressorMixin, BaseEstimator):
         scores = self._scores(X, qid)
         if self._learns_unscored:
             y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
-        labels = np.asarray(y)
-        if scores.ndim == 1:
-            if labels.ndim == 2 and labels.shape[1] == 1:
-                labels = labels[:, 0]
-            return 1.0 - float(disagreement_error(labels, scores, qid=qid, sample_weight=sample_weight))
-        if labels.ndim == 1 and scores.shape[1] == 1:
-            labels = labels[:, None]
-        if labels.shape != scores.shape:
+        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (np.asarray(y), scores))
+        if labels.shape[1:] != scores.shape[1:]:
             raise InputError("{y} has shape {0}, but the model has targets for shape {1}.", labels.shape, scores.shape)
-        errors = [
-            float(disagreement_error(labels[:, t], scores[:, t], qid=qid, sample_weight=sample_weight))
-            for t in range(scores.shape[1])
-        ]
+        columns = zip(labels.T, scores.T, strict=True)
+        errors = [disagreement_error(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
         return 1.0 - float(np.mean(errors))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -297,29 +315,8 @@ class KernelRanker(Ranker):
         if scorer.items is not None:
             self.X_fit_ = scorer.items
 
-    def _candidate(self, comparisons: Comparisons) -> Candidate:
-        """What ``fit`` solves and held-out scores come from, for an estimator of one model."""
-        raise NotImplementedError
-
-    def _solve(
-        self, comparisons: Comparisons, value: float, candidate: Candidate | None = None
-    ) -> tuple[Problem, Solutions]:
-        """Solve the candidate's problem for one value, and keep the function."""
-        candidate = self._candidate(comparisons) if candidate is None else candidate
-        check_affordable(candidate.cost(comparisons, None, 1), remedy=self._cheaper(candidate.kernel.is_linear))
-        problem = candidate.problem(comparisons)
-        solutions = problem.path(np.array([value]))
-        self._begin(comparisons)
-        self._adopt(comparisons, candidate, solutions)
-        return problem, solutions
-
-    def _adopt(self, comparisons: Comparisons, candidate: Candidate, solutions: Solutions) -> None:
-        """Keep the one solution as this model's function."""
+    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         self._take(solutions[0].over(comparisons.kept), candidate.kernel)
-
-    def _cheaper(self, linear: bool) -> str:
-        """What takes less time and memory than the matrix of the kernel, which may be the linear one."""
-        return cheaper(linear)
 
     def _resolved_kernel(self, X: Any) -> Kernel:
         check_square(X, self.kernel)
@@ -329,10 +326,6 @@ class KernelRanker(Ranker):
         """Whether the signs of weights are constrained, so that pairs cannot be held out without refitting."""
         return False
 
-    def _warn_of_lost_features(self, spreads: Spreads | None, alphas: Any, *, pairs_held_out: bool = False) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        warn_of_lost_features(spreads, alphas, names, pairs_held_out=pairs_held_out)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -341,10 +334,6 @@ class KernelRanker(Ranker):
 
 class SingleRanker(KernelRanker):
     """Learns the one model of its parameters, from labels or from preferences."""
-
-    def _check(self) -> None:
-        """Check the parameters, as far as that is possible without data."""
-        check_parameters(self)
 
     def _learn(self, comparisons: Comparisons) -> Self:
         raise NotImplementedError

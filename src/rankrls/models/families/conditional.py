@@ -186,7 +186,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                 )
         if y is None:
             raise InputError("{0} requires {y} to be passed, but the target y is None.", type(self).__name__)
-        X = check_matrix(self, X, reset=True)
+        X = check_matrix(self, X, reset=True, products=True)
         check_square(X, self.kernel)
         Y = check_utilities(y)
         if len(Y) != X.shape[0]:

@@ -16,6 +16,7 @@ from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models.families.base import KernelRanker, check_square
 from rankrls.models.inputs.parameters import check_alphas, check_parameters, combinations, options
+from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import Cost, check_affordable
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
@@ -149,7 +150,7 @@ class SelectingRanker(KernelRanker):
         chosen = results.best_state
         self._begin(data)
         self._adopt(data, chosen.candidate, chosen.solutions)
-        self._warn_of_lost_features(chosen.spreads, grid, pairs_held_out=isinstance(plan, LeavePairOut))
+        warn_of_lost_features(self, chosen.spreads, grid, pairs_held_out=isinstance(plan, LeavePairOut))
         self._publish(results, plan.description, data)
         return results
 

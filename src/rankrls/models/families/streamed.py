@@ -20,9 +20,9 @@ from rankrls.models.families.base import KernelRanker, SingleRanker
 from rankrls.models.families.basis import BasisRanker, generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
+from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
-from rankrls.problems.signed import solve_signed
 from rankrls.problems.subset import Basis
 from rankrls.selection.progress import reporter
 from rankrls.selection.search import Results
@@ -44,7 +44,6 @@ __all__ = [
     "StreamedBasisSelection",
     "StreamedRanker",
     "StreamedSelection",
-    "StreamedSigns",
     "take_columns",
 ]
 
@@ -173,22 +172,12 @@ class StreamedRanker(Streamed, SingleRanker):
             scorer = self._solved(problem, alpha)
         self._keep_streamed(summed, scorer, kernel)
         self.alpha_ = alpha
-        self._warn_of_lost_features(problem.spreads, np.array([alpha]))
+        warn_of_lost_features(self, problem.spreads, np.array([alpha]))
         return self
 
     def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
         """The function of one alpha."""
         return problem.path(np.array([alpha]))[0]
-
-
-class StreamedSigns(StreamedRanker):
-    """The same under constraints on the signs of weights."""
-
-    def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
-        signs = self._signs()
-        if signs is None:
-            return super()._solved(problem, alpha)
-        return Scorer(solve_signed(problem.equations, np.array([alpha]), signs)[0][0])
 
 
 class StreamedSelection(Streamed, SelectingRanker):
@@ -285,7 +274,7 @@ class StreamedSelection(Streamed, SelectingRanker):
             scorer = problem.path(np.array([results.best_value]))[0]
         take_columns(self, data)
         self._keep_streamed(summed, scorer, kernel)
-        self._warn_of_lost_features(problem.spreads, grid)
+        warn_of_lost_features(self, problem.spreads, grid)
         self._publish(results, description, summed.sums)
         return self
 

@@ -64,10 +64,8 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        last = slice(self.path_.n_stages - 1, None) if self.path_.n_stages else slice(0)
-        parts = [self._stages(v, X, last) for v in range(len(self._view_kernels_))]
-        return self._mean(parts)[:, 0] if self.path_.n_stages else np.zeros(X.shape[0])
+        last = slice(max(self.path_.n_stages - 1, 0), None)
+        return self._staged(X, last).sum(axis=1)  # of one column, or of none
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.
@@ -77,9 +75,12 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
+        yield from self._staged(X, slice(None)).T
+
+    def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
+        """Scores after some stages, (rows, stages)."""
         X = check_matrix(self, X, reset=False)
-        parts = [self._stages(v, X, slice(None)) for v in range(len(self._view_kernels_))]
-        yield from self._mean(parts).T
+        return self._mean([self._stages(v, X, stages) for v in range(len(self._view_kernels_))])
 
     def _mean(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         return np.asarray(np.tensordot(self._weights(), parts, axes=1))

@@ -16,22 +16,23 @@ __all__ = ["warn_of_lost_features"]
 
 
 def warn_of_lost_features(
-    spreads: Spreads | None, alphas: NDArray[np.float64] | None, names: Any, *, pairs_held_out: bool = False
+    model: Any, spreads: Spreads | None, alphas: NDArray[np.float64] | None, *, pairs_held_out: bool = False
 ) -> None:
     """Warn where a feature should count, by its spread and alpha, but rounding of another one hides it.
 
     Parameters
     ----------
+    model : estimator
+        That was fitted.
     spreads : Spreads or None
         Of the problem of the first target.
     alphas : ndarray, or None for a grid that is chosen by the spectrum
-    names : ndarray of str, or None
     pairs_held_out : bool
         Whether scores came from pairs held out, under alphas of at least 1e-10 of the largest eigenvalue.
     """
     if spreads is None:
         return
-    energy = spreads.energies
+    energy, names = spreads.energies, getattr(model, "feature_names_in_", None)
     lost = spreads.lost(0.0 if alphas is None else float(alphas.min()), pairs_held_out=pairs_held_out)
     if not len(lost):
         return
@@ -49,7 +50,7 @@ def warn_of_lost_features(
             parameter="X",
             column=smallest if names is None else str(names[smallest]),
         ),
-        stacklevel=5,
+        stacklevel=4,
     )
 
 

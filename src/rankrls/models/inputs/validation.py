@@ -14,6 +14,7 @@ from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, query_layout
+from rankrls.features.columns import rows_of
 from rankrls.features.finite import check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
@@ -51,22 +52,11 @@ def labelled_items(
     _refuse_collections(X=X, y=y, qid=qid, sample_weight=sample_weight)
     if y is None:
         raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator))
-    if holds_objects(X, kernel):
-        X = list(X)
-        if not X:
-            raise InputError("{X} is empty: there is nothing to learn from.")
-        _check_length(len(X), y)
-    elif isinstance(X, LinearOperator):
-        X = check_operator(estimator, X, reset=reset)
-        _check_length(X.shape[0], y)
-    else:
-        if not sparse.issparse(y):
-            check_labels(y)  # before scikit-learn, whose message names no row
-        X, y = _validated(estimator, X, y, reset=reset, multi_output=True, **_MATRIX)
-        X = _as_csr_array(X)
-        products = getattr(estimator, "_multiplies_features", True)
-        check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
-    Y, one_target = check_labels(y)
+    Y, one_target = check_labels(y)  # before scikit-learn looks, whose messages name no row
+    X = check_features(estimator, X, kernel=kernel, reset=reset, products=True)
+    if rows_of(X) != len(Y):
+        problem = "{X} has {0} items but {y} has {1} labels; it needs one label per item."
+        raise InputError(problem, rows_of(X), len(Y), parameter="y")
     layout, weights = query_layout(qid, len(Y)), check_weights(sample_weight, len(Y))
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
     return data.of_positive_weight(square=isinstance(kernel, str) and kernel == "precomputed")
@@ -76,25 +66,13 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _check_length(items: int, y: Any) -> None:
-    labels = len(np.atleast_1d(np.asarray(y)))
-    if items != labels:
-        raise InputError(
-            "{X} has {0} items but {y} has {1} labels; it needs one label per item.", items, labels, parameter="y"
-        )
-
-
 def preferred_items(
     estimator: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, *, kernel: Any, groups: Any = None
 ) -> PreferredItems:
     """Check items and preferences; preferences of weight zero are dropped."""
     _refuse_collections(X=X, winners=winners, losers=losers, strength=strength, weight=weight, groups=groups)
-    if holds_objects(X, kernel):
-        X = list(X)
-    else:
-        check = check_operator if isinstance(X, LinearOperator) else check_matrix
-        X = check(estimator, X, reset=True)
-    m = len(X) if isinstance(X, list) else X.shape[0]
+    X = check_features(estimator, X, kernel=kernel, reset=True, products=True)
+    m = rows_of(X)
     given = check_preferences(winners, losers, m, strength, weight)
     if not len(given.winners):
         raise InputError("There are no preferences to learn from.", parameter="winners")
@@ -129,7 +107,7 @@ def validation_data(
     check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
     X = check_features(estimator, X_val, kernel=kernel)
     Y, _ = check_labels(y_val)
-    rows, targets = len(X) if isinstance(X, list) else X.shape[0], data.Y.shape[1] if hasattr(data, "Y") else 1
+    rows, targets = rows_of(X), data.Y.shape[1] if hasattr(data, "Y") else 1
     if len(Y) != rows:
         raise InputError("{X_val} has {0} rows but {y_val} has {1} labels.", rows, len(Y), parameter="y_val")
     if Y.shape[1] != targets:
@@ -150,15 +128,16 @@ def validation_data(
     return Validation(LabelJudge(measure, Y, layout), X, f"validation data with {in_words(layout.n_queries)}")
 
 
-def check_features(estimator: Any, X: Any, *, kernel: Any) -> Any:
-    """Check what ``predict`` was given against what ``fit`` saw."""
-    if holds_objects(X, kernel):
-        return list(X)
-    return (
-        check_operator(estimator, X, reset=False)
-        if isinstance(X, LinearOperator)
-        else check_matrix(estimator, X, reset=False)
-    )
+def check_features(estimator: Any, X: Any, *, kernel: Any, reset: bool = False, products: bool = False) -> Any:
+    """Check items against what ``fit`` saw, or remember them (``reset``); ``products`` says they are there to learn."""
+    if not holds_objects(X, kernel):
+        if isinstance(X, LinearOperator):
+            return check_operator(estimator, X, reset=reset)
+        return check_matrix(estimator, X, reset=reset, products=products)
+    X = list(X)
+    if products and not X:
+        raise InputError("{X} is empty: there is nothing to learn from.")
+    return X
 
 
 def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearOperator:
@@ -184,11 +163,10 @@ def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearO
     return X
 
 
-def check_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A dense C-ordered or CSR matrix of finite features; float32 stays float32."""
-    X = _validated(estimator, X, reset=reset, **_MATRIX)
-    X = _as_csr_array(X)
-    products = reset and getattr(estimator, "_multiplies_features", True)
+def check_matrix(estimator: Any, X: Any, *, reset: bool, products: bool = False) -> Any:
+    """A dense C-ordered or CSR matrix of finite features, whose ``products`` are finite too; float32 stays float32."""
+    X = _as_csr_array(_validated(estimator, X, reset=reset, **_MATRIX))
+    products = products and getattr(estimator, "_multiplies_features", True)
     check_finite_features(X, getattr(estimator, "feature_names_in_", None), products=products)
     return X
 
@@ -212,11 +190,11 @@ def _refuse_collections(**given: Any) -> None:
             )
 
 
-def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+def _validated(estimator: Any, X: Any, **options: Any) -> Any:
     """scikit-learn's check, whose message about text names no place."""
     _refuse_collections(X=X)
     try:
-        return validate_data(estimator, X, *y, **options)
+        return validate_data(estimator, X, **options)
     except ValueError as error:
         where = _not_a_number(X)
         if where is None:
