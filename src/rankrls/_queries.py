@@ -84,14 +84,6 @@ class QueryLayout:
         """Rows brought into query order; ``values`` itself where they already are."""
         return values if self.contiguous else values[self.order]
 
-    def scatter(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Inverse of :meth:`gather`."""
-        if self.contiguous:
-            return values
-        out = np.empty_like(values)
-        out[self.order] = values
-        return out
-
     def rows(self, query: int) -> NDArray[np.intp] | slice:
         """Rows of one query, as a slice where they are contiguous."""
         lo, hi = int(self.starts[query]), int(self.starts[query + 1])

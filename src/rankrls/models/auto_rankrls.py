@@ -364,7 +364,7 @@ def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> Result
     elif model.name == "gaussian":
         ranker.set_params(gamma=tuple(width / _positive(_mean_distance(X, weights)) for width in _WIDTHS))
     ranker.n_features_in_ = X.shape[1]
-    results = ranker._choose(replace(data, X=X), plan, None, meter)
+    results = ranker._search(replace(data, X=X), plan, None, meter)
     model.seconds = perf_counter() - start
     return results
 

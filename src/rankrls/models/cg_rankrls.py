@@ -303,15 +303,13 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         grid = self._grid()
         return self.selection != "tikhonov" or grid is None or len(grid) > 1
 
-    def _choose(  # type: ignore[override]
-        self, data: Comparisons, plan: Plan, given: NDArray[np.float64] | None
-    ) -> None:
+    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> None:
         check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
         self._begin(data)
-        alphas = _grid(systems) if given is None else given
+        alphas = _grid(systems) if grid is None else grid
 
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
             return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]

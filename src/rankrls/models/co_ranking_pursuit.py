@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ from rankrls.models.families.selecting import ChosenByFolds
 from rankrls.models.families.views import ViewPursuer
 from rankrls.models.inputs.parameters import (
     SelectionParameters,
-    check_parameters,
     combinations,
     estimator,
     number,
     options,
     parameter,
 )
+from rankrls.models.inputs.unscored import PartlyScored
 from rankrls.selection.candidates import CoPursued
 from rankrls.selection.search import Results
 
@@ -131,44 +131,12 @@ class CoRankingPursuit(ViewPursuer):
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
     nu: float = parameter(default=1.0, check=number(least=0.0))
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_unscored: Any = None,
-        qid_unscored: Any = None,
-    ) -> Self:
-        """Learn from rows with labels and rows without.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-        y : array-like of shape (m,)
-            Labels, higher is better; NaN marks an unscored row.
-        qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; rows of X_unscored weigh 1.
-        X_unscored : array-like, sparse matrix or data frame of shape (l, n), optional
-            Further unscored rows.
-        qid_unscored : array-like of shape (l,), optional
-            Their queries, needed where there is a qid. An id of an unscored row of X is the same query.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        rows = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
+    def _learn(self, rows: PartlyScored) -> None:
         setting = Setting(self.ties, self.balance, float(self.regression_weight))
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
         candidate = CoPursued(kernel=pursuit.views[0].kernel, setting=setting, pursuit=pursuit)
         self._solve(rows.known, float(self.n_basis), candidate)
-        return self
 
 
 @estimator
@@ -236,31 +204,9 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
     nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_unscored: Any = None,
-        qid_unscored: Any = None,
-    ) -> Self:
-        """Choose by held-out scored queries, then learn from all rows.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, X_unscored, qid_unscored : as for :meth:`CoRankingPursuit.fit`
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        rows = self._rows(X, y, qid, sample_weight, X_unscored, qid_unscored)
+    def _learn(self, rows: PartlyScored) -> None:
         with self._holding(_all=rows):
             self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
-        return self
 
     def _grid(self) -> NDArray[np.float64]:
         return np.arange(1.0, int(self.max_basis) + 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
+from rankrls.models.families.partly_scored import PartlyScoredRanker
 from rankrls.models.families.selecting import SelectingRanker
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -27,8 +28,8 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import partly_scored
-from rankrls.models.inputs.validation import check_comparable, check_matrix
+from rankrls.models.inputs.unscored import PartlyScored
+from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.problems.consensus import Views
 from rankrls.problems.problem import PathSolutions, Solutions
@@ -46,7 +47,7 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @estimator
-class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):
+class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):
     r"""Co-regularised RankRLS: several views of scored and unscored rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
@@ -120,8 +121,6 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
     ('leave-query-out over 6 queries', (200,))
     """
 
-    _learns_unscored = True
-    _single_target = True
     fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
 
     alphas: Any = parameter(default="auto", kw_only=False)
@@ -130,42 +129,9 @@ class CoRankRLS(SelectingRanker, GraphParameters, KernelParameters, SelectionPar
     n_views: int = parameter(default=16, check=number(least=1, whole=True))
     random_state: Any = parameter(default=0)
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_unscored: Any = None,
-        qid_unscored: Any = None,
-    ) -> Self:
-        """Choose mu and alpha by held-out scored queries, then learn from all rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-        y : array-like of shape (m,)
-            Labels, higher is better; NaN marks an unscored row.
-        qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; rows of X_unscored weigh 1.
-        X_unscored : array-like, sparse matrix or data frame of shape (l, n), optional
-            Further unscored rows.
-        qid_unscored : array-like of shape (l,), optional
-            Their queries, needed where there is a qid. An id of a row of X is the same query.
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored)
-        check_comparable(rows.known, float(self.regression_weight))
+    def _learn(self, rows: PartlyScored) -> None:
         with self._holding(_all=rows.everything, _view_plans=self._plans(rows.everything.X)):
             self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
-        return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the mean of the views' functions.

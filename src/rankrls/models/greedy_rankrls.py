@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.kernels import Kernel
@@ -29,6 +29,7 @@ from rankrls.models.inputs.parameters import (
 from rankrls.problems.problem import Solutions
 from rankrls.selection.candidates import Candidate, ForwardSelected
 from rankrls.selection.folds import judge_of
+from rankrls.selection.plans import Nothing, Plan
 from rankrls.selection.search import Results
 
 __all__ = ["GreedyRankRLS"]
@@ -101,7 +102,8 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
     Constant features, and such as are combinations of those taken, are never taken. Equal features: the lowest number
     is taken. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
     ranking are left out one by one, each with a mean of its own; all pairs have to be compared then
-    (``ties="include"``). ``fit_pairs`` leaves out each preference, or each group of them.
+    (``ties="include"``). ``fit_pairs`` leaves out each preference, or each group of them; ``cv`` is
+    then the number of folds of groups, 5 by default.
 
     References
     ----------
@@ -128,64 +130,22 @@ class GreedyRankRLS(SelectorMixin, ChosenByFolds, GraphParameters, SelectionPara
     max_features: int = parameter(default=30, check=number(least=1, whole=True))
     scoring: Any = parameter(default="squared_error")
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Take features, and choose their number and alpha unless both are given.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
-        X_val, y_val, qid_val : optional
-            Validation data to choose by, instead of ``cv``.
-
-        Returns
-        -------
-        self
-        """
-        if self._chooses or not (X_val is None and y_val is None and qid_val is None):
-            return super().fit(X, y, qid=qid, sample_weight=sample_weight, X_val=X_val, y_val=y_val, qid_val=qid_val)
-        self._check()
-        return self._take_features(self._labelled(X, y, qid, sample_weight))
-
-    def fit_pairs(
-        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Take features by the held-out error of preferences, or of groups of them.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-        groups : array-like of shape (p,), optional
-            A group for each preference, held out together. ``cv`` is the number of folds of groups, 5 by default.
-
-        Returns
-        -------
-        self
-        """
-        if self._chooses:
-            return super().fit_pairs(X, winners, losers, strength=strength, weight=weight, groups=groups)
-        self._check()
-        return self._take_features(self._preferred(X, winners, losers, strength, weight, groups))
-
     @property
     def _chooses(self) -> bool:
         """Whether there is more than one model to choose from."""
         tuples = (self.ties, self.balance, (0, 0) if self._automatic else self.alphas)
         return self.n_features_to_select == "auto" or any(np.size(one) > 1 for one in tuples)
 
-    def _take_features(self, data: Comparisons) -> Self:
-        """Of the one model that there is."""
+    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
+        return super()._plan(measure, data) if self._chooses else Nothing()
+
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        return super()._preference_plan(measure, data) if self._chooses else Nothing()
+
+    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> None:
+        if not isinstance(plan, Nothing):
+            return super()._choose(data, plan, grid)
         self._solve(data, float(self.n_features_to_select), next(self._candidates(data)))
-        return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -128,8 +128,8 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     max_basis : int, default=50
         The largest number of stages to choose from.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many. Every fold is
-        refitted; its dictionary are its own training rows, unless ``centers`` are given.
+        None is 5 folds of whole queries, of rows for one global ranking, or of preferences or their groups; an int is
+        that many. Every fold is refitted; its dictionary are its own training rows, unless ``centers`` are given.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
@@ -171,30 +171,6 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     """
 
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
-
-    def fit_pairs(
-        self,
-        X: Any,
-        winners: Any,
-        losers: Any,
-        *,
-        strength: Any = None,
-        weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Choose by folds of preferences, or of groups of them; then learn from all.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-        groups : array-like of shape (p,), optional
-            A group for each preference, held out together. ``cv`` is the number of folds, 5 by default.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit_pairs(X, winners, losers, strength=strength, weight=weight, groups=groups)
 
     def _grid(self) -> NDArray[np.float64]:
         return np.arange(1.0, int(self.max_basis) + 1.0)

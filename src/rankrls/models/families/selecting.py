@@ -137,7 +137,11 @@ class SelectingRanker(KernelRanker):
         """What judging so many values of each candidate takes; empty if nothing is known of them."""
         return [plan.cost(partial(candidate.cost, data), values) for candidate in self._candidates(data)]
 
-    def _choose(
+    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> None:
+        """Learn what the plan chooses."""
+        self._search(data, plan, grid)
+
+    def _search(
         self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None, meter: Meter | None = None
     ) -> Results:
         """Judge every candidate, and take the best."""

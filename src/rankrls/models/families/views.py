@@ -17,11 +17,11 @@ from rankrls.greedy.copursuit_problem import CoPursuit, ViewTerms
 from rankrls.greedy.walk import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
-from rankrls.models.families.base import Ranker
+from rankrls.models.families.partly_scored import PartlyScoredRanker
 from rankrls.models.families.pursuits import DICTIONARIES
 from rankrls.models.families.selecting import few_folds
 from rankrls.models.inputs.parameters import GraphParameters, KernelParameters, choice, estimator, flag, parameter
-from rankrls.models.inputs.unscored import PartlyScored, partly_scored
+from rankrls.models.inputs.unscored import PartlyScored
 from rankrls.models.inputs.validation import check_comparable, check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.problems.problem import Solutions
@@ -31,11 +31,8 @@ __all__ = ["ViewFunction", "ViewPursuer"]
 
 
 @estimator
-class ViewPursuer(Ranker, GraphParameters, KernelParameters):
+class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
     """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
-
-    _single_target = True
-    _learns_unscored = True
 
     views: Any = parameter(default=None)
     dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
@@ -121,12 +118,6 @@ class ViewPursuer(Ranker, GraphParameters, KernelParameters):
 
     def _data_kernel(self) -> str:
         return "precomputed" if self._is_precomputed() else "linear"
-
-    def _rows(self, X: Any, y: Any, qid: Any, sample_weight: Any, X_unscored: Any, qid_unscored: Any) -> PartlyScored:
-        """What ``fit`` was given, checked."""
-        rows = partly_scored(self, X, y, qid, sample_weight, X_unscored, qid_unscored)
-        check_comparable(rows.known, float(self.regression_weight))
-        return rows
 
     def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
