@@ -288,7 +288,5 @@ class PreferredItems(Comparisons):
         return self, np.arange(self.n_rows, dtype=np.intp)
 
     def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
-        items, number = np.unique([self.graph.winners[units], self.graph.losers[units]], return_inverse=True)
-        winners, losers = number.reshape(2, -1)
-        scores = score(take_items(self.X, items))
-        return np.asarray(scores[winners] - scores[losers])
+        items, part = self.graph.among_own_items(units)
+        return part.differences(score(take_items(self.X, items)))

@@ -207,10 +207,10 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pyt
     X, y, qid = _data()
     fit = auto_rankrls._fit
 
-    def failing(model: Any, *rest: Any) -> None:
+    def failing(model: Any, *rest: Any) -> Any:
         if model.name == "degree 2":
             raise InputError("It overflows.")
-        fit(model, *rest)
+        return fit(model, *rest)
 
     monkeypatch.setattr(auto_rankrls, "_fit", failing)
     with pytest.warns(InputWarning, match="overflows"):

@@ -117,10 +117,14 @@ class PairGraph(Graph):
 
     def leads(self, X: Any, rows: NDArray[np.intp], W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score of the winner minus that of the loser under ``X W``, for some preferences."""
-        items, where = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
-        winners, losers = where.reshape(2, -1)
-        scores = X[items] @ W
-        return np.asarray(scores[winners] - scores[losers])
+        items, part = self.among_own_items(rows)
+        return part.differences(X[items] @ W)
+
+    def among_own_items(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], PairGraph]:
+        """The items of some preferences, ascending, and the graph of these preferences over those items alone."""
+        items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
+        winners, losers = number.reshape(2, -1)
+        return items, PairGraph(winners, losers, len(items), self.strength[rows], self.weight[rows])
 
     def differences(self, V: NDArray[Any], rows: Rows = slice(None)) -> NDArray[Any]:
         """Winner minus loser of some preferences, unweighted. Exact where an offset is common to both."""

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._public import publish
 from rankrls.features.columns import take_items
@@ -250,7 +250,7 @@ class AutoRankRLS(Ranker):
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         if self.cv is not None:
             return folds_plan(self.cv, measure, data)
-        return exact_plan(measure, data, ("include",), ("examples",), 0.0, constrained=False)
+        return exact_plan(measure, data, [Setting()], constrained=False)
 
     def _models(self, data: LabelledItems) -> Iterator[_Model]:
         """Every model, the simplest first, with its scaler fitted."""

@@ -140,7 +140,7 @@ class CoRankingPursuit(ViewPursuer):
 
 
 @estimator
-class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):
+class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):  # type: ignore[misc]
     r"""Ranking pursuit of several views whose number of terms and agreement are chosen by folds of the scored queries.
 
     Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage

@@ -47,7 +47,7 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @estimator
-class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):
+class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):  # type: ignore[misc]
     r"""Co-regularised RankRLS: several views of scored and unscored rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,

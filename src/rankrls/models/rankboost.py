@@ -281,7 +281,7 @@ class RankBoost(Ranker):
 
     def _publish(self, watch: _Watch) -> int:
         """Choose by the validation data; returns how many rounds are kept."""
-        curve = watch.judged.curve
+        curve = watch.curve
         rounds = np.arange(1, len(curve.mean) + 1)
         results = Results(watch.validation.greater_is_better, self.rule, "n_estimators")
         if len(rounds):
@@ -298,40 +298,41 @@ class RankBoost(Ranker):
 
 @dataclass
 class _Judgements:
-    """The measure of every round so far, and when patience has come to its end."""
+    """The measure of every round so far, and when patience has come to its end.
+
+    ``rounds`` has of each its mean, the standard error, and what the rounding of the mean is relative to.
+    """
 
     sign: float
     patience: int | None
-    means: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-    sizes: list[float] = field(default_factory=list)
+    rounds: list[tuple[float, ...]] = field(default_factory=list)
     best: int = 0
 
     def take(self, curve: Curve) -> bool:
         """Take the judgement of some more rounds; True if patience ended, the rounds after that not taken."""
-        for mean, error, size in zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True):
-            self.means.append(mean)
-            self.errors.append(error)
-            self.sizes.append(size)
+        for one in zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True):
+            self.rounds.append(one)
+            (mean, _, size), top = one, self.rounds[self.best][0]
             # A round that ties all that tau compares cannot be judged: it is not the best, and patience has not begun.
-            if np.isnan(self.means[self.best]) or is_better(self.sign * mean, self.sign * self.means[self.best], size):
-                self.best = len(self.means) - 1
-            if self.patience is not None and len(self.means) - 1 - self.best >= self.patience:
+            if np.isnan(top) or is_better(self.sign * mean, self.sign * top, size):
+                self.best = len(self.rounds) - 1
+            if self.patience is not None and len(self.rounds) - 1 - self.best >= self.patience:
                 return True
         return False
 
     @property
     def curve(self) -> Curve:
         """The measure of every round so far."""
-        return Curve(np.array(self.means), np.array(self.errors), np.array([self.sizes]))
+        mean, error, size = np.array(self.rounds, dtype=np.float64).reshape(-1, 3).T
+        return Curve(mean, error, scale=size)
 
 
-class _Watch:
+class _Watch(_Judgements):
     """Validation scores round by round, judged in chunks of rounds."""
 
     def __init__(self, validation: Validation, patience: int | None) -> None:
+        super().__init__(1.0 if validation.greater_is_better else -1.0, patience)
         self.validation = validation
-        self.judged = _Judgements(1.0 if validation.greater_is_better else -1.0, patience)
         self._X = by_columns(validation.X)
         self._scores = np.zeros(self._X.shape[0])
 
@@ -341,7 +342,7 @@ class _Watch:
         for t, stump in enumerate(chunk):
             self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
             columns[:, t] = self._scores
-        return self.judged.take(self.validation.judge.curve(columns[:, :, None]))
+        return self.take(self.validation.judge.curve(columns[:, :, None]))
 
 
 publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -17,7 +17,7 @@ from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.models.families.base import NotConverged
-from rankrls.models.families.streamed import StreamedBasis, StreamedBasisSelection, StreamedRanker
+from rankrls.models.families.streamed import StreamedBasis, StreamedRanker, StreamedSelection
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import (
     BasisParameters,
@@ -233,7 +233,9 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
 
 
 @estimator
-class SparseRankRLSCV(StreamedBasisSelection, GraphParameters, KernelParameters, BasisParameters, SelectionParameters):
+class SparseRankRLSCV(
+    StreamedBasis, StreamedSelection, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
+):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import PairGraph
@@ -127,21 +127,17 @@ def check_two_vary(varied: int, queries: int, remedy: str) -> None:
         raise InputError(problem, varied, queries, remedy=remedy, parameter="cv")
 
 
-def exact_plan(
-    measure: RankingMeasure, data: LabelledItems, ties: tuple[Any, ...], balances: tuple[Any, ...], beta: float,
-    *, constrained: bool,
-) -> Plan:  # fmt: skip
+def exact_plan(measure: RankingMeasure, data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> Plan:
     """Leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut."""
     q, m = data.n_queries, data.n_rows
     if q > 1:
         comparable = int(label_varies(data.Y, data.layout).sum())
         check_two_vary(comparable, q, "Give validation data ({X_val}) or folds of your own ({cv}).")
         return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries")
-    settings = [setting for setting, _ in data.settings(ties, balances, beta)]
     refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if is_concordance(measure) and not refused:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {m} items")
-    return folds_plan(min(GLOBAL_FOLDS, m), measure, data, beta)
+    return folds_plan(min(GLOBAL_FOLDS, m), measure, data, settings[0].regression_weight)
 
 
 def check_folds_leave_something(

@@ -180,14 +180,11 @@ class PreferenceJudge:
 
     def watched(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """The items whose scores :meth:`part` judges."""
-        return np.unique([self.graph.winners[rows], self.graph.losers[rows]])
+        return self.graph.among_own_items(rows)[0]
 
     def part(self, rows: NDArray[np.intp]) -> PreferenceJudge:
         """The judge of some preferences, which is given the scores of their items alone, in ascending order."""
-        graph = self.graph
-        items, number = np.unique([graph.winners[rows], graph.losers[rows]], return_inverse=True)
-        winners, losers = number.reshape(2, -1)
-        part = PairGraph(winners, losers, len(items), graph.strength[rows], graph.weight[rows])
+        _, part = self.graph.among_own_items(rows)
         return PreferenceJudge(part, self.greater_is_better)
 
     def _judged(self, lead: NDArray[np.float64], rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -318,6 +318,10 @@ class KernelRanker(Ranker):
     def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
         self._take(solutions[0].over(comparisons.kept), candidate.kernel)
 
+    def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
+        """Every kernel to try, with the parameters that make a difference to it."""
+        yield self._resolved_kernel(X), {}
+
     def _resolved_kernel(self, X: Any) -> Kernel:
         check_square(X, self.kernel)
         return resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)

@@ -21,7 +21,7 @@ class PartlyScoredRanker(Ranker):
     def _learn(self, rows: PartlyScored) -> None:
         raise NotImplementedError
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any,

@@ -55,14 +55,12 @@ class SelectingRanker(KernelRanker):
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         """How to hold out labelled items."""
-        beta = float(self.regression_weight)
-        ties, balances = options(self.ties, "ties"), options(self.balance, "balance")
+        settings = [setting for setting, _ in self._settings(data)]
         if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            settings = [setting for setting, _ in data.settings(ties, balances, beta)]
             return LeavePairOut.of(measure, data, settings, constrained=self._constrained())
         if self.cv is not None:
-            return folds_plan(self.cv, measure, data, beta)
-        return exact_plan(measure, data, ties, balances, beta, constrained=self._constrained())
+            return folds_plan(self.cv, measure, data, float(self.regression_weight))
+        return exact_plan(measure, data, settings, constrained=self._constrained())
 
     def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
         """How to hold out preferences."""
@@ -169,7 +167,6 @@ class SelectingRanker(KernelRanker):
         return kernels[0]
 
     def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
-        """Every kernel to try, with the parameters that make a difference to it."""
         seen = set()
         for values in combinations(self, ("kernel", "gamma", "degree", "coef0")):
             check_square(X, values["kernel"])

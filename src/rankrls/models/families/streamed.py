@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from numbers import Integral
 from pathlib import Path
@@ -41,7 +41,6 @@ from rankrls.streaming.stream import Stream, check_streams
 __all__ = [
     "LINEAR",
     "StreamedBasis",
-    "StreamedBasisSelection",
     "StreamedRanker",
     "StreamedSelection",
     "take_columns",
@@ -73,6 +72,10 @@ class Streamed(KernelRanker):
     def _streamed_columns(self, data: Any) -> int:
         """How many weights or coefficients are learned."""
         return int(data.n_features)
+
+    def _passes(self, held_out: bool) -> int:
+        """How often the data are read."""
+        return 2 if held_out else 1
 
     def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
         """Every kernel with what it chooses, and the basis whose columns stand for the features."""
@@ -107,16 +110,15 @@ class StreamedBasis(Streamed, BasisRanker):
         return self._basis_size(int(data.n_rows))
 
     def _streamed_kernels(self, stream: Stream) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
-        shape = _Shape((0, stream.data.n_features))
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, Integral):
             seed = generator(seed).integers(2**31)
         drawn = stream.run(BasisJob(self._streamed_columns(stream.data), int(seed)), "basis")
-        for kernel, choices in self._kernels_of(shape):
+        for kernel, choices in self._kernels(np.empty((0, stream.data.n_features))):
             yield kernel, choices, replace(Basis.build(kernel, drawn.items), numbers=drawn.numbers)
 
-    def _kernels_of(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
-        yield self._resolved_kernel(X), {}
+    def _passes(self, held_out: bool) -> int:
+        return 1 + sum(super()._passes(held_out) for _ in self._kernels(np.empty((0, 1))))
 
     def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
         super()._keep_streamed(summed, scorer, kernel)
@@ -277,28 +279,6 @@ class StreamedSelection(Streamed, SelectingRanker):
         warn_of_lost_features(self, problem.spreads, grid)
         self._publish(results, description, summed.sums)
         return self
-
-    def _passes(self, held_out: bool) -> int:
-        """How often the data are read."""
-        return 2 if held_out else 1
-
-
-class StreamedBasisSelection(StreamedBasis, StreamedSelection):
-    """Chooses among functions over a basis."""
-
-    def _kernels_of(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
-        return self._kernels(X)
-
-    def _passes(self, held_out: bool) -> int:
-        kernels = sum(1 for _ in self._kernels(_Shape((0, 1))))
-        return 1 + kernels * super()._passes(held_out)
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Features of which nothing but their number is known."""
-
-    shape: tuple[int, int]
 
 
 def take_columns(model: Any, data: Any) -> None:

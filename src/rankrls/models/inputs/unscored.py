@@ -46,7 +46,7 @@ def partly_scored(
     check_square(data.X, kernel)
     scored = np.ones(len(rows), dtype=bool) if missing is None else ~missing[data.given_numbers(rows)]
     if not scored.any():
-        raise InputError("Every row is unscored, NaN in {y}: some rows need a label to learn from.")
+        raise InputError("Every row is unscored, NaN in {y}: some query needs labels to learn from.")
     found = PartlyScored(data, scored, _as_items(data, rows[scored]))
     if X_unscored is None:
         if qid_unscored is not None:
