@@ -175,7 +175,8 @@ def leave_pair_out(
         leads = held_out_times(model, censored, grid, i, j)
         score, error = _judged(leads, np.ones(len(i)), i, j, censored.n_rows, None)
         shown = None if pairs is None else leads * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
-        return _result(alphas, grid, score, error, _greedy_matching(i, j), shown, len(i), level)
+        found = score, error, concordance_interval(score, error, _greedy_matching(i, j), level), shown
+        return _result(grid, found, alphas is not None, len(i), level)
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
     check_comparable(data, 0.0)
@@ -199,22 +200,14 @@ def leave_pair_out(
         differences = held_out_differences(problem, labels, ridge, i, j)
         score, error = _judged(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), data.weights)
         n_pairs, disjoint = len(i), _greedy_matching(i, j)
-    return _result(alphas, grid, score, error, disjoint, differences, n_pairs, level)
+    found = score, error, concordance_interval(score, error, disjoint, level), differences
+    return _result(grid, found, alphas is not None, n_pairs, level)
 
 
-def _result(
-    alphas: Any,
-    grid: NDArray[np.float64],
-    score: NDArray[np.float64],
-    error: NDArray[np.float64],
-    disjoint: int,
-    differences: NDArray[np.float64] | None,
-    n_pairs: int,
-    level: float,
-) -> PairHoldout:
+def _result(grid: NDArray[np.float64], found: Any, several: bool, n_pairs: int, level: float) -> PairHoldout:
     """One number for each alpha, or plain numbers if no alphas were given."""
-    low, high = concordance_interval(score, error, disjoint, level)
-    if alphas is not None:
+    score, error, (low, high), differences = found
+    if several:
         return PairHoldout(grid, score, error, (low, high), differences, n_pairs, level)
     one = None if differences is None else differences[:, 0]
     ends = float(low[0]), float(high[0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons
 from rankrls._public import publish
 from rankrls.models.families.selecting import ChosenByFolds
 from rankrls.models.families.views import ViewPursuer
@@ -132,7 +132,7 @@ class CoRankingPursuit(ViewPursuer):
     nu: float = parameter(default=1.0, check=number(least=0.0))
 
     def _learn(self, rows: PartlyScored) -> None:
-        setting = Setting(self.ties, self.balance, float(self.regression_weight))
+        setting = self._setting()
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
         candidate = CoPursued(kernel=pursuit.views[0].kernel, setting=setting, pursuit=pursuit)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons
 from rankrls._public import publish
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import SingleRanker
@@ -111,7 +111,7 @@ class RankingPursuit(PathRanker, SingleRanker):
         kernel = _LINEAR if self.dictionary == "features" else self._resolved_kernel(comparisons.X)
         return Pursued(
             kernel=kernel,
-            setting=Setting(self.ties, self.balance, float(self.regression_weight)),
+            setting=self._setting(),
             pursuit=self._pursuit_of(kernel, self._checked_centers(comparisons.X, self.kernel)),
             n_basis=int(self.n_basis),
         )

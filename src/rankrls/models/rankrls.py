@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons
 from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
@@ -163,7 +163,7 @@ class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, Ker
     def _candidate(self, comparisons: Comparisons) -> LeastSquares:
         return LeastSquares(
             kernel=self._resolved_kernel(comparisons.X),
-            setting=Setting(self.ties, self.balance, float(self.regression_weight)),
+            setting=self._setting(),
             solver=self.solver,
             signs=self._signs(),
         )

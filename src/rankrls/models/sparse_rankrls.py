@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.equations.krylov import Status
@@ -153,9 +153,6 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
     def _candidate(self, comparisons: Comparisons) -> OverBasis:
         setting, kernel = self._setting(), self._resolved_kernel(comparisons.X)
         return OverBasis(kernel=kernel, setting=setting, **self._basis_of(comparisons, kernel, setting))
-
-    def _setting(self) -> Setting:
-        return Setting(self.ties, self.balance, float(self.regression_weight))
 
     def _warn_unless_converged(self, solutions: Solutions) -> None:
         for run in solutions.details:

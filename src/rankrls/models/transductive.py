@@ -21,7 +21,6 @@ from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
     check_alpha,
-    check_alphas,
     choice,
     estimator,
     number,
@@ -272,6 +271,7 @@ class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
     """
 
     fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored queries beside them
+    _positive_alphas = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
@@ -297,11 +297,6 @@ class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
         with self._holding(_all=data, _folds=folds):
             self._choose(known, self._plan(self._measure(), known), grid)
         return self
-
-    def _grid(self) -> NDArray[np.float64] | None:
-        if not isinstance(self.alphas, str):
-            check_alphas(self.alphas, positive=True)
-        return super()._grid()
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[Transducing]:
         data = self._all

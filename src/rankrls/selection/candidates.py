@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class Candidate(ABC):
     kernel: Kernel
     setting: Setting = field(default_factory=Setting)
     choices: dict[str, Any] = field(default_factory=dict)
+    items_are_columns: ClassVar[bool] = True
 
     def problem(self, comparisons: Comparisons) -> Problem:
         """The problem of all targets."""
@@ -81,7 +82,7 @@ class Candidate(ABC):
     @property
     def square(self) -> bool:
         """Whether X is a kernel matrix with a column for each training item."""
-        return self.kernel.name == "precomputed"
+        return self.items_are_columns and self.kernel.name == "precomputed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +173,7 @@ class OverItems(Candidate):
     def basis(self) -> Basis | None:
         return None if self.make is None else self.make()
 
-    @property
-    def square(self) -> bool:
-        return False
+    items_are_columns = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -286,9 +285,7 @@ class AmongAllRows(Candidate):
     What is held out stays among the unscored rows.
     """
 
-    @property
-    def square(self) -> bool:
-        return False
+    items_are_columns = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

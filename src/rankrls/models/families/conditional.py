@@ -34,6 +34,7 @@ from rankrls.models.inputs.validation import (
     check_labels,
     check_matrix,
     check_weights,
+    without_nan,
 )
 from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, kernel_root
 from rankrls.ranking import rank_positions
@@ -347,19 +348,9 @@ def check_items(items: Any) -> Items:
 
 def check_utilities(y: Any) -> Array:
     """Utilities (q, d), NaN where they are not known; a vector is one column."""
-    given = np.asarray(y)
-    unknown = None
-    if given.dtype.kind in "fO" and given.ndim in (1, 2):
-        try:
-            given = given.astype(np.float64)
-            unknown = np.isnan(given)
-            given = np.where(unknown, 0.0, given)
-        except (TypeError, ValueError):
-            unknown = None
-    Y, _ = check_labels(given if unknown is not None else y)
-    if unknown is not None:
-        Y = np.where(unknown.reshape(Y.shape), np.nan, Y)
-    return Y
+    labels, unknown = without_nan(y)
+    Y, _ = check_labels(labels)
+    return Y if unknown is None else np.where(unknown.reshape(Y.shape), np.nan, Y)
 
 
 def check_something_known(Y: Array) -> None:

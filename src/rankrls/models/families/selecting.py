@@ -35,6 +35,8 @@ AUTO_VALUES = 21
 class SelectingRanker(KernelRanker):
     """Chooses a regularization value, and whatever else is given as a tuple, by held-out rows; then learns from all."""
 
+    _positive_alphas = False  # whether 0 is no value to judge
+
     def _candidates(self, comparisons: Comparisons) -> Iterator[Candidate]:
         """Every candidate, one after the other."""
         raise NotImplementedError
@@ -47,7 +49,7 @@ class SelectingRanker(KernelRanker):
         """The values to judge, the simplest model first; None for an automatic grid."""
         if isinstance(self.alphas, str) and self.alphas == "auto":
             return None
-        return np.sort(check_alphas(self.alphas))[::-1]
+        return np.sort(check_alphas(self.alphas, positive=self._positive_alphas))[::-1]
 
     def _measure(self, *, of_preferences: bool = False) -> RankingMeasure:
         """What to choose by."""

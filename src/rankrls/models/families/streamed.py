@@ -166,7 +166,7 @@ class StreamedRanker(Streamed, SingleRanker):
         size = leaf_bytes(data.n_features, 1, columns=self._streamed_columns(data))
         stream = Stream(data, executor=executor, memory=memory, leaf_bytes=size, checkpoint=checkpoint)
         kernel, _, basis = next(self._streamed_kernels(stream))
-        settings = [Setting(self.ties, self.balance, float(self.regression_weight))]
+        settings = [self._setting()]
         summed = read_equations(stream, settings, columns=basis)
         take_columns(self, data)
         with one_thread():

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankrls._comparisons import Setting
 from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
 from rankrls._queries import in_words
@@ -77,7 +76,7 @@ class StreamedCG(KernelRanker):
             )
         measure = resolve_measure(self.scoring)
         check_streams(measure)
-        setting = Setting(self.ties, self.balance, float(self.regression_weight))
+        setting = self._setting()
         values = AUTO_VALUES if alphas is None else len(alphas)
         row = (16.0 * data.n_features if data.n_features < 4096 else 800.0) + 200.0 + 32.0 * values
         how: dict[str, Any] = {"executor": executor, "memory": memory, "leaf_bytes": lambda rows: rows * row}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 from rankrls.equations.normal_equations import NormalEquations, normal_equations
 from rankrls.graph import Graph
 from rankrls.models.families.base import SingleRanker
+from rankrls.models.inputs.parameters import GraphParameters
 from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem
@@ -29,7 +30,7 @@ def _can_update(model: Any) -> bool:
     return True
 
 
-class UpdatingRanker(SingleRanker):
+class UpdatingRanker(SingleRanker, GraphParameters):
     """Keeps the normal equations, which add up over queries, and which queries are in them."""
 
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
@@ -112,7 +113,7 @@ class UpdatingRanker(SingleRanker):
         data = labelled_items(self, X, y, qid, sample_weight, kernel=self.kernel, reset=not started)
         if started:
             self._check_continued(data, qid, name)
-        parts = data.graphs(Setting(self.ties, self.balance, float(self.regression_weight)))
+        parts = data.graphs(self._setting())
         energies = _energies(data, [part.graph for part in parts])
         seen = self._seen_ if started else SeenQueries()
         layout = data.layout if data.has_qid else seen.unnamed_batch(data.layout, energies, add=add)
@@ -147,11 +148,7 @@ class UpdatingRanker(SingleRanker):
             raise InputError("{y} has {0} targets; the model has {1}.", data.Y.shape[1], targets)
 
     def _graph_settings(self) -> dict[str, Any]:
-        return {
-            "ties": self.ties,
-            "balance": self.balance,
-            "regression_weight": float(self.regression_weight),
-        }
+        return asdict(self._setting())
 
     def _remember(self, data: Comparisons, problem: Problem) -> None:
         """Keep what exact updates need, if the problem has normal equations: those, and which queries are in them."""

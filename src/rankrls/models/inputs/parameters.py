@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_word
+from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
@@ -182,6 +183,10 @@ class GraphParameters:
     ties: Any = parameter(default="include", check=choice(*TIES), several=True)
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
     regression_weight: float = parameter(default=0.0, check=number(least=0.0, most=1.0))
+
+    def _setting(self) -> Setting:
+        """What they are, if each is one value."""
+        return Setting(self.ties, self.balance, float(self.regression_weight))
 
 
 @estimator

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.validation import validate_data
 
+from rankrls._checks import numbers_of
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
@@ -19,6 +20,7 @@ from rankrls.features.finite import check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.scored import label_varies
 from rankrls.metrics import RankingMeasure
+from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.selection.judging import LabelJudge, judged_queries
 from rankrls.selection.plans import Validation
 
@@ -35,6 +37,7 @@ __all__ = [
     "preferred_items",
     "split_labels",
     "validation_data",
+    "without_nan",
 ]
 
 _MATRIX: dict[str, Any] = {
@@ -261,8 +264,8 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
-def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Labels with 0 in the place of NaN, and which rows have none; what cannot be read is left to others to refuse."""
+def without_nan(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Labels with 0 in the place of NaN, and where it was; what cannot be read is left to others to refuse."""
     _refuse_collections(y=y)
     given = np.asarray(y)
     if given.dtype.kind == "c":
@@ -274,48 +277,42 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     missing = np.isnan(given)
     if given.ndim not in (1, 2) or not missing.any():
         return y, None
-    if given.ndim == 2:
-        partly = missing.any(axis=1) & ~missing.all(axis=1)
-        if partly.any():
-            row = int(np.argmax(partly))
-            raise InputError(
-                "Input {y} contains NaN for some targets of row {0} and labels for others: a row has all its labels, "
-                "or its query has none.",
-                row,
-                remedy="Fit targets with different unscored queries separately.",
-                row=row,
-            )
-    return np.where(missing, 0.0, given), missing if given.ndim == 1 else missing[:, 0]
+    return np.where(missing, 0.0, given), missing
+
+
+def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Labels with 0 in the place of NaN, and which rows have none."""
+    labels, missing = without_nan(y)
+    if missing is None or missing.ndim == 1:
+        return labels, missing
+    partly = missing.any(axis=1) & ~missing.all(axis=1)
+    if partly.any():
+        row = int(np.argmax(partly))
+        raise InputError(
+            "Input {y} contains NaN for some targets of row {0} and labels for others: a row has all its labels, or "
+            "its query has none.",
+            row,
+            remedy="Fit targets with different unscored queries separately.",
+            row=row,
+        )
+    return labels, missing[:, 0]
 
 
 def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     """Row weights, or None where none were given."""
     if sample_weight is None:
         return None
-    try:
-        w = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("{sample_weight} must be numeric, one weight per row.") from None
-    if w.ndim == 0:
-        w = np.full(m, float(w))
-    if w.ndim != 1:
-        raise InputError(
-            "Sample weights must be 1D array or scalar; got shape {0}.", w.shape, parameter="sample_weight"
-        )
-    if len(w) != m:
-        raise InputError(
-            "sample_weight.shape == {0}, expected {1}: it needs one weight per row.",
-            w.shape,
-            (m,),
-            parameter="sample_weight",
-        )
-    bad = ~(np.isfinite(w) & (w >= 0.0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError("{sample_weight} must be finite and not negative; row {0} has {1}.", row, w[row], row=row)
-    if not (w > 0.0).any():
+    w = numbers_of("sample_weight", sample_weight)
+    if w.ndim > 1:
+        problem = "Sample weights must be 1D array or scalar; got shape {0}."
+        raise InputError(problem, w.shape, parameter="sample_weight")
+    if w.ndim == 1 and len(w) != m:
+        problem = "sample_weight.shape == {0}, expected {1}: it needs one weight per row."
+        raise InputError(problem, w.shape, (m,), parameter="sample_weight")
+    checked = check_row_weights(np.full(m, w), m)
+    if checked is None or not checked.any():
         raise InputError("All values of {sample_weight} are zero: there is nothing to learn from.")
-    return w
+    return checked
 
 
 def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
