@@ -21,7 +21,6 @@ from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.inputs.parameters import check_alpha
 from rankrls.models.inputs.validation import (
-    check_comparable,
     check_features,
     preferred_items,
 )
@@ -103,9 +102,7 @@ def posterior(
     array([0., 1.])
     """
     model, start = _checked(estimator, alpha, noise, "posterior")
-    data = labelled_data(model, X, y, qid, sample_weight)
-    check_comparable(data, float(model.regression_weight))
-    return _assembled(model, data, start, noise)
+    return _assembled(model, labelled_data(model, X, y, qid, sample_weight, float(model.regression_weight)), start, noise)
 
 
 def pair_posterior(

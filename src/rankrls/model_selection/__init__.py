@@ -2,8 +2,7 @@
 
 from rankrls._public import publish
 from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out
-from rankrls.model_selection.preference_holdout import leave_preference_out
-from rankrls.model_selection.query_holdout import leave_query_out
+from rankrls.model_selection.query_holdout import leave_preference_out, leave_query_out
 from rankrls.model_selection.tournament import Tournament, tournament_leave_pair_out
 
 __all__ = [

@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls.models.families.updating import UpdatingRanker
 from rankrls.models.inputs.parameters import check_alphas
 from rankrls.models.inputs.seen_labels import label_users
-from rankrls.models.inputs.validation import labelled_items
+from rankrls.models.inputs.validation import check_comparable, labelled_items
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
 
@@ -55,9 +55,10 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
     return model, grid
 
 
-def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> LabelledItems:
-    """Checked data with one target."""
+def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0) -> LabelledItems:
+    """Checked data with one target, which order something unless a part ``beta`` of the loss is regression."""
     data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
+    check_comparable(data, beta)
     if data.Y.shape[1] != 1:
         raise InputError("{y} must hold one target at a time; y has {0}.", data.Y.shape[1])
     return data

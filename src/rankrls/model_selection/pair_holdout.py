@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
 from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
+from rankrls.holdout.preferred_pairs import held_out_leads
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
-from rankrls.model_selection.censored_holdout import checked_comparable, comparable_items, held_out_times, pairs_of_rows
 from rankrls.models.inputs.parameters import number
 from rankrls.models.inputs.spreads import warn_of_lost_features
-from rankrls.models.inputs.validation import check_comparable
 from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
+from rankrls.survival import survival_pairs
 
 __all__ = ["PairHoldout", "leave_pair_out"]
+
+_NEAR = 1e-10  # of the largest lead: a tie
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,19 +169,18 @@ def leave_pair_out(
     model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
     level = _check_confidence(confidence)
     if event is not None:
-        censored = comparable_items(model, X, y, event, qid, sample_weight)
-        i, j = checked_comparable(censored, pairs)
+        censored = _comparable_items(model, X, y, event, qid, sample_weight)
+        i, j = _checked_comparable(censored, pairs)
         if auto:
             problem = model._candidate(censored).problem(censored)
             grid = problem.axis(problem.extreme_values())
-        leads = held_out_times(model, censored, grid, i, j)
+        leads = _held_out_times(model, censored, grid, i, j)
         score, error = _judged(leads, np.ones(len(i)), i, j, censored.n_rows, None)
         shown = None if pairs is None else leads * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
         found = score, error, concordance_interval(score, error, _greedy_matching(i, j), level), shown
         return _result(grid, found, alphas is not None, len(i), level)
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
-    check_comparable(data, 0.0)
     check_pairs_can_be_held_out(model, data, "leave_pair_out")
     if beta == 0.0:
         check_something_is_left(data)
@@ -223,8 +224,7 @@ def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> N
             remedy="leave_query_out is exact under constraints.",
             parameter="positive",
         )
-    setting = Setting(model.ties, model.balance, float(model.regression_weight))
-    reason = why_pairs_cannot_be_held_out(data, [setting], constrained=False)
+    reason = why_pairs_cannot_be_held_out(data, [model._setting()], constrained=False)
     if reason is not None:
         raise InputError(f"{{{what}}} cannot hold out pairs without refitting: {reason}.")
 
@@ -236,7 +236,7 @@ def _check_confidence(confidence: Any) -> float:
 
 def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
     """Pairs as numbers of the rows that are left."""
-    numbers = pairs_of_rows(pairs)
+    numbers = _pairs_of_rows(pairs)
     m = data.layout.n_rows if data.kept is None else len(data.kept)
 
     def refuse(bad: Any, what: str) -> None:
@@ -287,3 +287,73 @@ def _greedy_matching(i: NDArray[np.intp], j: NDArray[np.intp]) -> int:
             used |= {a, b}
             count += 1
     return count
+
+
+def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
+    """The comparable pairs of the items, for a model whose pairs can be held out."""
+    if not hasattr(model, "solver") or model._constrained():
+        raise InputError(
+            "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
+        )
+    if sample_weight is not None:
+        raise InputError("{event} is for rows that count the same: leave out {sample_weight}.")
+    winners, losers = survival_pairs(time, event, qid=qid)
+    return cast(PreferredItems, model._preferred(X, winners, losers, None, None))
+
+
+def _pairs_of_rows(pairs: Any) -> NDArray[Any]:
+    """Two whole numbers each; whether they are rows is not looked at."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
+        problem = "{pairs} must hold two row numbers each, shape (p, 2); got shape {0} of dtype {1}."
+        raise InputError(problem, given.shape, given.dtype)
+    return given
+
+
+def _checked_comparable(data: PreferredItems, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The winners and the losers of the pairs to hold out: those that were given, or all."""
+    graph = data.graph
+    if pairs is None:
+        return graph.winners, graph.losers
+    given = _pairs_of_rows(pairs)
+    m = graph.n_items
+    known = np.sort(graph.winners * m + graph.losers)
+    inside = ((given >= 0) & (given < m)).all(axis=1)
+    found = [inside & np.isin(given[:, a] * m + given[:, b], known) for a, b in ((0, 1), (1, 0))]
+    bad = ~(found[0] | found[1])
+    if bad.any():
+        k = int(np.argmax(bad))
+        problem = "Pair {0}, rows {1} and {2}, is not comparable: it is not known which lasted longer."
+        raise InputError(problem, k, *given[k].tolist(), parameter="pairs", row=int(given[k, 0]))
+    first, second = given.T.astype(np.intp)
+    return np.where(found[0], first, second), np.where(found[0], second, first)
+
+
+def _held_out_times(
+    model: Any, data: PreferredItems, alphas: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Held-out scores of items ``i`` less those of items ``j``, (pairs, alphas); 0 for ties."""
+    graph = data.graph
+    known = np.bincount(np.concatenate((graph.winners, graph.losers)), minlength=graph.n_items)
+    alone = known[i] + known[j] - 1 == graph.n_rows
+    if alone.any():
+        k = int(np.argmax(alone))
+        problem = "Without rows {0} and {1} no comparable pair is left to learn from."
+        raise InputError(problem, j[k], i[k], parameter="event", row=int(j[k]))
+    Z = _features(model._candidate(data).kernel, data.X)
+    out = np.stack([held_out_leads(Z, graph, float(alpha), i, j) for alpha in alphas], axis=1)
+    out[np.abs(out) <= _NEAR * np.abs(out).max(axis=0, initial=0.0)] = 0.0
+    return out
+
+
+def _features(kernel: Any, X: Any) -> NDArray[np.float64]:
+    """At most as many features as items, in which the kernel's functions are linear with the same penalty."""
+    if kernel.is_linear and X.shape[1] <= X.shape[0]:
+        Z = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        return np.asarray(Z - Z.mean(axis=0))
+    K = kernel(X)
+    K = K - K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]  # constants order nothing
+    values, vectors = np.linalg.eigh(K)
+    kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

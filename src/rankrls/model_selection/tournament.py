@@ -13,7 +13,6 @@ from rankrls._shown import Shown
 from rankrls.holdout.pair_holdout import tournament_wins
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
-from rankrls.models.inputs.validation import check_comparable
 from rankrls.selection.plans import pair_problems
 
 __all__ = ["Tournament", "tournament_leave_pair_out"]
@@ -100,7 +99,6 @@ def tournament_leave_pair_out(
     """
     model, grid = checked_model(estimator, None if alpha is None else [alpha], "tournament_leave_pair_out")
     data = labelled_data(model, X, y, None, sample_weight)
-    check_comparable(data, 0.0)
     labels = data.Y[:, 0]
     values, counts = np.unique(labels, return_counts=True)
     if len(values) != 2:
