@@ -226,7 +226,7 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"pairs": [(-1, 0)]}, Refusal("rows -1", parameter="pairs", row=-1)),
         ({"pairs": [(3, 3)]}, Refusal("with itself", parameter="pairs", row=3)),
         ({"pairs": []}, Refusal("shape (p, 2)", parameter="pairs")),
-        ({"pairs": [(0.5, 1.0)]}, Refusal("got dtype float64", parameter="pairs")),
+        ({"pairs": [(0.5, 1.0)]}, Refusal("dtype float64", parameter="pairs")),
         ({"pairs": [(0, 1)], "qid": QID, "y": np.arange(M)}, Refusal("different queries", parameter="pairs", row=0)),
         ({"estimator": RankRLS(ties="exclude")}, Refusal("ties='exclude'")),
         ({"estimator": RankRLS(balance="pairs"), "sample_weight": W}, Refusal("sample_weight and balance='pairs'")),

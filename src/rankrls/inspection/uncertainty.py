@@ -102,7 +102,8 @@ def posterior(
     array([0., 1.])
     """
     model, start = _checked(estimator, alpha, noise, "posterior")
-    return _assembled(model, labelled_data(model, X, y, qid, sample_weight, float(model.regression_weight)), start, noise)
+    data = labelled_data(model, X, y, qid, sample_weight, float(model.regression_weight))
+    return _assembled(model, data, start, noise)
 
 
 def pair_posterior(

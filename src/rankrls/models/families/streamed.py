@@ -118,7 +118,8 @@ class StreamedBasis(Streamed, BasisRanker):
             yield kernel, choices, replace(Basis.build(kernel, drawn.items), numbers=drawn.numbers)
 
     def _passes(self, held_out: bool) -> int:
-        return 1 + sum(super()._passes(held_out) for _ in self._kernels(np.empty((0, 1))))
+        each = super()._passes(held_out)
+        return 1 + sum(each for _ in self._kernels(np.empty((0, 1))))
 
     def _keep_streamed(self, summed: Summed, scorer: Scorer, kernel: Kernel) -> None:
         super()._keep_streamed(summed, scorer, kernel)

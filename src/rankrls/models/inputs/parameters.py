@@ -74,10 +74,9 @@ def check_parameters(model: Any, *, several: bool = False) -> None:
             for one in options(value, f.name) if several and f.metadata["several"] else (value,):
                 check(f.name, one)
     if known.issuperset(_KERNEL):
-        values = (options(getattr(model, name), name) if several else (getattr(model, name),) for name in _KERNEL)
-        for combination in product(*values):
-            kernel, gamma, degree, coef0 = combination
-            check_kernel(kernel, gamma, degree, coef0, model.kernel_params)
+        given = {name: getattr(model, name) for name in _KERNEL}
+        for values in combinations(model, _KERNEL) if several else (given,):
+            check_kernel(**values, kernel_params=model.kernel_params)
 
 
 def options(value: Any, name: str = "value") -> tuple[Any, ...]:
