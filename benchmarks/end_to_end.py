@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import query_lengths
-from benchmarks._harness import alternate, faster, skipped
+from benchmarks._harness import alternate, as_installed, faster, skipped
 from rankrls import load
 from rankrls.io import save_letor
 from rankrls.metrics import ndcg
@@ -99,6 +99,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
         import lightgbm  # noqa: F401
     except ImportError as error:
         return [skipped("rankrls fit on text", "LightGBM", f"lightgbm is not importable ({error})")]
+    as_installed()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder, *QUICK)

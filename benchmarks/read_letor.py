@@ -8,8 +8,8 @@ trees need. The fastest of them is the rival.
 
 The goal of 40 against scikit-learn was set where it read 6 MB/s; where it reads 18 to 35 the goal asks for more than
 700 MB/s of two processors. Where the time of a dense file goes, as processor time for 150 MB of short decimals: the
-system's copy of the file into memory 0.06 s (it is not mapped, because a file that shrinks meanwhile would end the
-process), its hash 0.10 s, counting lines 0.02 s, parsing 15 million values 0.30 s. The first three are one thread's;
+system's copy of the file into memory 0.03 s (it is not mapped, because a file that shrinks meanwhile would end the
+process), its hash 0.09 s, counting lines 0.02 s, parsing 15 million values 0.21 s. The first three are one thread's;
 parsing goes on beside them, and two processors cannot take less than half of the sum.
 """
 
