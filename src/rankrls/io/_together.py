@@ -42,7 +42,14 @@ def written_together(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         If the files cannot be written or moved.
     """
     place = _place(folder)
-    as_a_whole = _can_be_replaced(place, set(names), str(folder))
+    why = _why_it_stays(place, names.__contains__)
+    both = sorted({*names} & {*_files(place)}) if why else []
+    if both:
+        remedy = "Remove the old parts, or name another folder: parts of two splits are not mixed."
+        raise InputError(
+            "{0} cannot be replaced together, because {1}.", ", ".join(both), why, remedy=remedy, file=str(folder)
+        )
+    as_a_whole = not why
     with _claimed(place if as_a_whole else place / "parts", folder) as temporary:
         new = temporary / "new"
         _make_folders(new, names)
@@ -75,12 +82,10 @@ def replaced_folder(folder: Path, ours: Callable[[str], object]) -> Iterator[tup
         If the files cannot be written or moved.
     """
     place = _place(folder)
-    if place.exists():
-        others = sorted(name for name in _files(place) if not ours(name))
-        why = f"it also holds {few(others, 3)}" if others else _why_it_stays(place)
-        if why:
-            problem, remedy = "the folder cannot be replaced, because {0}.", "Name another folder."
-            raise InputError(problem, why, remedy=remedy, file=str(folder), parameter="folder")
+    why = _why_it_stays(place, ours)
+    if why:
+        problem, remedy = "it cannot be replaced, because {0}.", "Name another folder."
+        raise InputError(problem, why, remedy=remedy, file=str(folder), parameter="folder")
     with _claimed(place, folder) as temporary:
         new, work = temporary / "new", temporary / "work"
         for path in (new, work):
@@ -133,24 +138,6 @@ def _make_folders(folder: Path, names: Sequence[str]) -> None:
         os.makedirs(parent, exist_ok=True)
 
 
-def _can_be_replaced(folder: Path, names: set[str], called: str) -> bool:
-    """Whether a new folder may take the place of this one; an error if old files would then be mixed with new ones."""
-    if not folder.exists():
-        return True
-    there = set(_files(folder))
-    others = sorted(there - names)
-    fixed = "" if others else _why_it_stays(folder)
-    if there & names and (others or fixed):
-        raise InputError(
-            "{0} cannot be replaced together, because {1}.",
-            ", ".join(sorted(there & names)),
-            fixed or f"the folder also holds {few(others, 3)}",
-            remedy="Remove the old parts, or name another folder: parts of two splits are not mixed.",
-            file=called,
-        )
-    return not others and not fixed
-
-
 def _files(folder: Path) -> Iterator[str]:
     for here, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(here, name))]
@@ -159,8 +146,12 @@ def _files(folder: Path) -> Iterator[str]:
                 yield Path(here, name).relative_to(folder).as_posix()
 
 
-def _why_it_stays(folder: Path) -> str:
-    """Why a folder cannot be renamed, or should not be; empty if it can."""
+def _why_it_stays(folder: Path, ours: Callable[[str], object]) -> str:
+    """Why a new folder may not take the place of this one; empty if it may."""
+    if not folder.exists():
+        return ""
+    if others := sorted(name for name in _files(folder) if not ours(name)):
+        return f"the folder also holds {few(others, 3)}"
     if os.path.samefile(folder, "."):
         return "the folder is the current one"
     if os.path.ismount(folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os.path import commonprefix
 from typing import Any
 
@@ -26,8 +26,8 @@ _APART = "_-. "
 _TIES = ("tie", "tied", "draw", "both", "neither", "equal", "same", "none")
 
 
-@dataclass(frozen=True, eq=False)
-class VoteTable:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class VoteTable(PairTable):
     """Votes of a file between the items that it names, or describes.
 
     Attributes
@@ -49,25 +49,12 @@ class VoteTable:
 
     items: NDArray[Any]
     feature_names: tuple[str, ...] | None
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
-    strength: NDArray[np.float64] | None
-    weight: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
     n_ties: int
     n_left_out: int
-    path: str
-    sha256: str
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of votes."""
-        return len(self.winners)
 
     def preferences(self) -> PairTable:
         """The votes as preferences between the items."""
-        columns = (self.winners, self.losers, self.strength, self.weight, self.groups)
-        return PairTable(*columns, self.path, self.sha256)
+        return PairTable(**{of.name: getattr(self, of.name) for of in fields(PairTable)})
 
     def __repr__(self) -> str:
         return f"<VoteTable {self.path}: {self.n_pairs} votes, {self.n_ties} of them ties, on {len(self.items)} items>"
@@ -224,17 +211,17 @@ class _Reading:
         strength = strength[kept]
         groups = words.get("group")
         return VoteTable(
-            items[used],
-            feature_names,
-            winners.astype(np.intp),
-            losers.astype(np.intp),
-            strength if "strength" in values or (strength == 0.0).any() else None,
-            np.ascontiguousarray(values["weight"][kept]) if "weight" in values else None,
-            None if groups is None else groups[kept],
-            int((strength == 0.0).sum()),
-            int((~kept).sum()),
-            self.table.name,
-            self.table.sha256(),
+            items=items[used],
+            feature_names=feature_names,
+            winners=winners.astype(np.intp),
+            losers=losers.astype(np.intp),
+            strength=strength if "strength" in values or (strength == 0.0).any() else None,
+            weight=np.ascontiguousarray(values["weight"][kept]) if "weight" in values else None,
+            groups=None if groups is None else groups[kept],
+            n_ties=int((strength == 0.0).sum()),
+            n_left_out=int((~kept).sum()),
+            path=self.table.name,
+            sha256=self.table.sha256(),
         )
 
     def _feature_names(self, first: list[str], second: list[str]) -> tuple[str, ...]:

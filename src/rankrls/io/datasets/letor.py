@@ -23,7 +23,7 @@ from rankrls.io.datasets.index import Outline
 from rankrls.io.tables.columns import Wanted
 from rankrls.io.tables.parts import Rows
 
-__all__ = ["LetorFiles", "open_letor_files"]
+__all__ = ["LetorFiles", "open_files"]
 
 _BLOCK = 1 << 21
 _MOST_CELLS = 1 << 25  # that a block is taken to hold before it is counted: there may be blank lines
@@ -158,7 +158,7 @@ class LetorOpening:
         return Shape.of(np.array(self._sums), self._n_features, "auto", "auto")
 
 
-def open_letor_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
+def open_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
     """Look at the beginning of files of LETOR text.
 
     Raises

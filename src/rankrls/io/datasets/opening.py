@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Literal
 
 from rankrls._checks import check_count, check_word
@@ -18,7 +19,7 @@ __all__ = ["begin", "look", "open_dataset", "opened"]
 
 _PART_BYTES = 1 << 26
 _MANY_ROWS = 1_000_000
-_FORMATS = ("letor", "csv", "parquet")
+_MODULES = {"letor": "letor", "csv": "tables", "parquet": "parquet"}
 
 
 def open_dataset(
@@ -161,12 +162,13 @@ def _warn_of_large_groups(data: Dataset) -> None:
 
 def begin(files: tuple[File, ...], wanted: Wanted, format: str) -> Any:
     """Look at the schema of files; what comes back gives their outlines, and then says how rows are read."""
-    check_word("format", format, ("auto", *_FORMATS))
+    check_word("format", format, ("auto", *_MODULES))
     kind = one_format([file.name for file in files]) if format == "auto" else format
     if kind == "arrow":
         remedy = "Write shards: rankrls convert DATA FOLDER --rows-per-file N."
         raise InputError("an Arrow file cannot be read a part at a time.", remedy=remedy, file=files[0].name)
-    return _opener(kind)(files, wanted)
+    opener = import_module(f"rankrls.io.datasets.{_MODULES[kind]}")  # when it is needed
+    return opener.open_files(files, wanted)
 
 
 def opened(files: tuple[File, ...], opening: Any, found: Cut) -> Dataset:
@@ -174,18 +176,3 @@ def opened(files: tuple[File, ...], opening: Any, found: Cut) -> Dataset:
     if found.rows == 0:
         raise InputError("the files have no rows.", file=files[0].name)
     return Dataset(files, opening.settled(), found.parts, found.rows, found.runs)
-
-
-def _opener(format: str) -> Callable[..., Any]:
-    """What looks at files of a format; imported when it is needed."""
-    if format == "parquet":
-        from rankrls.io.datasets.parquet import open_parquet
-
-        return open_parquet
-    if format == "csv":
-        from rankrls.io.datasets.delimited import open_delimited_files
-
-        return open_delimited_files
-    from rankrls.io.datasets.letor import open_letor_files
-
-    return open_letor_files

@@ -16,12 +16,12 @@ from rankrls._errors import InputError
 from rankrls.io.datasets.dataset import Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.index import Outline
-from rankrls.io.datasets.roles import Alike, TableFiles, alike
+from rankrls.io.datasets.tables import Alike, TableFiles, alike
 from rankrls.io.tables.arrow import ArrowTable, Flow
 from rankrls.io.tables.columns import Columns, TableError, Wanted
 from rankrls.io.tables.parts import Request, Rows
 
-__all__ = ["ParquetFiles", "open_parquet"]
+__all__ = ["ParquetFiles", "open_files"]
 
 _NARROW = ("float", "halffloat", "bool", "int8", "uint8", "int16", "uint16")
 """Types whose every value is a float32."""
@@ -103,7 +103,7 @@ class _Stopped(threading.local):
         return _Stopped, ()
 
 
-def open_parquet(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
+def open_files(files: Sequence[File], wanted: Wanted) -> ParquetFiles:
     """Read the footers of files, and check that they have one schema.
 
     Raises

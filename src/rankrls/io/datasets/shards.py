@@ -7,26 +7,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
+from rankrls.io._source import open_bytes, pieces
 from rankrls.io._together import replaced_folder
-from rankrls.io.datasets.copies import plain_copies
 from rankrls.io.datasets.dataset import Address, Dataset
-from rankrls.io.datasets.files import File, Paths, expanded_paths
+from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
 from rankrls.io.datasets.grouping import Appearance, grouped
 from rankrls.io.datasets.index import begun, cut, together
 from rankrls.io.datasets.layout import Layout
 from rankrls.io.datasets.opening import begin, opened
-from rankrls.io.tables.columns import Wanted
+from rankrls.io.tables.columns import TableError, Wanted
 
 __all__ = ["write_shards"]
 
 _GROUP_BYTES = 1 << 24
 _MOST_COLUMNS = 20_000
+_COPIED_ROWS = 1 << 16
 _NAME = re.compile(r"part-[0-9]{5,}\.parquet")
 
 
@@ -108,7 +109,7 @@ def write_shards(
     _check_apart(given, Path(folder))
     with (
         replaced_folder(Path(folder), _NAME.fullmatch) as (new, work),
-        plain_copies(given, format, work) as (paths, kind),
+        _plain_copies(given, format, work) as (paths, kind),
     ):
         files = tuple(File.of(file) for file in paths)
         opening = begin(files, wanted, kind)
@@ -217,3 +218,45 @@ def _sync(file: BinaryIO) -> None:
     with file:
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def _plain_copies(files: Sequence[str], format: str, folder: Path) -> Iterator[tuple[list[str], str]]:
+    """The files, packed ones unpacked and Arrow files as Parquet, and their format.
+
+    Errors about a copy name the file that it was made of.
+    """
+    kind = one_format(files) if format == "auto" else format
+    copies = {_copied(file, kind, str(folder / str(k))): file for k, file in enumerate(files)}
+    try:
+        yield [*copies], "parquet" if kind == "arrow" else kind
+    except InputError as error:
+        if error.file in copies:
+            raise error.located(file=copies[error.file]) from None
+        raise
+
+
+def _copied(file: str, kind: str, name: str) -> str:
+    """The file itself, or its copy."""
+    if kind == "arrow":
+        return _as_parquet(file, name + ".parquet")
+    with open(file, "rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    if not packed:
+        return file
+    with open_bytes(file, TableError) as (_, _, source, _), open(name, "wb") as out:
+        out.writelines(pieces(source))
+    return name
+
+
+def _as_parquet(file: str, name: str) -> str:
+    from pyarrow import parquet
+
+    from rankrls.io.tables.arrow import ArrowTable
+
+    with open(file, "rb") as stream:
+        table = ArrowTable(file, stream, "arrow", "", TableError)
+        with parquet.ParquetWriter(name, table.schema) as writer:
+            for batch in table.batches(_COPIED_ROWS):
+                writer.write_batch(batch)
+    return name
