@@ -143,7 +143,7 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
             candidate = replace(candidate, tol=float(self.tol), max_iter=int(self.max_iter))
         problem, solutions = self._solve(comparisons, float(self.alpha), candidate)
         self.alpha_ = float(self.alpha)
-        self.n_iter_ = int(max((run.iterations.max() for run in solutions.details), default=1))
+        self.n_iter_ = int(max((detail.iterations for detail in solutions.details), default=1))
         self._warn_unless_converged(solutions)
         self._remember(comparisons, problem)
         if hasattr(self, "_equations_") and candidate.basis is not None:
@@ -155,16 +155,15 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
         return OverBasis(kernel=kernel, setting=setting, **self._basis_of(comparisons, kernel, setting))
 
     def _warn_unless_converged(self, solutions: Solutions) -> None:
-        for run in solutions.details:
-            left = [k for k, status in enumerate(run.status) if status is not Status.CONVERGED]
-            if left:
+        for detail in solutions.details:
+            if detail.status is not Status.CONVERGED:
                 warnings.warn(
                     NotConverged(
                         f"Conjugate gradients ended before {{tol={self.tol:g}}} after {{0}} iterations ({{1}}); the "
                         "relative residual is {2:.1e}.",
-                        run.iterations[left[0]],
-                        run.status[left[0]].value,
-                        run.residuals[left].max(),
+                        detail.iterations,
+                        detail.status.value,
+                        detail.residual,
                         remedy="Raise {max_iter} or {alpha}.",
                     ),
                     stacklevel=4,

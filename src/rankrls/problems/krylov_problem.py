@@ -21,10 +21,21 @@ _METHOD = MultiShiftCG(tol=1e-9, max_iter=2000)
 
 @dataclass(frozen=True)
 class Convergence:
-    """How a solution was reached: the status and the relative residual of the target that fared worst."""
+    """How a solution was reached: the status, the relative residual and the iterations of the targets that fared worst.
+
+    Of conjugate gradients with a preconditioner the residual is that of the preconditioned system.
+    """
 
     status: Status
     residual: float
+    iterations: int
+
+    @classmethod
+    def worst(cls, each: list[tuple[Status, float, int]]) -> Convergence:
+        """Of several targets: the first status that is no convergence, and the largest numbers."""
+        status, residuals, iterations = zip(*each, strict=True)
+        failed = (s for s in status if s is not Status.CONVERGED)
+        return cls(next(failed, Status.CONVERGED), float(max(residuals)), int(max(iterations)))
 
 
 class KrylovProblem(Problem):
@@ -72,8 +83,9 @@ class KrylovProblem(Problem):
         for k, value in enumerate(values.tolist()):
             solutions = [run.solution(k) for run in runs]
             found.append(self._coefficients(np.column_stack(solutions)))
-            status = [self.method.verify(run, k) for run in runs]
-            worst = next((s for s in status if s is not Status.CONVERGED), Status.CONVERGED)
-            residuals = [run.true_residual(value, x) for run, x in zip(runs, solutions, strict=True)]
-            details.append(Convergence(worst, max(residuals)))
+            each = [
+                (self.method.verify(run, k), run.true_residual(value, x), run.iterations[k])
+                for run, x in zip(runs, solutions, strict=True)
+            ]
+            details.append(Convergence.worst(each))
         return PathSolutions(np.stack(found), self.read, details)

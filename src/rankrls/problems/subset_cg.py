@@ -25,37 +25,17 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
-from rankrls.equations.krylov import MultiShiftCG, Status
+from rankrls.equations.krylov import MultiShiftCG
 from rankrls.features.rows import rows_gram
 from rankrls.graph import Graph
+from rankrls.problems.krylov_problem import Convergence
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.subset import Basis
 
-__all__ = ["SubsetCG", "SubsetCGProblem"]
+__all__ = ["SubsetCGProblem"]
 
 _SAMPLE = 4
 """Rows sampled for each basis item."""
-
-
-@dataclass(frozen=True)
-class SubsetCG:
-    """What a run came to.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (r, targets)
-        Of the basis items.
-    status : list of Status
-        One a target.
-    iterations : ndarray of shape (targets,)
-    residuals : ndarray of shape (targets,)
-        Norm of the preconditioned residual, relative to the right side.
-    """
-
-    coefficients: NDArray[np.float64]
-    status: list[Status]
-    iterations: NDArray[np.intp]
-    residuals: NDArray[np.float64]
 
 
 @dataclass
@@ -100,7 +80,8 @@ class SubsetCGProblem(Problem):
     Notes
     -----
     The sample takes O(r^3) time and O(r^2) memory once, its factor O(r^3) for each alpha, an iteration O(m r) and an
-    evaluation of the m x r kernel values, for each target anew. The details of a solution are its :class:`SubsetCG`.
+    evaluation of the m x r kernel values, for each target anew. The details of a solution are its
+    :class:`rankrls.problems.krylov_problem.Convergence`.
     """
 
     def __init__(
@@ -125,22 +106,19 @@ class SubsetCGProblem(Problem):
         self._right = self.whitened(self.over_rows(lambda B, piece: B.T @ target[piece]))
 
     def path(self, values: NDArray[np.float64]) -> PathSolutions:
-        runs = [self._solved(value) for value in values.tolist()]
-        return PathSolutions(np.stack([run.coefficients for run in runs]), self.basis.read, runs)
+        found, details = zip(*[self._solved(value) for value in values.tolist()], strict=True)
+        return PathSolutions(np.stack(found), self.basis.read, details)
 
-    def _solved(self, alpha: float) -> SubsetCG:
+    def _solved(self, alpha: float) -> tuple[NDArray[np.float64], Convergence]:
         gram = self._gram.copy()
         gram[np.diag_indices_from(gram)] += alpha
         # A rounding error of the sampled part must not make it indefinite.
         gram[np.diag_indices_from(gram)] += len(gram) * np.finfo(np.float64).eps * np.trace(gram)
         system = _Preconditioned(self, alpha, linalg.cholesky(gram, overwrite_a=True, check_finite=False))
         runs = [self._method.solve(system, system.forth(right), np.zeros(1)) for right in self._right.T]
-        return SubsetCG(
-            np.column_stack([self.basis.to_items @ system.back(run.solution(0)) for run in runs]),
-            [run.status[0] for run in runs],
-            np.array([run.iteration for run in runs]),
-            np.array([run.residuals[0] for run in runs]),
-        )
+        found = [self.basis.to_items @ system.back(run.solution(0)) for run in runs]
+        each = [(run.status[0], run.residuals[0], run.iteration) for run in runs]
+        return np.column_stack(found), Convergence.worst(each)
 
     def over_rows(self, function: Any) -> NDArray[np.float64]:
         """Sum of ``function(rows B of F K_MR, their numbers)`` over blocks."""
