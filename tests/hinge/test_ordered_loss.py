@@ -80,7 +80,7 @@ def test_a_long_query_is_shared_among_threads(monkeypatch, threads, seed):
     assert_all(y, qid, rng.choice([1.0, 2.0], m), rng.normal(size=m), BALANCES[seed % 3])
 
 
-def test_more_runs_than_are_merged_at_a_time(monkeypatch):
+def test_many_runs(monkeypatch):
     """Some rows against all others, pair by pair; on two threads, each of them has so many runs."""
     monkeypatch.setattr(ordered_loss, "_LONG", 1000)
     rng = np.random.default_rng(0)

@@ -15,8 +15,6 @@ __all__ = ["SMALL_RUN", "add_queries", "add_runs", "meet", "scatter", "split_run
 
 SMALL_RUN = 64
 """Runs that begin with this many items compare all their pairs: cheaper than six rounds of merging."""
-_CHUNK = 128
-"""Runs that are merged into one before the next are looked at: a power of two."""
 
 
 @compiled
@@ -220,17 +218,17 @@ def _product_of_a_run(key, value, starts, first, last, low, high, total):  # typ
 
 
 @compiled
-def _levels(a, b, run_starts, first, last, lo_run, hi_run, width, end, offset, band, sums, top):  # type: ignore[no-untyped-def]
-    """Meet and merge runs ``lo_run..hi_run`` from ``width`` runs up to ``end``; whether they have changed buffers."""
-    base = np.uint64(run_starts[first])
+def _merge_runs(a, b, run_starts, first, last, offset, band, sums, top):  # type: ignore[no-untyped-def]
+    """Meet and merge runs ``first..last``, sorted in buffer a from ``offset`` on, where they end up."""
+    base, width = np.uint64(run_starts[first]), np.uint64(1)
     swapped = False
-    while width < end:
+    while width < last - first:
         final = top and width + width >= last - first
-        r = lo_run
-        while r < hi_run:
+        r = first
+        while r < last:
             lo = offset + np.uint64(run_starts[r]) - base
-            hi = offset + np.uint64(run_starts[min(r + width + width, hi_run)]) - base
-            if r + width < hi_run:
+            hi = offset + np.uint64(run_starts[min(r + width + width, last)]) - base
+            if r + width < last:
                 middle = offset + np.uint64(run_starts[r + width]) - base
                 meet(a, b, lo, middle, hi, band, sums, final)
             else:
@@ -240,23 +238,8 @@ def _levels(a, b, run_starts, first, last, lo_run, hi_run, width, end, offset, b
         if not final:
             a, b = b, a
             swapped = not swapped
-    return swapped
-
-
-@compiled
-def _merge_runs(a, b, run_starts, first, last, offset, band, sums, top):  # type: ignore[no-untyped-def]
-    """Meet and merge all runs, sorted in buffer a, where they end up; parameters as in ``_levels``."""
-    one, chunk, runs = np.uint64(1), np.uint64(_CHUNK), last - first
-    swapped = False
-    if runs > chunk:  # lower levels chunk by chunk, so that they stay in the cache
-        for r in range(first, last, chunk):
-            stop = min(r + chunk, last)
-            swapped = _levels(a, b, run_starts, first, last, r, stop, one, chunk, offset, band, sums, top)
-    width = chunk if runs > chunk else one
-    p, q = (b, a) if swapped else (a, b)
-    more = _levels(p, q, run_starts, first, last, first, last, width, runs, offset, band, sums, top)
-    if swapped != more:
-        _copy(b, a, offset, offset + np.uint64(run_starts[last]) - np.uint64(run_starts[first]))
+    if swapped:
+        _copy(a, b, offset, offset + np.uint64(run_starts[last]) - base)
 
 
 @compiled

@@ -16,8 +16,8 @@ in merge sort; the lower run holds losers of the upper run's winners, and one wa
 losers, another one up both each loser's active winners. That is the counting of Airola, Pahikkala and Salakoski (2011)
 and of Lee and Lin (2014) with the search tree unrolled into merges: O(m log m) for any number of distinct labels,
 O(m x log levels) beyond sorting for few, and every array is read from front to back. Runs begin with some dozens of
-items whose pairs are all compared, in loops without branches; lower levels are merged chunk by chunk in the cache.
-Sums over a window that grows are carried along by shifting them, so all terms have one sign and nothing cancels.
+items whose pairs are all compared, in loops without branches. Sums over a window that grows are carried along by
+shifting them, so all terms have one sign and nothing cancels.
 """
 
 from __future__ import annotations
