@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls import GreedyRankRLS, RankRLS
-from rankrls.greedy.forward import Criterion, take_forward
-from rankrls.greedy.forward_state import HeldOutBlocks
+from rankrls.greedy.forward import take_forward
 from rankrls.metrics import disagreement_error, ndcg
 from tests.oracles import explicit_laplacian
 
@@ -90,8 +89,8 @@ def test_blocks_of_any_size_over_many_stages(sizes):
     rng = np.random.default_rng(sum(sizes))
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
     m, n, alpha = starts[-1], 12, 0.2
-    Z, t, blocks = rng.normal(size=(m, n)), rng.normal(size=m), HeldOutBlocks(starts, np.ones(m))
-    path = take_forward(Z.copy(), t, blocks, alpha, 10)
+    Z, t, blocks = rng.normal(size=(m, n)), rng.normal(size=m), (starts, np.ones(m))
+    path = take_forward(Z.copy(), t, *blocks, alpha, 10)
     for k in range(11):
         S, error = path.indices[:k], 0.0
         for lo, hi in zip(starts[:-1], starts[1:], strict=True):
@@ -99,8 +98,8 @@ def test_blocks_of_any_size_over_many_stages(sizes):
             w = np.linalg.solve(Z[rest][:, S].T @ Z[rest][:, S] + alpha * np.eye(k), Z[rest][:, S].T @ t[rest])
             error += ((t[lo:hi] - Z[lo:hi, S] @ w) ** 2).sum()
         assert path.held_out[k] == pytest.approx(error, rel=1e-11)
-    squares = Criterion(lambda residuals: ((residuals**2).sum(axis=0), np.ones(residuals.shape[1])), False)
-    again = take_forward(Z.copy(), t, blocks, alpha, 10, squares)  # the residuals themselves
+    squares = lambda residuals: ((residuals**2).sum(axis=0), np.ones(residuals.shape[1]))
+    again = take_forward(Z.copy(), t, *blocks, alpha, 10, squares)  # the residuals themselves
     assert again.indices.tolist() == path.indices.tolist()
     np.testing.assert_allclose(again.held_out, path.held_out, rtol=1e-11)
 

@@ -20,14 +20,13 @@ from rankrls.graph import ScoredGraph
 from rankrls.greedy.copursuit import co_pursue
 from rankrls.greedy.dictionaries import held_dictionary, kernel_columns
 from rankrls.greedy.pursuit import pursue_in_turn
-from rankrls.greedy.pursuit_problem import expanded
+from rankrls.greedy.pursuit_problem import Terms
 from rankrls.greedy.walk import CoPursuitPath, PursuitPath, View
-from rankrls.kernels import Kernel
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.views import ViewPlan, select_features
 
-__all__ = ["CoPursuit", "CoPursuitProblem", "ViewTerms"]
+__all__ = ["CoPursuit", "CoPursuitProblem"]
 
 Array = NDArray[np.float64]
 
@@ -138,34 +137,6 @@ class CoPursuit:
         return kernel_columns(plan.kernel, X[of], X[candidates])
 
 
-@dataclass(frozen=True, eq=False)
-class ViewTerms:
-    """The function of a view after each stage.
-
-    Attributes
-    ----------
-    kernel : Kernel or None
-        None if features were taken.
-    features : ndarray of intp, or None for all
-        That the kernel looks at.
-    items : array-like or None
-        The items whose kernel functions were taken, of these features; None for a kernel matrix.
-    taken : ndarray of intp
-        Their numbers, or those of the features.
-    coefficients : ndarray of shape (stages, taken)
-    """
-
-    kernel: Kernel | None
-    features: NDArray[np.intp] | None
-    items: Any
-    taken: NDArray[np.intp]
-    coefficients: Array
-
-    def scores(self, X: Any, coefficients: Array) -> Array:
-        """Scores of items by some coefficients, (taken, columns)."""
-        return expanded(self.kernel, select_features(X, self.features), self.items, self.taken, coefficients)
-
-
 class CoPursuitProblem(Problem):
     """Lower equation (3) stage by stage. Items are numbers of rows, as a matrix of one column."""
 
@@ -208,20 +179,20 @@ class CoPursuitProblem(Problem):
         details = [self.walked.at(int(stage)) for stage in last]
         return PathSolutions(coefficients[last][:, :, None], partial(_read, terms, self.pursuit.Z), details)
 
-    def _terms(self, plan: ViewPlan, path: PursuitPath) -> ViewTerms:
+    def _terms(self, plan: ViewPlan, path: PursuitPath) -> Terms:
         taken, coefficients = path.merged()
         if self.pursuit.of_features:
-            return ViewTerms(None, None, None, taken, coefficients)
+            return Terms(None, None, taken, coefficients)
         items = None
         if plan.kernel.name != "precomputed":
             items = select_features(take_items(self.pursuit.Z, taken), plan.features)
-        return ViewTerms(plan.kernel, plan.features, items, taken, coefficients)
+        return Terms(plan.kernel, items, taken, coefficients, plan.features)
 
     def axis(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         return np.arange(1.0, self.pursuit.n_basis + 1.0)
 
 
-def _read(terms: list[ViewTerms], Z: Any, a: Array) -> Scorer:
+def _read(terms: list[Terms], Z: Any, a: Array) -> Scorer:
     return _MeanOfViews(coefficients=a, items=Z, terms=terms)
 
 
@@ -229,11 +200,11 @@ def _read(terms: list[ViewTerms], Z: Any, a: Array) -> Scorer:
 class _MeanOfViews(Scorer):
     """The mean of the views' functions, for rows by their numbers."""
 
-    terms: Sequence[ViewTerms] = ()
+    terms: Sequence[Terms] = ()
 
     def __call__(self, X: Any) -> Array:
         assert self.coefficients is not None
         rows = take_items(self.items, np.asarray(X)[:, 0].astype(np.intp))
         cuts = np.cumsum([len(part.taken) for part in self.terms])[:-1]
         parts = zip(self.terms, np.split(self.coefficients, cuts), strict=True)
-        return np.asarray(np.mean([part.scores(rows, np.ascontiguousarray(a)) for part, a in parts], axis=0))
+        return np.asarray(np.mean([part.scores(rows, a) for part, a in parts], axis=0))

@@ -30,29 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls.features.blocks import row_slices
-from rankrls.greedy.forward_state import ForwardState, HeldOutBlocks, solved
+from rankrls.greedy.forward_state import ForwardState, solved
 from rankrls.greedy.walk import PursuitPath
 
-__all__ = ["Criterion", "ForwardPath", "take_forward"]
+__all__ = ["ForwardPath", "take_forward"]
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Criterion:
-    """What candidates are judged by instead of the squared error of the held-out rows.
-
-    Attributes
-    ----------
-    judge : callable
-        Takes held-out residuals (rows of F, candidates); gives each candidate's measure, and what its rounding is
-        relative to.
-    greater_is_better : bool
-    """
-
-    judge: Callable[[Array], tuple[Array, Array]]
-    greater_is_better: bool
-
+Judge = Callable[[Array], tuple[Array, Array]]
 
 _EQUAL = 1e-10
 """Candidates whose criteria differ by no larger share are equal, and the lowest number is taken."""
@@ -74,7 +60,15 @@ class ForwardPath(PursuitPath):
 
 
 def take_forward(
-    Z: Array, target: Array, blocks: HeldOutBlocks, alpha: float, most: int, criterion: Criterion | None = None
+    Z: Array,
+    target: Array,
+    starts: NDArray[np.intp],
+    slack: Array,
+    alpha: float,
+    most: int,
+    judge: Judge | None = None,
+    *,
+    greater_is_better: bool = False,
 ) -> ForwardPath:
     """Take features one after the other, each time the one without which the held-out error would be largest.
 
@@ -84,30 +78,35 @@ def take_forward(
         ``F X``, the rows of a block together. It is overwritten.
     target : ndarray of shape (rows of F,)
         ``F y``, or the weighted strengths, in the same order.
-    blocks : HeldOutBlocks
+    starts : ndarray of intp
+        The rows ``starts[k]:starts[k + 1]`` are held out together.
+    slack : ndarray of shape (rows of F,)
+        ``M`` of each row before any feature is taken; 1 but for the items of one ranking.
     alpha : float
         Positive.
     most : int
         Features to take; fewer are taken if the others lie in their span, as constants and duplicates do.
-    criterion : Criterion, optional
-        What to choose by instead of the squared error of the held-out rows.
+    judge : callable, optional
+        What to choose by instead of the squared error of the held-out rows. Takes held-out residuals (rows of F,
+        candidates); gives each candidate's measure, and what its rounding is relative to.
+    greater_is_better : bool
+        Which end of that measure is the better one.
 
     Notes
     -----
     O(m n) a stage for m rows, which are read once, and for k features ``16 k m`` bytes and ``48 n`` for each block of
     several rows beside Z; O(k m n) a stage by another criterion. Equal candidates: the lowest number is taken.
     """
-    state = ForwardState(Z, target, blocks, alpha, min(most, Z.shape[1]))
+    state = ForwardState(Z, target, starts, slack, alpha, min(most, Z.shape[1]))
     c = state.c
     losses = [float(state.r @ state.r)]
-    greater = criterion is not None and criterion.greater_is_better
-    held_out = [float(state.g @ state.g if criterion is None else criterion.judge(state.g[:, None])[0][0])]
+    held_out = [float(state.g @ state.g if judge is None else judge(state.g[:, None])[0][0])]
     while len(state.taken) < most and state.open.any():
-        values, steps = state.judged(criterion is not None)
+        values, steps = state.judged(judge is not None)
         scale = np.full(len(values), float(state.g @ state.g))
-        if criterion is not None:
-            values, scale = _judged(criterion, state, steps)
-        goodness = np.where(state.open, values if greater else -values, np.nan)
+        if judge is not None:
+            values, scale = _judged(judge, state, steps)
+        goodness = np.where(state.open, values if greater_is_better else -values, np.nan)
         best = int(np.nanargmax(goodness))
         j = int(np.argmax(goodness >= goodness[best] - _EQUAL * scale[best]))
         held_out.append(float(values[j]))
@@ -121,12 +120,9 @@ def take_forward(
     return ForwardPath(indices, coefficients, np.array(losses), np.array(held_out))
 
 
-def _judged(criterion: Criterion, state: ForwardState, steps: Array) -> tuple[Array, Array]:
+def _judged(judge: Judge, state: ForwardState, steps: Array) -> tuple[Array, Array]:
     """The criterion of every candidate, and what its rounding is relative to; some columns at a time."""
     everything = np.arange(len(state.s), dtype=np.intp)
-    found = [
-        criterion.judge(state.residuals(everything[columns], steps))
-        for columns in row_slices(0, len(everything), _COLUMNS)
-    ]
+    found = [judge(state.residuals(everything[columns], steps)) for columns in row_slices(0, len(everything), _COLUMNS)]
     values, scale = (np.concatenate(part) for part in zip(*found, strict=True))
     return values, scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from rankrls._cached import cached_property
 from rankrls._compiled.threads import map_threads
 from rankrls.features.blocks import row_slices
 from rankrls.graph import Graph
-from rankrls.greedy.forward import Criterion, ForwardPath, take_forward
-from rankrls.greedy.forward_state import HeldOutBlocks
+from rankrls.greedy.forward import ForwardPath, take_forward
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 
 __all__ = ["ForwardProblem"]
@@ -71,14 +71,12 @@ class ForwardProblem(PursuitProblem):
         unseen = rows.visible(energies) == 0.0
         if unseen.any():
             Z[:, unseen] = 0.0  # rounding alone is left of what the graph does not see
-        criterion = None
-        if self._judge is not None:
-            criterion = Criterion(lambda residuals: self._measured(residuals, order), self._greater)
-        held = HeldOutBlocks(starts, slack[order])
-        return take_forward(Z, self.target[order], held, self.alpha, self.n_basis, criterion)
+        judge = None if self._judge is None else partial(self._measured, order)
+        how = self.target[order], starts, slack[order], self.alpha, self.n_basis, judge
+        return take_forward(Z, *how, greater_is_better=self._greater)
 
     def _measured(
-        self, ordered: NDArray[np.float64], order: NDArray[np.intp]
+        self, order: NDArray[np.intp], ordered: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The measure of held-out residuals (rows of F in the order of the blocks, candidates)."""
         assert self._judge is not None

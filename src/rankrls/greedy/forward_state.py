@@ -16,7 +16,6 @@ A block of one row needs no sums: there q is one number, and ``h = q / M``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from scipy import linalg
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads
 
-__all__ = ["ForwardState", "HeldOutBlocks", "solved"]
+__all__ = ["ForwardState", "solved"]
 
 Array = NDArray[np.float64]
 
@@ -40,22 +39,6 @@ _QG, _QH, _HG, _HH, _HQ, _H2 = range(6)
 """Sums of a block for each feature: q'g, q'h, h'g and h'h, and h_*'q and h_*'h."""
 _ENERGY, _LOST, _STEP, _OWN_QG, _OWN_HG, _OWN_HH = range(6)
 """Numbers of a block: g'g, q_*'h_*, what g gains along h_*, and q_*'g, h_*'g and h_*'h_*."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutBlocks:
-    """Which rows of F are held out together.
-
-    Attributes
-    ----------
-    starts : ndarray of intp
-        The rows ``starts[k]:starts[k + 1]`` are block k.
-    slack : ndarray of shape (rows of F,)
-        ``M`` of each row before any feature is taken; 1 but for the items of one ranking.
-    """
-
-    starts: NDArray[np.intp]
-    slack: Array
 
 
 @compiled
@@ -238,15 +221,18 @@ class ForwardState:
     Z : ndarray of shape (rows of F, n)
         ``F X``; it is overwritten.
     target : ndarray of shape (rows of F,)
-    blocks : HeldOutBlocks
+    starts, slack : ndarray
+        As for :func:`rankrls.greedy.forward.take_forward`.
     alpha : float
     most : int
         Features that will be taken.
     """
 
-    def __init__(self, Z: Array, target: Array, blocks: HeldOutBlocks, alpha: float, most: int) -> None:
+    def __init__(
+        self, Z: Array, target: Array, starts: NDArray[np.intp], slack: Array, alpha: float, most: int
+    ) -> None:
         m, n = Z.shape
-        self.Q, self.alpha, self.starts, self.slack = Z, alpha, blocks.starts, blocks.slack
+        self.Q, self.alpha, self.starts, self.slack = Z, alpha, starts, slack
         count = len(self.starts) - 1
         self._patience = max(1, m // max(1, count))
         self.r = target.astype(np.float64)

@@ -24,8 +24,9 @@ from rankrls.greedy.walk import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer, expansion_scores, linear_scores
+from rankrls.problems.views import select_features
 
-__all__ = ["Pursuit", "PursuitProblem", "PursuitSolutions", "expanded"]
+__all__ = ["Pursuit", "PursuitProblem", "PursuitSolutions", "Terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,41 @@ class Pursuit:
 
 
 @dataclass(frozen=True, eq=False)
+class Terms:
+    """A sum of columns that were taken, after each stage.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        None if features were taken.
+    items : array-like or None
+        The items whose kernel functions were taken; None for features and for a kernel matrix.
+    taken : ndarray of intp
+        Their numbers, or those of the features.
+    coefficients : ndarray of shape (stages, taken)
+    features : ndarray of intp, or None for all
+        That the kernel looks at, and that the items have.
+    """
+
+    kernel: Kernel | None
+    items: Any
+    taken: NDArray[np.intp]
+    coefficients: NDArray[np.float64]
+    features: NDArray[np.intp] | None = None
+
+    def scores(self, X: Any, coefficients: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Scores of items after each stage, (rows, stages), or by other coefficients (taken, columns)."""
+        X, a = select_features(X, self.features), self.coefficients.T if coefficients is None else coefficients
+        a, kernel = np.ascontiguousarray(a), self.kernel
+        if kernel is None:
+            columns = X[:, self.taken]
+            return linear_scores(columns if sparse.issparse(columns) else np.ascontiguousarray(columns), a)
+        if not len(self.taken):
+            return np.zeros((len(X) if isinstance(X, list) else X.shape[0], *a.shape[1:]))
+        return expansion_scores(X, kernel.columns(self.taken if kernel.name == "precomputed" else self.items), a)
+
+
+@dataclass(frozen=True, eq=False)
 class PursuitSolutions:
     """A path after some stages; one that ended early stays where it ended. The details are the paths up to there."""
 
@@ -80,9 +116,7 @@ class PursuitSolutions:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         taken, coefficients = self.path.merged()
-        found = expanded(
-            self.pursuit.kernel, X, self.pursuit.items(self.X, taken), taken, np.ascontiguousarray(coefficients.T)
-        )
+        found = Terms(self.pursuit.kernel, self.pursuit.items(self.X, taken), taken, coefficients).scores(X)
         every = np.column_stack((np.zeros(len(found)), found))
         return every[:, np.minimum(self.stages, self.path.n_stages)][:, :, None]
 
@@ -132,15 +166,3 @@ class PursuitProblem(Problem):
 
     def axis(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         return np.arange(1.0, self.n_basis + 1.0)
-
-
-def expanded(
-    kernel: Kernel | None, X: Any, basis: Any, taken: NDArray[np.intp], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """``Phi(X) weights`` for the columns that were taken; weights (taken,) or (taken, columns)."""
-    if kernel is None:
-        columns = X[:, taken]
-        return linear_scores(columns if sparse.issparse(columns) else np.ascontiguousarray(columns), weights)
-    if not len(taken):
-        return np.zeros((len(X) if isinstance(X, list) else X.shape[0], *weights.shape[1:]))
-    return expansion_scores(X, kernel.columns(taken if kernel.name == "precomputed" else basis), weights)

@@ -317,26 +317,23 @@ class StackedViews:
 
     def spread(self, values: Sequence[Array], shared: bool) -> list[Array]:
         """Values of each view's columns along an axis of their own, where combinations are tried."""
-        if shared:
-            return list(values)
-        M = len(values)
-        return [x.reshape([-1 if axis == v else 1 for axis in range(M)]) for v, x in enumerate(values)]
+        return list(values) if shared else [self._along(x, v) for v, x in enumerate(values)]
+
+    def _along(self, values: Array, *axes: int) -> Array:
+        """Values of the columns of some views, with an axis for each view."""
+        return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
 
     def systems(self, shared: bool) -> list[list[Array]]:
         """The lower triangle of A for every column, or combination of columns, entries broadcast."""
-        M = len(self.views)
-        out = [[np.zeros(1)] * v + [x] for v, x in enumerate(self.spread(self.energies(), shared))]
-        for v in range(M) if self._l else ():
-            for u in range(v):
-                left, right = self._agreements[v].Z, self._agreements[u].Z
+        none = np.zeros(1 if shared else (1,) * len(self.views))
+        out = [[none] * v + [x] for v, x in enumerate(self.spread(self.energies(), shared))]
+        for v, view in enumerate(self._agreements):
+            for u, other in enumerate(self._agreements[:v]):
                 if shared:
-                    out[v][u] = self._coupling[v, u] * np.einsum("ij,ij->i", left, right)
+                    products = np.einsum("ij,ij->i", view.Z, other.Z)
                 else:
-                    cross = self._coupling[v, u] * (right @ left.T)
-                    shape = [cross.shape[0] if axis == u else cross.shape[1] if axis == v else 1 for axis in range(M)]
-                    out[v][u] = cross.reshape(shape)
-        if not shared:
-            out = [[x.reshape([1] * M) if x.size == 1 else x for x in row] for row in out]
+                    products = self._along(other.Z @ view.Z.T, u, v)
+                out[v][u] = self._coupling[v, u] * products
         return out
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.features.finite import check_finite_features
-from rankrls.greedy.pursuit_problem import Pursuit, expanded
+from rankrls.greedy.pursuit_problem import Pursuit, Terms
 from rankrls.kernels import Kernel
 from rankrls.models.families.base import KernelRanker
 from rankrls.models.inputs.parameters import (
@@ -63,7 +63,7 @@ class PathRanker(KernelRanker, GraphParameters, KernelParameters):
         taken, coefficients = self.path_.merged()
         of_items = hasattr(self, "X_fit_") or self._kernel_.name == "precomputed"
         kernel = self._kernel_ if of_items else None  # what was fitted, whatever the parameters are now
-        yield from expanded(kernel, X, getattr(self, "X_fit_", None), taken, np.ascontiguousarray(coefficients.T)).T
+        yield from Terms(kernel, getattr(self, "X_fit_", None), taken, coefficients).scores(X).T
 
     def _data_kernel(self) -> Any:
         """What X means: objects for a function, a kernel matrix, or features."""

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.features.columns import take_items
-from rankrls.greedy.copursuit_problem import CoPursuit, ViewTerms
+from rankrls.greedy.copursuit_problem import CoPursuit
+from rankrls.greedy.pursuit_problem import Terms
 from rankrls.greedy.walk import PursuitPath
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
@@ -98,20 +99,20 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
     def _stages(self, v: int, X: Any, stages: slice) -> NDArray[np.float64]:
         """Scores of a view after some stages, (rows, stages)."""
         terms = self._terms(v)
-        return terms.scores(X, np.ascontiguousarray(terms.coefficients[stages].T))
+        return terms.scores(X, terms.coefficients[stages].T)
 
-    def _terms(self, v: int) -> ViewTerms:
+    def _terms(self, v: int) -> Terms:
         """The function of a view by stage."""
         taken, coefficients = self._view_path(v).merged()
         if hasattr(self, "coef_"):
-            return ViewTerms(None, None, None, taken, coefficients)
+            return Terms(None, None, taken, coefficients)
         kernel, features = self._view_kernels_[v], self._view_features_[v]
         if kernel.name == "precomputed":
-            return ViewTerms(kernel, features, None, taken, coefficients)
+            return Terms(kernel, None, taken, coefficients, features)
         order = np.argsort(self.basis_indices_)
         places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
         items = select_features(take_items(self.X_fit_, places), features)
-        return ViewTerms(kernel, features, items, taken, coefficients)
+        return Terms(kernel, items, taken, coefficients, features)
 
     def _view_path(self, v: int) -> PursuitPath:
         return self.path_.view(v)
