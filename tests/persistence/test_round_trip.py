@@ -462,6 +462,14 @@ def test_functions_inside_transformers_are_refused(transformer, where, data, tmp
     assert not list(tmp_path.iterdir())
 
 
+def test_rare_categories_beside_missing_ones(data, tmp_path):
+    y, path = data[1][:12], tmp_path / "model.rankrls"
+    X = np.array([["a"] * 4 + ["b"] * 3 + ["c", "d"] + [np.nan] * 3], dtype=object).T
+    model = make_pipeline(OrdinalEncoder(min_frequency=2, encoded_missing_value=-1), RankRLS()).fit(X, y)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
+
+
 def test_another_version_of_scikit_learn_is_said(data, tmp_path, monkeypatch):
     X, y, _ = data
     path = tmp_path / "model.rankrls"

@@ -127,8 +127,6 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     d, counted = _differences(a, b)
     moved = d[d != 0]
     n = len(moved)
-    if n == 0:
-        return PairedTest("wilcoxon", 0.0, 1.0, True, **counted)
     _, group, sizes = np.unique(np.abs(moved), return_inverse=True, return_counts=True)
     ends = np.cumsum(sizes)
     doubled = (2 * ends - sizes + 1)[group]  # twice the mean rank: an integer
@@ -195,8 +193,6 @@ def paired_randomization(
     d, counted = _differences(a, b)
     moved = d[d != 0]  # a zero difference has no sign to toss
     n = len(moved)
-    if n == 0:
-        return PairedTest("randomization", 0.0, 1.0, True, **counted)
     observed = abs(moved.sum()) - 4 * DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
     draws, extreme = 2**n if exact else n_resamples, 0
@@ -343,6 +339,6 @@ def _check_enough(n: int, dropped: int) -> None:
 
 def _blocks(total: int, width: int) -> Iterator[NDArray[np.int64]]:
     """The numbers 0 to ``total``, in pieces such that ``width`` values for each of a piece fit into a block."""
-    size = max(1, _BLOCK // width)
+    size = max(1, _BLOCK // max(1, width))
     for start in range(0, total, size):
         yield np.arange(start, min(start + size, total))

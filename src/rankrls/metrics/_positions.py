@@ -141,10 +141,8 @@ def _label_error(problem: str, y: Array, row: np.intp, *values: Any, remedy: str
 def _discounts_of(discount: Discount, depth: int) -> Array:
     """What positions 1 to ``depth`` are worth."""
     positions = np.arange(1, depth + 1, dtype=np.float64)
-    if discount == "letor":
-        return 1.0 / np.log2(np.maximum(positions, 2.0))
-    if discount == "log2" or isinstance(discount, str):
-        return 1.0 / np.log2(positions + 1.0)
+    if isinstance(discount, str):
+        return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
     values = np.asarray(discount(positions), dtype=np.float64)
     if values.shape != positions.shape or not (np.isfinite(values) & (values >= 0)).all():
         problem = "{discount}(positions) must return one finite number, not negative, for each position."
