@@ -147,3 +147,33 @@ def test_longer_times_get_greater_scores():
     pairs = comparable(time, event, np.zeros(60))
     c_index = np.mean([(scores[w] > scores[v]) + 0.5 * (scores[w] == scores[v]) for w, v in pairs])
     assert preference_accuracy(scores, winners, losers) == pytest.approx(c_index, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("scoring", ["pair_accuracy", "disagreement"])
+def test_a_choice_by_pairs_of_weighted_preferences(kernel, scoring):
+    """Both items of each preference left out, with all that is known of either, by refits; ties order nothing."""
+    rng = np.random.default_rng(3)
+    X, i, j = rng.normal(size=(9, 3)), *rng.integers(0, 9, (2, 40))
+    i, j = i[i != j], j[i != j]
+    strength, weight = rng.integers(-1, 3, len(i)).astype(float), rng.uniform(0.5, 2.0, len(i))
+    how = {"alphas": (0.3, 30.0), "kernel": kernel, "gamma": 0.2, "scoring": scoring}
+    model = RankRLSCV(cv="leave_pair_out", **how).fit_pairs(X, i, j, strength=strength, weight=weight)
+    judged = np.flatnonzero(strength)
+    for alpha, found in zip(model.cv_results_["alpha"], model.cv_results_["mean_score"], strict=True):
+        right = []
+        for e in judged:
+            rest = ~(np.isin(i, (i[e], j[e])) | np.isin(j, (i[e], j[e])))
+            refit = RankRLS(alpha, kernel=kernel, gamma=0.2)
+            refit.fit_pairs(X, i[rest], j[rest], strength=strength[rest], weight=weight[rest])
+            lead = np.subtract(*refit.predict(X[[i[e], j[e]]]))
+            right.append((lead * strength[e] > 0) == (scoring == "pair_accuracy"))
+        assert found == pytest.approx(np.average(right, weights=weight[judged]), abs=1e-12)
+    assert model.selection_ == f"leave-pair-out over {len(judged)} comparable pairs"
+
+
+@pytest.mark.parametrize(("given", "parameter"), [({"scoring": "map"}, "scoring"), ({"positive": True}, "cv")])
+def test_choices_that_pairs_of_preferences_cannot_make(given, parameter):
+    with pytest.raises(InputError) as error:
+        RankRLSCV(cv="leave_pair_out", **given).fit_pairs(np.eye(4), [0, 1, 2], [1, 2, 3])
+    assert error.value.parameter == parameter

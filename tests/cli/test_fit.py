@@ -293,7 +293,7 @@ def test_cv_by_folds_and_by_validation_data(files, rankrls):
     ],
 )
 def test_grids(text, values):
-    found = _values.grid("--alphas", text)
+    found = _values.grid("alphas", text)
     if values == "auto":
         assert found == "auto"
     else:
@@ -303,7 +303,7 @@ def test_grids(text, values):
 
 
 def test_a_fine_grid_ends_where_it_should():
-    found = _values.grid("--alphas", "1e-7:12345.678:41")
+    found = _values.grid("alphas", "1e-7:12345.678:41")
     np.testing.assert_allclose(found, np.geomspace(1e-7, 12345.678, 41), rtol=1e-13)
     assert found[-1] == 12345.678
 
@@ -312,5 +312,5 @@ def test_a_fine_grid_ends_where_it_should():
     "text", ["", "a", "1,,2", "nan", "inf", "-1", "1:2", "2:1:3", "0:1:3", "1:2:1", "1:2:3:4", "1:2:x"]
 )
 def test_grids_that_are_none(text):
-    with Refusal("--alphas"):
-        _values.grid("--alphas", text)
+    with Refusal("alphas", parameter="alphas"):
+        _values.grid("alphas", text)

@@ -250,7 +250,25 @@ def test_censored_times_by_leave_pair_out(times, rankrls):
     result = rankrls("cv", folder / "t.csv", *EVENT, "--leave-pair-out", "--alphas", "1,10", "--json")
     assert result.status == 0, result.err
     expected = leave_pair_out(RankRLS(), X, time, event=event, alphas=[1.0, 10.0])
-    assert [entry["c_index"] for entry in result.json["curve"]] == pytest.approx(expected.score.tolist(), abs=1e-12)
+    assert [entry["c_index"] for entry in result.json["curve"]] == pytest.approx(
+        expected.score[::-1].tolist(), abs=1e-12
+    )
+    assert [entry["low"] for entry in result.json["curve"]] == pytest.approx(expected.interval[0][::-1].tolist())
+    assert result.json["how"] == f"leave-pair-out over {expected.n_pairs} comparable pairs"
+
+
+def test_censored_times_by_leave_pair_out_of_several_kernels(times, rankrls, refused):
+    folder, X, time, event, _ = times
+    command = ("cv", folder / "t.csv", *EVENT, "--leave-pair-out")
+    result = rankrls(*command, "--alphas", "1,10", "--kernel", "linear,rbf", "--json")
+    assert result.status == 0, result.err
+    for kernel in ("linear", "rbf"):
+        expected = leave_pair_out(RankRLS(kernel=kernel), X, time, event=event, alphas=[10.0, 1.0])
+        found = [entry["c_index"] for entry in result.json["curve"] if entry["kernel"] == kernel]
+        assert found == pytest.approx(expected.score.tolist(), abs=1e-12)
+    refused(
+        *command, "--method", "sparse", "--kernel", "rbf", Refusal("--leave-pair-out", "--event", "--method rankrls")
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from tests.refusals import Refusal
 
+import rankrls as library
 from rankrls import RankRLSCV, load
 from rankrls.cli import _methods
-from rankrls.cli._options import names_of_options
+from rankrls.cli._options import Options, names_of_options
 from rankrls.io import load_letor
 from rankrls.persistence import read_info
 
@@ -216,6 +218,6 @@ def test_options_that_do_not_go_together(files, letor, rows, refused, rankrls):
 def test_every_method_takes_options_that_exist():
     options = names_of_options()
     for name, method in _methods.METHODS.items():
-        assert name == method.name
         assert set(method.takes.split()) <= options.keys()
-        assert set(method.single.split()) <= set(method.takes.split())
+        assert issubclass(getattr(library, method.estimator), BaseEstimator)
+        assert f"{name}: " in " ".join(Options.__doc__.split())  # what --method says of it

@@ -92,7 +92,7 @@ def test_an_interruption_while_the_program_is_imported():
         "import sys\n"
         "class Key:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'typer':\n"
+        "        if name == 'click':\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Key())\n"
         "from rankrls.cli import main\n"

@@ -59,7 +59,7 @@ def test_what_is_refused(files, refused):
     refused(*fit, "--alphas", "1,2", Refusal("--alphas", parameter="alphas"))
     refused(*fit, "--Cs", "-1", Refusal("--Cs", "not be negative", parameter="Cs"))
     refused(*fit, "--Cs", "0", Refusal("--Cs", "above 0", parameter="C"))
-    refused(*fit, "--tol", "0", Refusal("--tol of --method ranksvm", "got 0.0", parameter="tol"))
+    refused(*fit, "--tol", "0", Refusal("--tol", "between 0 and 1; got 0.0", parameter="tol"))
     refused(*fit, "--max-iter", "0", Refusal("--max-iter", "at least 1", parameter="max_iter"))
     refused(*fit, "--n-basis", "5", Refusal("--n-basis", "other than linear", parameter="n_basis"))
     refused(*fit, "--basis", "kmeans", Refusal("--basis", "other than linear", parameter="basis"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rankrls.models.families.selecting import AUTO_VALUES
 from rankrls.persistence.stored import StoredModel
 from rankrls.streaming.memory import exceeds_memory, rows_that_fit
 
-__all__ = ["USUAL", "Opened", "check_parts", "is_dataset", "open_data", "streams"]
+__all__ = ["USUAL", "check_parts", "is_dataset", "open_data", "streams"]
 
 USUAL = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
 """What is judged if nothing is said."""
@@ -36,35 +35,6 @@ def streams(options: Options) -> bool:
         return True
     held = not options.train.is_file() or options.train.suffix == ".gz" or options.by_pairs
     return not held and exceeds_memory(options.train, options.memory)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A data set as results and later commands know files of rows."""
-
-    path: str
-    data: Any
-    label: str | None = None
-    id_name: str | None = None
-
-    utility_names = ()
-
-    @property
-    def feature_names(self) -> Any:
-        return self.data.feature_names
-
-    @property
-    def qid_name(self) -> Any:
-        return self.data.source.qid_name
-
-    @property
-    def zero_based(self) -> bool:
-        return bool(self.data.source.shape.zero_based)
-
-    def summary(self) -> dict[str, Any]:
-        data = self.data
-        sizes = {"rows": data.n_rows, "queries": data.n_queries, "features": data.n_features}
-        return {"path": self.path, **sizes, "sparse": not data.source.dense, "labels": {}, "parts": len(data.parts)}
 
 
 def check_parts(options: Options, what: str, possible: Callable[[str], bool]) -> None:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from rankrls.cli._values import Reader
 
@@ -36,6 +36,8 @@ class Option:
         How it is written; by default two dashes and the field's name.
     argument, required : bool
         Whether it stands without a flag, and whether it has to be there.
+    nargs : int
+        How many values an argument has; -1 for any number, but one at least.
     """
 
     metavar: str
@@ -46,6 +48,7 @@ class Option:
     flags: tuple[str, ...] = ()
     argument: bool = False
     required: bool = False
+    nargs: int = 1
 
 
 def option(metavar: str, commands: str, default: Any = None, kind: Any = str, **details: Any) -> Any:
@@ -53,9 +56,9 @@ def option(metavar: str, commands: str, default: Any = None, kind: Any = str, **
     return field(default=None, metadata={"option": Option(metavar, commands, default, kind, **details)})
 
 
-def argument(metavar: str, commands: str, kind: Any = Path, *, required: bool = True) -> Any:
+def argument(metavar: str, commands: str, kind: Any = Path, *, required: bool = True, nargs: int = 1) -> Any:
     """A field that is an argument."""
-    return option(metavar, commands, kind=kind, argument=True, required=required)
+    return option(metavar, commands, kind=kind, argument=True, required=required, nargs=nargs)
 
 
 def switch(commands: str, *flags: str) -> Any:
@@ -76,8 +79,8 @@ def flags_of(name: str, each: Option) -> tuple[str, ...]:
 
 def parameters_of(
     options: type, command: str, texts: Mapping[str, str], notes: Mapping[str, str]
-) -> list[inspect.Parameter]:
-    """The parameters of a command, as typer reads them.
+) -> list[click.Parameter]:
+    """The options and arguments of a command.
 
     Parameters
     ----------
@@ -89,22 +92,17 @@ def parameters_of(
     notes : mapping of str to str
         What the help of a field begins with.
     """
-    helps = _helps(options)
-    out = []
+    helps, out = _helps(options), list[click.Parameter]()
     for name, each in declared(options).items():
         if command not in each.commands.split():
             continue
         text = notes.get(name, "") + helps.get(name, "").format(**texts)
-        about: Any = (
-            typer.Argument(metavar=each.metavar, show_default=False, help=text)
-            if each.argument
-            else typer.Option(*flags_of(name, each), metavar=each.metavar or None, help=text)
-        )
-        kind = each.kind if each.required or each.default is not None else each.kind | None
-        default = inspect.Parameter.empty if each.required else each.default
-        out.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
-        )
+        about: Any = {"metavar": each.metavar or None, "type": each.kind, "required": each.required, "help": text}
+        if each.argument:
+            out.append(click.Argument([name], nargs=each.nargs, **about))
+            continue
+        about |= {} if each.required else {"default": each.default, "show_default": True, "is_flag": each.kind is bool}
+        out.append(click.Option([name, *flags_of(name, each)], **about))
     return out
 
 

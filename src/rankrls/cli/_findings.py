@@ -12,7 +12,6 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Table
-from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure, resolve_measure
 
 __all__ = [
@@ -105,19 +104,23 @@ def _shortened(path: str) -> str:
     return path if len(path) <= _SHORT_PATH or len(parts) < 3 else str(Path("...", *parts[-2:]))
 
 
-def measure_tables(judged: dict[str, dict[str, Judgement]]) -> list[Table]:
-    """One line a measure, one column a set of rankings."""
-    names = dict.fromkeys(name for found in judged.values() for name in found)
-    units = dict.fromkeys(j.unit for found in judged.values() for j in found.values())
-    cell = lambda j: "" if j is None else show(j.value, j.standard_error)
-    rows = [[name, *(cell(found.get(name)) for found in judged.values())] for name in names]
+def measure_tables(measured: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
+    """One line a measure, one column a set of rankings, from what JSON has of them."""
+    every = [each for found in measured.values() for each in found.values()]
+    units = dict.fromkeys(unit for each in every for unit in ("queries", "preferences") if unit in each)
+    names = dict.fromkeys(name for found in measured.values() for name in found)
+    rows = [[name, *(_measure(found.get(name)) for found in measured.values())] for name in names]
     title = f"Measures, ± standard error over {' or '.join(units)}"
-    return [Table(title, ["", *judged], rows)] if judged else []
+    return [Table(title, ["", *measured], rows)] if measured else []
 
 
-def show(value: float, error: float | None = None) -> str:
+def _measure(found: Mapping[str, Any] | None) -> str:
+    return "" if found is None else show(found.get("value"), found.get("standard_error"))
+
+
+def show(value: float | None, error: float | None = None) -> str:
     """A measure as people read it; a dash if there is none."""
-    if np.isnan(value):
+    if value is None or np.isnan(value):
         return "-"
     return f"{value:.4f}" + ("" if error is None or np.isnan(error) else f" ± {error:.4f}")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli._datasets import Opened, check_parts, open_data
+from rankrls.cli._datasets import check_parts, open_data
 from rankrls.cli._findings import asked_measures
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report
@@ -41,16 +40,17 @@ def read_data(plan: Plan, report: Report) -> Data:
         if other is not None and other.n_features != train.n_features:
             problem = f"{{{parameter}}} has {{0}} features, TRAIN {{1}}."
             raise InputError(problem, other.n_features, train.n_features, parameter=parameter)
-    label = options.label or "label"
-    tables = {role: Opened(str(plan.files[role]), data, label, options.id) for role, data in opened.items()}
     streamed = {"parts": len(train.parts), "engine": options.scheduler or "threads", **arithmetic_here()}
-    about = {"files": {role: data.describe() for role, data in opened.items()}, "streamed": streamed}
+    source = train.source
+    called = {role: name for role, name in zip(("label", "qid", "id"), source.roles, strict=True) if name}
+    how = {"zero_based": source.shape.zero_based} if source.feature_names is None else {"columns": called}
+    about = how | {"files": {role: data.describe() for role, data in opened.items()}, "streamed": streamed}
     if scaler is not None:
         own = None if options.checkpoint is None else options.checkpoint / "scaler"
         with report.working("scaling", f"scaling {options.train}"), _engine(options) as executor:
             fit_scaler(scaler, train, executor=executor, memory=options.memory, checkpoint=own)
-        tables = {role: replace(table, data=Scaled(table.data, scaler)) for role, table in tables.items()}
-    return Data(tables, {}, about=about, found={"parts": len(train.parts)})
+        opened = {role: Scaled(data, scaler) for role, data in opened.items()}
+    return Data(opened, {}, about=about, found={"parts": len(train.parts)})
 
 
 def learn(plan: Plan, data: Data) -> None:
@@ -58,9 +58,9 @@ def learn(plan: Plan, data: Data) -> None:
     options, tables = plan.options, data.tables
     given: dict[str, Any] = {"memory": options.memory, "checkpoint": options.checkpoint}
     if "validation" in tables:
-        given["validation"] = tables["validation"].data
+        given["validation"] = tables["validation"]
     with _engine(options) as executor:
-        plan.estimator.fit_dataset(tables["train"].data, executor=executor, **given)
+        plan.estimator.fit_dataset(tables["train"], executor=executor, **given)
 
 
 def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:
@@ -68,7 +68,7 @@ def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Jud
     if "test" not in data.tables:
         return {}
     with report.working("judging", "judging"):
-        options, test = plan.options, data.tables["test"].data
+        options, test = plan.options, data.tables["test"]
         names = asked_measures(options, (plan.metric, "disagreement"))
         return {"test": judge_dataset(plan.estimator, test, names, options.convention, options.memory)}
 

@@ -16,6 +16,9 @@ __all__ = ["as_dict", "choice_table", "described", "measured", "model_tables", "
 
 _SELECTION = {"how": "selection_", "rule": "rule", "value": "best_score_", "standard_error": "best_score_error_"}
 
+_REACHED = "alpha C n_features n_iter n_support n_estimators stopped optimism nested_score nested_score_error"
+"""Fitted attributes that say what a learner has come to, beside what it chose."""
+
 
 def described(data: Data) -> dict[str, Any]:
     """What was read: ``data``, and where there are preferences ``pairs``."""
@@ -32,9 +35,9 @@ def chosen(plan: Plan) -> dict[str, Any]:
     """What was chosen."""
     estimator = plan.estimator
     out = dict(getattr(estimator, "best_params_", {}))
-    for name in plan.method.reports.split():
-        if hasattr(estimator, name):
-            out.setdefault(name.rstrip("_"), getattr(estimator, name))
+    for name in _REACHED.split():
+        if hasattr(estimator, f"{name}_"):
+            out.setdefault(name, getattr(estimator, f"{name}_"))
     return out
 
 
@@ -72,7 +75,7 @@ def as_dict(command: str, found: Learned, report: Report) -> dict[str, Any]:
 def tables(found: Learned, *middle: Table) -> list[Table]:
     """What was read and what it was used as, what a command has to say, and the measures."""
     uses = described_columns(found.plan.encoder).get("columns_used", [])
-    return [*file_tables(described(found.data)), *columns_table(uses), *middle, *measure_tables(found.judged)]
+    return [*file_tables(described(found.data)), *columns_table(uses), *middle, *measure_tables(measured(found))]
 
 
 def model_tables(plan: Plan) -> list[Table]:

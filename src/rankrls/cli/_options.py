@@ -13,7 +13,7 @@ from rankrls._kernel_table import KERNELS
 from rankrls.cli._data_options import DataOptions
 from rankrls.cli._declared import argument, declared, flags_of, option, switch
 from rankrls.cli._together import check_together
-from rankrls.cli._values import fills, grid, number, numbers, read_as, separated, shares, signs, word, words
+from rankrls.cli._values import fills, grid, number, numbers, separated, shares, signs, word, words
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
 
@@ -59,7 +59,14 @@ class Options(DataOptions):
     save
         Where the model is saved (.rankrls).
     method
-        {methods}.
+        rankrls: exact, by one factorisation; auto: chooses among linear, degree-2 and Gaussian models on raw and
+        standardised features; cg: conjugate gradients, for large sparse data; sparse: RankRLS over a basis of few
+        items, for kernels on very many rows; pursuit: few features, or with --kernel few items, taken greedily; greedy:
+        few features, taken by exact leave-query-out; transductive: also finds labels for queries without any, so that
+        cross-validation goes best; co-rankrls: several views that agree on rows without labels, for few scored queries;
+        co-pursuit: the same by few features, or with --kernel few items, in each of two views, taken greedily;
+        conditional: ranks the same items for each row, with a column of labels for each item; ranksvm: pairwise hinge
+        losses, C chosen by refits; rankboost: boosted threshold stumps, their number chosen by --vali.
     vali
         Choose by these data. Without: exact leave-query-out on TRAIN, or what --method can do instead.
     test
@@ -267,8 +274,8 @@ class Options(DataOptions):
     model: Path = argument("MODEL", "predict rank explain export")
     about: Path = argument("FILE", "info")
     data: Path = argument("DATA", "predict rank explain compare convert split")
-    models: list[Path] = argument("MODEL...", "compare", list[Path])
-    files: list[Path] = argument("[MODEL] DATA", "evaluate", list[Path])
+    models: tuple[Path, ...] = argument("MODEL...", "compare", nargs=-1)
+    files: tuple[Path, ...] = argument("[MODEL] DATA", "evaluate", nargs=-1)
     first: str = argument("A", "explain", str)
     second: str | None = argument("[B]", "explain", str, required=False)
     file: str = argument("FILE", "export", str)
@@ -382,9 +389,9 @@ class Options(DataOptions):
         values: dict[str, Any] = {}
         for name, each in declared(cls).items():
             value = given.get(name, each.default)
-            values[name] = value if value is None else read_as(each.reads, name, flags_of(name, each)[0], value)
+            values[name] = value if value is None or each.reads is None else each.reads(name, value)
         told = [name for name, each in declared(cls).items() if given.get(name) not in (None, each.default)]
-        check_together(told, flag_of)
+        check_together(told)
         return cls(**values)
 
     @property

@@ -11,11 +11,11 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from rankrls._shown import blocks
 
@@ -64,12 +64,8 @@ class Result:
     status: int = 0
 
 
-class Say(Protocol):
-    """Tells how far a piece of work has come."""
-
-    def __call__(self, text: str, left: float = ...) -> None:
-        """``left`` is in seconds; NaN if it is not known."""
-        ...
+Say = Callable[..., None]
+"""Tells how far a piece of work has come, in words, and how many seconds are left if that is known."""
 
 
 @dataclass
@@ -212,28 +208,21 @@ def _lines(what: str | None) -> Iterator[Say]:
 def _spinner(what: str) -> Iterator[Say]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-    from rich.progress_bar import ProgressBar
     from rich.table import Column
     from rich.text import Text
 
-    class Bar(BarColumn):
-        """Runs by the clock to the time at which the work is expected to end, which each step may move."""
+    class Left(ProgressColumn):
+        """What is left, by the clock, until the work is expected to end, which each step may move; the bar follows."""
 
-        def render(self, task: Task) -> ProgressBar:
+        def render(self, task: Task) -> Text:
             end, now = task.fields["end"], perf_counter()
             task.total = None if math.isnan(end) else 1.0
             task.completed = min((now - start) / max(end - start, 1e-9), 0.99) if end == end else 0.0
-            return super().render(task)
-
-    class Left(ProgressColumn):
-        """What is left until then."""
-
-        def render(self, task: Task) -> Text:
-            return Text(_left(task.fields["end"] - perf_counter()).removeprefix(", "))
+            return Text(_left(end - now).removeprefix(", "))
 
     what, start = printable(what), perf_counter()
     words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-    columns = (SpinnerColumn(), words, Bar(20), TimeElapsedColumn(), Left(Column(no_wrap=True)))
+    columns = (SpinnerColumn(), words, BarColumn(20), TimeElapsedColumn(), Left(Column(no_wrap=True)))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None, end=math.nan)
 

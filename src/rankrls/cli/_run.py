@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
-import re
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, partial
+from typing import Any
 
-import typer
-from typer.core import TyperCommand
+import click
 
 from rankrls import __version__
 from rankrls._errors import InputError
@@ -24,7 +21,7 @@ from rankrls._kernel_table import KERNELS, PARAMETERS, kernels_with
 from rankrls._nearest import did_you_mean
 from rankrls.cli._commands import COMMANDS
 from rankrls.cli._declared import parameters_of
-from rankrls.cli._methods import METHODS, takers
+from rankrls.cli._methods import METHODS, able_to
 from rankrls.cli._options import Options, names_of_options
 from rankrls.cli._report import Report, Result, tell
 from rankrls.cli._spelling import said
@@ -35,85 +32,60 @@ from rankrls.selection.rules import RULES
 __all__ = ["run"]
 
 BAD_INPUT, FAILED = 2, 1
-DEBUG_VARIABLE = "RANKRLS_DEBUG"
+VARIABLE = "RANKRLS_DEBUG"
 _TOO_LARGE = "numbers overflowed: features as large or as far apart as these need scaling (see --scale)."
 
-
-class Command(TyperCommand):
-    """A command whose help shows arguments by the names that this package gives them, whatever typer adds to them."""
-
-    def get_help(self, ctx: Any) -> str:
-        """The text of ``--help``."""
-        usage, *rest = super().get_help(ctx).split("\n\n")
-        usage = re.sub(r"\{([^{}]+)\}(?:\.\.\.)?|\[(\[\w+\])\]", r"\1\2", usage)
-        blank = lambda found: " " * len(found.group())  # the texts beside stay in their column
-        return "\n\n".join([usage, *(re.sub(r" <(?:path|str|list\[\w+\])>", blank, part) for part in rest)])
+_INSIDE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+"""What concerns who maintains this package, not who runs it: files that an interruption left open, too."""
 
 
-def root(
-    context: typer.Context,
-    debug: Annotated[
-        bool, typer.Option("--debug", envvar=DEBUG_VARIABLE, help="Show the whole traceback of an error.")
-    ] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
+class InOrder(click.Group):
+    """A program whose help lists the commands in their own order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return [*self.commands]
+
+
+@click.group(
+    cls=InOrder, invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
+)
+@click.option("--debug", is_flag=True, envvar=VARIABLE, show_envvar=True, help="Show the whole traceback of an error.")
+@click.version_option(__version__, message="rankrls %(version)s", help="Print the version and exit.")
+@click.pass_context
+def root(context: click.Context, debug: bool) -> None:
     """Learn to rank by pairwise regularized least squares: files in, a chosen and judged model out."""
-    if version:
-        print(f"rankrls {__version__}")
-        raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @cache  # a process may run several commands
-def build() -> Any:
+def build() -> click.Group:
     """The program with all its commands."""
-    # Plain help: rich's takes a third of the time that --help may take.
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    example = "Example: rankrls fit train.txt --test test.txt --model m.rankrls"
-    app.callback(invoke_without_command=True, epilog=example)(root)
-    texts = {
-        "methods": "; ".join(f"{method.name}: {method.summary}" for method in METHODS.values()),
-        "kernels": ", ".join(KERNELS),
-        **{name: kernels_with(name) for name in PARAMETERS},
-        "rules": ", ".join(RULES),
-        "engines": ", ".join(ENGINES),
+    lists = {"kernels": KERNELS, "rules": RULES, "engines": ENGINES}
+    texts = {name: ", ".join(words) for name, words in lists.items()} | {
+        name: kernels_with(name) for name in PARAMETERS
     }
-    own = [
-        name for name, default in names_of_options().items() if default is None and 0 < len(takers(name)) < len(METHODS)
-    ]
-    notes = {name: f"{', '.join(takers(name))}: " for name in own}
+    able = {name: able_to(name) for name, default in names_of_options().items() if default is None}
+    notes = {name: f"{', '.join(known)}: " for name, known in able.items() if 0 < len(known) < len(METHODS)}
     for name, text in COMMANDS.items():
         text, _, example = text.rpartition("\n\n")
-        command = _as_function(name, parameters_of(Options, name, texts, notes))
-        app.command(name, help=text, epilog=example, cls=Command)(command)
-    return typer.main.get_command(app)
+        parameters = parameters_of(Options, name, texts, notes)
+        callback = partial(_carry_out, name)
+        root.add_command(click.Command(name, callback=callback, params=parameters, help=text, epilog=example))
+    return root
 
 
-def _as_function(name: str, parameters: list[inspect.Parameter]) -> Callable[..., None]:
-    """A function with these parameters, as typer looks at them, that runs a command."""
-
-    def command(**given: Any) -> None:
-        options = Options.read(given)
-        report = Report(options.as_json, options.verbose, options.quiet)
-        status = _carry_out(name, options, report)
-        if status:
-            raise typer.Exit(status)
-
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
-
-
-def _carry_out(name: str, options: Options, report: Report) -> int:
+def _carry_out(command: str, **given: Any) -> int:
     """Run a command, beside what it has to compile, and show what it finds."""
     from rankrls.cli.startup.ahead import compiling_ahead
 
-    with compiling_ahead(name):  # before anything slow is imported
-        return _shown(name, options, report)
+    options = Options.read(given)
+    with compiling_ahead(command):  # before anything slow is imported
+        return _shown(command, options, Report(options.as_json, options.verbose, options.quiet))
 
 
-def _shown(name: str, options: Options, report: Report) -> int:
+def _shown(command: str, options: Options, report: Report) -> int:
     """Run a command on as many threads as were asked for, and show what it finds; overflowing numbers are said once."""
     import numpy as np
 
@@ -126,13 +98,11 @@ def _shown(name: str, options: Options, report: Report) -> int:
     numbers = np.errstate(over="call", invalid="call", divide="call", call=overflowed)
     try:
         with limited_threads(options.threads), numbers:
-            result: Result = imported(f"rankrls.cli.commands.{name}").run(options, report)
+            result: Result = imported(f"rankrls.cli.commands.{command}").run(options, report)
             report.show(result)
             return result.status
     except np.linalg.LinAlgError as error:
         raise InputError(_TOO_LARGE + " ({0})", error) from error
-    except EOFError as error:  # typer would take it for an interruption
-        raise RuntimeError(f"EOFError: {error}") from error
 
 
 def run(argv: list[str]) -> int:
@@ -145,53 +115,45 @@ def run(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal does not have is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    debug = "--debug" in argv or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+    debug = "--debug" in argv or os.environ.get(VARIABLE, "") not in ("", "0")
     argv = [word for word in argv if word != "--debug"]  # it may stand behind the command too
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
+            for category in _INSIDE:
+                warnings.simplefilter("ignore", category)
             warnings.showwarning = _noting()
             # arrays without names go into models that know theirs: columns are matched where files are read
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
-            status = build()(args=argv, prog_name="rankrls", standalone_mode=False)
+            with build().make_context("rankrls", argv) as context:
+                status = build().invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return interrupted()
     except BrokenPipeError:
         return _reader_left()
-    except SystemExit as error:  # how typer ends where the reader of its output has left
-        _reader_left()
-        return error.code if isinstance(error.code, int) else FAILED
+    except click.exceptions.Exit as ended:  # after --help and --version
+        return ended.exit_code
     except Exception as error:
         return _failed(error, argv, debug)
-    if status == INTERRUPTED:  # typer turns a KeyboardInterrupt into this status
-        return interrupted()
-    return status if isinstance(status, int) else 0
+    return interrupted() if status == INTERRUPTED else status or 0
 
 
 def _noting() -> Callable[..., None]:
     """Tells a warning at once, since it may be about how long what follows will take; each text once."""
     told: set[str] = set()
 
-    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def note(message: Warning | str, *_: Any, **__: Any) -> None:
         text = said(message)
-        if text not in told and _concerns_the_user(category):
+        if text not in told:
             told.add(text)
             tell(f"note: {text}")
 
     return note
 
 
-def _concerns_the_user(category: type[Warning]) -> bool:
-    """Deprecations, and files that an interruption left open, concern who maintains this package, not who runs it."""
-    inside = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-    return not issubclass(category, inside)
-
-
 def _failed(error: Exception, argv: list[str], debug: bool) -> int:
-    if isinstance(error, typer.Abort):
-        return interrupted()
     if debug and sys.stderr is not None:
         traceback.print_exception(error)
     status, text = BAD_INPUT, said(error)
@@ -208,7 +170,7 @@ def _failed(error: Exception, argv: list[str], debug: bool) -> int:
     elif isinstance(error, MemoryError):
         status, text = FAILED, f"not enough memory: {text or 'the data are too large for this machine'}"
     elif not isinstance(error, ValueError | MissingPackageError):
-        remedy = f"run with {DEBUG_VARIABLE}=1 to see where, and please report it"
+        remedy = f"run with {VARIABLE}=1 to see where, and please report it"
         status, text = FAILED, f"internal error: {type(error).__name__}: {error}; {remedy}"
     tell(f"error: {text}")
     return status

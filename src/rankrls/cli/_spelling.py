@@ -58,5 +58,5 @@ def _quoted(text: str) -> str:
 
 @cache
 def _known() -> dict[str, str]:
-    methods = {method.estimator: f"--method {method.name}" for method in METHODS.values()}
+    methods = {method.estimator: f"--method {name}" for name, method in METHODS.items()}
     return {name: flag_of(name) for name in names_of_options()} | methods | _SPELLED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from itertools import product
 
 from rankrls._errors import InputError
 
@@ -13,38 +14,30 @@ TOLD = (
     "min_frequency",
 )
 """The options that say something of columns; they are parameters of :class:`~rankrls.preprocessing.TableEncoder`."""
-_OF_ROWS = ("label", "qid", "id", "ids", "features", "ignore", "input_format", *TOLD)
+_OF_ROWS = " ".join(("label", "qid", "id", "ids", "features", "ignore", "input_format", *TOLD))
 _EXCLUSIVE = (
     ("verbose", "quiet", ""),
-    *((name, "cv", "choose by validation data or by folds") for name in ("vali", "vali_pairs")),
-    *(("pairs", name, "both say what is compared") for name in ("winner", "left", "event")),
-    *(("event", name, "both say what is compared") for name in ("winner", "left")),
-    *(
-        (name, "utilities", "a row is a query, with a column for each of its items")
-        for name in ("label", "qid", "group", "everything", "ids", "pairs", "test_pairs", "winner", "left", "event")
+    ("vali vali_pairs", "cv", "choose by validation data or by folds"),
+    ("pairs event judged_pairs", "winner left event", "both say what is compared"),
+    (
+        "label qid group everything ids pairs test_pairs winner left event",
+        "utilities",
+        "a row is a query, with a column for each of its items",
     ),
-    ("judged_pairs", "event", "both say what is compared"),
-    *(("tied_labels", name, "preferences have no labels") for name in ("judged_pairs", "winner", "left", "event")),
-    *(("event", name, "pairs of times are judged by the C-index") for name in ("per_query", "metrics", "metric")),
-    *(("judged_pairs", name, "one judges by preferences, the other by labels") for name in ("metrics", "per_query")),
-    *(  # there is no shortcut under constraints
-        ("leave_pair_out", name, "it judges by the C-index of held-out pairs")
-        for name in ("vali", "cv", "pairs", "winner", "left", "metric", "metrics", "tied_labels", "positive")
+    ("tied_labels", "judged_pairs winner left event", "preferences have no labels"),
+    ("event", "per_query metrics metric", "pairs of times are judged by the C-index"),
+    ("judged_pairs", "metrics per_query", "one judges by preferences, the other by labels"),
+    (  # there is no shortcut under constraints
+        "leave_pair_out",
+        "vali cv pairs winner left metric metrics tied_labels positive",
+        "it judges by the C-index of held-out pairs",
     ),
-    *(
-        (name, of, "preferences are all that is compared")
-        for name in ("vali_pairs", "test_pairs", "metrics")
-        for of in ("winner", "left", "event")
-    ),
-    *((name, of, "votes have no columns of rows") for name in _OF_ROWS for of in ("winner", "left")),
-    *(
-        (name, of, "it is about labels, and preferences have none")
-        for name in ("balance", "regression_weight")
-        for of in ("pairs", "winner", "left", "event")
-    ),
-    *(("ties", of, "it is about labels, and preferences have none") for of in ("pairs", "event")),
+    ("vali_pairs test_pairs metrics", "winner left event", "preferences are all that is compared"),
+    (_OF_ROWS, "winner left", "votes have no columns of rows"),
+    ("balance regression_weight", "pairs winner left event", "it is about labels, and preferences have none"),
+    ("ties", "pairs event", "it is about labels, and preferences have none"),
 )
-"""Two options, and why they exclude each other."""
+"""Options, others that none of them goes with, and why."""
 _NEEDS = (
     ("vali_pairs", "pairs", "a model of labels is chosen by {vali} or {cv}"),
     ("item_id", "items", "it names a column of that table"),
@@ -54,12 +47,13 @@ _NEEDS = (
 """An option, another one that it needs, and why."""
 
 
-def check_together(told: Collection[str], flag_of: Callable[[str], str]) -> None:
+def check_together(told: Collection[str]) -> None:
     """Refuse options that exclude each other, and one without another that it needs."""
-    for one, other, why in _EXCLUSIVE:
-        if one in told and other in told:
-            says = (flag_of(one), flag_of(other), why and f": {why}")
-            raise InputError("{0} and {1} exclude each other{2}.", *says, parameter=one)
+    for ones, others, why in _EXCLUSIVE:
+        for one, other in product(ones.split(), others.split()):
+            if one in told and other in told and one != other:
+                problem = f"{{{one}}} and {{{other}}} exclude each other{why and ': '}{why}."
+                raise InputError(problem, parameter=one)
     for one, other, why in _NEEDS:
         if one in told and other not in told:
             raise InputError(f"{{{one}}} needs {{{other}}}: {why}.", parameter=one)

@@ -16,16 +16,16 @@ from rankrls._errors import InputError
 from rankrls._items import Items
 from rankrls.cli._files import read, read_items
 from rankrls.cli._findings import asked_measures, check_measures, measure_of
-from rankrls.cli._methods import METHODS, Method, able_to, build
+from rankrls.cli._methods import METHODS, Method, build
 from rankrls.cli._options import Options, flag_of
-from rankrls.cli._report import Report, Say
+from rankrls.cli._report import Report
 from rankrls.cli._supervisor import keeping_its_best
 from rankrls.cli._together import TOLD
 from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.doubts import doubtful_features
 from rankrls.io import PairTable
-from rankrls.io.data import Reading, Rows, feature_columns, few, stacked
+from rankrls.io.data import Reading, Rows, feature_columns, few, how_read, stacked
 from rankrls.io.items import item_features, read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
@@ -42,7 +42,6 @@ _GRIDS = {
     "n_basis": "--max-basis P",
 }
 """How the grid of what was chosen is widened, if no option is called after it."""
-_VOTES = ("winner", "loser", "left", "right", "preferred")
 _SAME_DATA = {
     "unscored": "its rows are among the others already.",
     "validation": "the choice is that of the closest fit, which new queries need not bear out.",
@@ -71,44 +70,34 @@ class Plan:
         return self.metric if self.options.by_pairs else str(measure_of(self.metric, self.options))
 
     @property
-    def files(self) -> dict[str, Path | None]:
+    def files(self) -> dict[str, Path]:
         """The files of rows by their role."""
-        options = self.options
-        return {
-            "train": options.train, "unscored": options.unscored, "validation": options.vali, "test": options.test
-        }  # fmt: skip
+        return self._given(train="train", unscored="unscored", validation="vali", test="test")
 
     @property
-    def pair_files(self) -> dict[str, Path | None]:
+    def pair_files(self) -> dict[str, Path]:
         """The files of preferences by their role."""
-        options = self.options
-        return {"train": options.pairs, "validation": options.vali_pairs, "test": options.test_pairs}
+        return self._given(train="pairs", validation="vali_pairs", test="test_pairs")
+
+    def _given(self, **roles: str) -> dict[str, Path]:
+        return {role: path for role, name in roles.items() if (path := getattr(self.options, name)) is not None}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Data:
     """What was read, by its role: train, unscored, validation, test.
 
-    The preferences of a role may be between train's rows.
-
-    ``ids`` is what names an item in all of them; None where that was said by nobody, and there were no ids to name it.
-    ``items`` is the table of the items that each row of the others ranks. ``encoder`` made the
-    features of what stands on the sides of votes, if they are no numbers. ``about`` is what the model's file says of
-    them besides, and ``found`` what the result does.
+    The preferences of a role may be between train's rows. ``encoder`` made the features of what stands on the sides of
+    votes, if they are no numbers; ``items`` is the table of the items that each row of the others ranks. ``about`` is
+    what the model's file says of them besides, and ``found`` what the result does.
     """
 
-    tables: dict[str, Any]
-    pairs: dict[str, PairTable]
-    ids: str | None = None
+    tables: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, PairTable] = field(default_factory=dict)
     encoder: Any = None
     items: Any = None
     about: dict[str, Any] = field(default_factory=dict)
     found: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def items_ranked(self) -> tuple[str, ...]:
-        """The names of the items that each row ranks, if it ranks several."""
-        return getattr(self.tables["train"], "utility_names", ())
 
     def rows_of(self, role: str) -> Any:
         """The items that a role's preferences are between."""
@@ -151,9 +140,7 @@ def plan(options: Options) -> Plan:
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
     own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
     estimator = build(own, scoring=resolve_measure(choice, options.convention), **how)
-    out = Plan(options, metric, estimator, _scaler(options.scale), _encoder(options))
-    _check_pairs(out)
-    return out
+    return Plan(options, metric, estimator, _scaler(options.scale), _encoder(options))
 
 
 def _scaler(word: str) -> Any:
@@ -179,86 +166,54 @@ def _encoder(options: Options) -> Any:
     return TableEncoder(**told, sparse_output="auto" if options.scale == "none" else False)
 
 
-def _check_pairs(plan: Plan) -> None:
-    """Refuse validation data, and what needs some, where the method chooses without."""
-    options, method = plan.options, plan.method
-    whose, validated = f"--method {method.name}", options.vali is not None or options.vali_pairs is not None
-    if not options.by_pairs:
-        if method.has("needs_vali") and options.rule not in (None, "best") and options.vali is None:
-            raise InputError("{rule} needs validation data.", remedy="Give {vali}.", parameter="rule")
-        return
-    if options.event is not None and options.group is not None and options.everything:
-        raise InputError("{group} means nothing with {event} and {everything}.", parameter="group")
-    pairs = next(f"{{{name}}}" for name in ("pairs", *_VOTES, "event") if getattr(options, name) is not None)
-    if validated and method.has("needs_vali"):
-        raise InputError(f"{{0}} takes {pairs} without validation data: give its options.", whose, parameter="pairs")
-    if validated and not method.has("validates_pairs"):
-        problem = f"{{0}} chooses among {pairs} by leaving some out; validation data are for --method {{1}}."
-        raise InputError(problem, whose, able_to("validates_pairs"))
-    needy = next((name for name in options.changed() if name in ("patience", "rule")), None)
-    if needy is not None and method.has("needs_vali"):
-        problem = f"{{{needy}}} needs validation data, and {{0}} takes {pairs} without."
-        raise InputError(problem, whose, parameter=needy)
-
-
 def read_data(plan: Plan, report: Report) -> Data:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
-    options, files = plan.options, plan.files
-    tables: dict[str, Rows] = {}
-    pairs: dict[str, PairTable] = {}
-    encoder, dense = plan.encoder, "auto" if plan.scaler is None else True  # scaling fills zeros
-    queries = (
-        "ignored"
-        if options.everything or options.utilities is not None
-        else "optional"
-        if options.by_pairs
-        else "required"
-    )
+    options, encoder = plan.options, plan.encoder
+    queries = "optional" if options.by_pairs else "required"
+    queries = "ignored" if options.everything or options.utilities is not None else queries
+    dense = "auto" if plan.scaler is None else True  # scaling fills zeros
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
-    for role, path in files.items():
-        if path is None:
-            continue
-        labels: Any = "required" if plan.pair_files.get(role) is None else "ignored"
-        if plan.method.learns_from("unscored"):
-            labels = {"train": "partly", "unscored": "ignored"}.get(role, labels)
-        if plan.method.learns_from("utilities"):
-            labels = "partly"
-        table: Rows
+    table: Rows
+    data = Data(encoder=encoder, items=read_items(options, report))
+    for role, path in plan.files.items():
+        first = role == "train"
         if options.votes:
-            with report.working("reading", f"reading {path}"):
-                table, pairs[role], encoder = read_votes(path, options, encoder, report)
+            table, data.pairs[role], data.encoder = read_votes(path, options, data.encoder, report)
         else:
-            table = _rows(path, replace(reading, labels=labels), report, first=not tables)
+            table = _rows(path, replace(reading, labels=_labels(role, plan)), report, first=first)
         if role == "unscored":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has some
-        if plan.encoder is not None:
+        if encoder is not None:
             with report.working("encoding", f"encoding {path}"):
-                if tables:
-                    table = encoded_rows(plan.encoder, table, report.note)
-                else:
-                    table = encoder_fitted(plan.encoder, table)
+                table = encoder_fitted(encoder, table) if first else encoded_rows(encoder, table, report.note)
         if options.event is not None:
-            pairs[role] = comparable_pairs(table)
-        if not tables:
+            data.pairs[role] = comparable_pairs(table)
+        if first:
             _note_doubts(table, report)
+            reading = reading.like(table)
+            reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
+        elif not options.by_pairs and table.sha256 == data.tables["train"].sha256:
+            report.note(f"{path} holds the same data as {options.train}: {_SAME_DATA[role]}")
         if plan.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
-                table = replace(table, X=_scaled(plan.scaler, table, first=not tables))
-        if not tables:
-            reading = reading.like(table)
-            if plan.encoder is not None:
-                reading = replace(reading, names=tuple(plan.encoder.columns_needed_))
-        elif not options.by_pairs and table.sha256 == tables["train"].sha256:
-            report.note(f"{path} holds the same data as {files['train']}: {_SAME_DATA[role]}")
-        tables[role] = table
-    data, ids = Data(tables, pairs, encoder=encoder, items=read_items(options, report)), options.item_ids
+                table = replace(table, X=_scaled(plan.scaler, table, first=first))
+        data.tables[role] = table
+    ids = options.item_ids
     for role, path in plan.pair_files.items():
-        if path is not None:
-            with report.working("reading", f"reading {path}"):
-                data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
-    known = ids if options.pairs is not None and (ids != "row" or options.item_ids is not None) else None
-    return replace(data, ids=known)
+        with report.working("reading", f"reading {path}"):
+            data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
+    data.about = how_read(data.tables["train"])
+    if options.pairs is not None and (ids != "row" or options.item_ids is not None):
+        data.about["ids"] = ids
+    return data
+
+
+def _labels(role: str, plan: Plan) -> Any:
+    """What labels a file of rows needs."""
+    if plan.method.has("utilities") or (plan.method.has("unscored") and role == "train"):
+        return "partly"
+    return "ignored" if role in plan.pair_files or role == "unscored" else "required"
 
 
 def _note_doubts(table: Rows, report: Report) -> None:
@@ -276,12 +231,11 @@ def _note_doubts(table: Rows, report: Report) -> None:
 
 
 def _rows(path: Path, reading: Reading, report: Report, *, first: bool) -> Rows:
-    """A file's rows; of the first table that holds more than numbers one error says all that has to be said."""
+    """A file's rows; of the first one, if it is a table, one error says all that is wrong."""
     try:
         return read(path, reading, report)
     except InputError as error:
-        table = first and error.column is not None and reading.format_of(path) != "letor" and str(path) != "-"
-        raise in_one_error(error, reading, path) if table and not reading.raw else error from error
+        raise in_one_error(error, reading, path) if first else error from error
 
 
 def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
@@ -294,7 +248,7 @@ def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], 
     estimator, interrupted = plan.estimator, False
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
-            estimator.verbose = progress(say, plan.chosen_by)
+            estimator.verbose = lambda step: say(step.words(plan.chosen_by), step.left)
         try:
             learn(plan, data)
         except KeyboardInterrupt:
@@ -383,7 +337,7 @@ def _fit(estimator: Any, data: Data) -> None:
     if "train" not in data.pairs:
         X, y, qid = table.X, table.y, table.qid
         if data.items is not None:
-            given["items"] = Items(item_features(data.items, data.items_ranked))
+            given["items"] = Items(item_features(data.items, table.utility_names))
         if "unscored" in data.tables:
             X, y, qid = stacked(table, data.tables["unscored"])
         estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **given)
@@ -396,11 +350,6 @@ def _fit(estimator: Any, data: Data) -> None:
         given |= {"winners_val": judging.winners, "losers_val": judging.losers}
         given |= {"strength_val": judging.strength, "weight_val": judging.weight}
     estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
-
-
-def progress(say: Say, metric: str) -> Callable[[Any], None]:
-    """What a learner that goes step by step tells after each step."""
-    return lambda step: say(step.words(metric), step.left)
 
 
 def _note_edges(estimator: Any, report: Report) -> None:

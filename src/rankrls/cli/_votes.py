@@ -27,13 +27,10 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
     """
     if options.ties not in ("include", "exclude"):
         raise InputError("{ties} of votes is include or exclude; got {0!r}.", ",".join(options.ties), parameter="ties")
-    votes = load_votes(
-        path,
-        **{side: getattr(options, side) for side in ("winner", "loser", "left", "right", "preferred")},
-        group=options.group,
-        strength=options.strength_column,
-        ties=options.ties,
-    )
+    sides = {side: getattr(options, side) for side in ("winner", "loser", "left", "right", "preferred")}
+    how = {"group": options.group, "strength": options.strength_column, "ties": options.ties}
+    with report.working("reading", f"reading {path}"):
+        votes = load_votes(path, **sides, **how)
     if votes.n_left_out:
         report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
     X, names = votes.items, votes.feature_names

@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-__all__ = ["CONFIDENCE", "METHOD", "concordance_interval", "disjoint_pairs", "ordered_pairs"]
+__all__ = [
+    "CONFIDENCE",
+    "METHOD",
+    "concordance_interval",
+    "disjoint_pairs",
+    "greedy_matching",
+    "judged_pairs",
+    "ordered_pairs",
+]
 
 CONFIDENCE = 0.95
 """The usual level."""
@@ -47,3 +55,35 @@ def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
         counts = np.unique(y[codes == query], return_counts=True)[1]
         total += min(int(counts.sum()) // 2, int(counts.sum() - counts.max(initial=0)))
     return total
+
+
+def judged_pairs(
+    differences: NDArray[np.float64],
+    order: NDArray[np.float64],
+    i: NDArray[np.intp],
+    j: NDArray[np.intp],
+    n_items: int,
+    weight: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Concordance of some pairs under each alpha, and its standard error from the items' sums.
+
+    ``order`` is 1 where the first item should come out ahead, and -1 elsewhere.
+    """
+    weight = np.ones(len(i)) if weight is None else weight
+    right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
+    score = weight @ right / weight.sum()
+    influence = np.zeros((n_items, len(score)))
+    for end in (i, j):
+        np.add.at(influence, end, weight[:, None] * (right - score))
+    return score, np.linalg.norm(influence, axis=0) / weight.sum()
+
+
+def greedy_matching(i: NDArray[np.intp], j: NDArray[np.intp]) -> int:
+    """Pairs without a common item, at least half of the most that there are."""
+    used: set[int] = set()
+    count = 0
+    for a, b in zip(i.tolist(), j.tolist(), strict=True):
+        if a not in used and b not in used:
+            used |= {a, b}
+            count += 1
+    return count

@@ -16,17 +16,75 @@ for many pairs at once, and a product with E_U is O(m).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from rankrls._errors import InputError
 from rankrls.graph import PairGraph
 
-__all__ = ["held_out_leads"]
+__all__ = ["held_out_leads", "held_out_preferences"]
 
 _VALUES = 1 << 20  # of one array of a block of pairs
 _PRECISION = 1e-12
 _STEPS = 60
+_NEAR = 1e-10  # of the largest lead: a tie
+
+
+def held_out_preferences(
+    kernel: Any,
+    X: Any,
+    graph: PairGraph,
+    alphas: NDArray[np.float64],
+    i: NDArray[np.intp],
+    j: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Held-out scores of items ``i`` less those of items ``j``, (pairs, alphas); 0 for ties.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array, or list of objects
+        The items.
+    graph : PairGraph
+    alphas : ndarray
+        Positive.
+    i, j : ndarray of shape (pairs,), intp
+        Pairs with a preference in the graph.
+
+    Raises
+    ------
+    InputError
+        If a pair leaves no preference to learn from.
+    """
+    m = graph.n_items
+    known = np.bincount(np.concatenate((graph.winners, graph.losers)), minlength=m)
+    key = lambda a, b: np.minimum(a, b) * m + np.maximum(a, b)
+    pairs, counts = np.unique(key(graph.winners, graph.losers), return_counts=True)
+    alone = known[i] + known[j] - counts[np.searchsorted(pairs, key(i, j))] == graph.n_rows
+    if alone.any():
+        k = int(np.argmax(alone))
+        problem = "Without rows {0} and {1} no comparable pair is left to learn from."
+        raise InputError(problem, j[k], i[k], parameter="event", row=int(j[k]))
+    Z = _features(kernel, X)
+    out = np.stack([held_out_leads(Z, graph, float(alpha), i, j) for alpha in alphas], axis=1)
+    out[np.abs(out) <= _NEAR * np.abs(out).max(axis=0, initial=0.0)] = 0.0
+    return out
+
+
+def _features(kernel: Any, X: Any) -> NDArray[np.float64]:
+    """At most as many features as items, in which the kernel's functions are linear with the same penalty."""
+    if kernel.is_linear and X.shape[1] <= X.shape[0]:
+        Z = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        return np.asarray(Z - Z.mean(axis=0))
+    K = kernel(X)
+    K = K - K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]  # constants order nothing
+    values, vectors = np.linalg.eigh(K)
+    kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def held_out_leads(

@@ -11,9 +11,18 @@ from numpy.typing import NDArray
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
-from rankrls.holdout.concordance import CONFIDENCE, METHOD, concordance_interval, disjoint_pairs, ordered_pairs
+from rankrls.graph import PairGraph
+from rankrls.holdout.concordance import (
+    CONFIDENCE,
+    METHOD,
+    concordance_interval,
+    disjoint_pairs,
+    greedy_matching,
+    judged_pairs,
+    ordered_pairs,
+)
 from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
-from rankrls.holdout.preferred_pairs import held_out_leads
+from rankrls.holdout.preferred_pairs import held_out_preferences
 from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
 from rankrls.models.inputs.parameters import number
 from rankrls.models.inputs.spreads import warn_of_lost_features
@@ -21,8 +30,6 @@ from rankrls.selection.plans import check_something_is_left, pair_problems, why_
 from rankrls.survival import survival_pairs
 
 __all__ = ["PairHoldout", "leave_pair_out"]
-
-_NEAR = 1e-10  # of the largest lead: a tie
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,14 +177,15 @@ def leave_pair_out(
     level = _check_confidence(confidence)
     if event is not None:
         censored = _comparable_items(model, X, y, event, qid, sample_weight)
-        i, j = _checked_comparable(censored, pairs)
+        graph, kernel = censored.graph, model._candidate(censored).kernel
+        i, j = _checked_comparable(graph, pairs)
         if auto:
             problem = model._candidate(censored).problem(censored)
             grid = problem.axis(problem.extreme_values())
-        leads = _held_out_times(model, censored, grid, i, j)
-        score, error = _judged(leads, np.ones(len(i)), i, j, censored.n_rows, None)
+        leads = held_out_preferences(kernel, censored.X, graph, grid, i, j)
+        score, error = judged_pairs(leads, np.ones(len(i)), i, j, graph.n_items)
         shown = None if pairs is None else leads * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
-        found = score, error, concordance_interval(score, error, _greedy_matching(i, j), level), shown
+        found = score, error, concordance_interval(score, error, greedy_matching(i, j), level), shown
         return _result(grid, found, alphas is not None, len(i), level)
     data = labelled_data(model, X, y, qid, sample_weight)
     beta = float(model.regression_weight)
@@ -199,8 +207,9 @@ def leave_pair_out(
     else:
         i, j = chosen.T
         differences = held_out_differences(problem, labels, ridge, i, j)
-        score, error = _judged(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), data.weights)
-        n_pairs, disjoint = len(i), _greedy_matching(i, j)
+        weight = None if data.weights is None else data.weights[i] * data.weights[j]
+        score, error = judged_pairs(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), weight)
+        n_pairs, disjoint = len(i), greedy_matching(i, j)
     found = score, error, concordance_interval(score, error, disjoint, level), differences
     return _result(grid, found, alphas is not None, n_pairs, level)
 
@@ -257,38 +266,6 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
     return out
 
 
-def _judged(
-    differences: NDArray[np.float64],
-    order: NDArray[np.float64],
-    i: NDArray[np.intp],
-    j: NDArray[np.intp],
-    n_items: int,
-    weights: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Concordance of some pairs under each alpha, and its standard error from the items' sums.
-
-    ``order`` is 1 where the first item should come out ahead, and -1 elsewhere.
-    """
-    weight = np.ones(len(i)) if weights is None else weights[i] * weights[j]
-    right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
-    score = weight @ right / weight.sum()
-    influence = np.zeros((n_items, len(score)))
-    for end in (i, j):
-        np.add.at(influence, end, weight[:, None] * (right - score))
-    return score, np.linalg.norm(influence, axis=0) / weight.sum()
-
-
-def _greedy_matching(i: NDArray[np.intp], j: NDArray[np.intp]) -> int:
-    """Pairs without a common item, at least half of the most that there are."""
-    used: set[int] = set()
-    count = 0
-    for a, b in zip(i.tolist(), j.tolist(), strict=True):
-        if a not in used and b not in used:
-            used |= {a, b}
-            count += 1
-    return count
-
-
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
     if not hasattr(model, "solver") or model._constrained():
@@ -310,9 +287,8 @@ def _pairs_of_rows(pairs: Any) -> NDArray[Any]:
     return given
 
 
-def _checked_comparable(data: PreferredItems, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _checked_comparable(graph: PairGraph, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The winners and the losers of the pairs to hold out: those that were given, or all."""
-    graph = data.graph
     if pairs is None:
         return graph.winners, graph.losers
     given = _pairs_of_rows(pairs)
@@ -327,33 +303,3 @@ def _checked_comparable(data: PreferredItems, pairs: Any) -> tuple[NDArray[np.in
         raise InputError(problem, k, *given[k].tolist(), parameter="pairs", row=int(given[k, 0]))
     first, second = given.T.astype(np.intp)
     return np.where(found[0], first, second), np.where(found[0], second, first)
-
-
-def _held_out_times(
-    model: Any, data: PreferredItems, alphas: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Held-out scores of items ``i`` less those of items ``j``, (pairs, alphas); 0 for ties."""
-    graph = data.graph
-    known = np.bincount(np.concatenate((graph.winners, graph.losers)), minlength=graph.n_items)
-    alone = known[i] + known[j] - 1 == graph.n_rows
-    if alone.any():
-        k = int(np.argmax(alone))
-        problem = "Without rows {0} and {1} no comparable pair is left to learn from."
-        raise InputError(problem, j[k], i[k], parameter="event", row=int(j[k]))
-    Z = _features(model._candidate(data).kernel, data.X)
-    out = np.stack([held_out_leads(Z, graph, float(alpha), i, j) for alpha in alphas], axis=1)
-    out[np.abs(out) <= _NEAR * np.abs(out).max(axis=0, initial=0.0)] = 0.0
-    return out
-
-
-def _features(kernel: Any, X: Any) -> NDArray[np.float64]:
-    """At most as many features as items, in which the kernel's functions are linear with the same penalty."""
-    if kernel.is_linear and X.shape[1] <= X.shape[0]:
-        Z = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        return np.asarray(Z - Z.mean(axis=0))
-    K = kernel(X)
-    K = K - K.mean(axis=0)
-    K -= K.mean(axis=1)[:, None]  # constants order nothing
-    values, vectors = np.linalg.eigh(K)
-    kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

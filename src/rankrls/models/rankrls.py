@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._public import publish
 from rankrls.equations.krylov import Status
 from rankrls.equations.normal_equations import NormalEquations
+from rankrls.metrics import RankingMeasure
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
 from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
 from rankrls.models.families.updating import UpdatingRanker
@@ -33,6 +34,7 @@ from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.signed import solve_signed
 from rankrls.selection.candidates import LeastSquares, SharedMatrix
+from rankrls.selection.plans import LeavePreferredPairOut, Plan
 
 __all__ = ["RankRLS", "RankRLSCV"]
 
@@ -207,7 +209,8 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
         ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
         "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, whatever their
         number, and adds confidence intervals to ``cv_results_``; ``scoring`` must count pairs ("disagreement",
-        "pair_accuracy").
+        "pair_accuracy"). Of preferences it holds out the two items of each, with all that is known of either: O(m n)
+        for each preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -271,6 +274,11 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     alphas: Any = parameter(default="auto", kw_only=False)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
+
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
+            return LeavePreferredPairOut.of_preferences(measure, data, constrained=self._constrained())
+        return super()._preference_plan(measure, data)
 
     def _candidates(self, comparisons: Comparisons) -> Iterator[LeastSquares]:
         signs, several = self._signs(), len(self._settings(comparisons)) > 1 or not comparisons.one_target

@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Setting
+from rankrls._comparisons import Comparison, Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._compiled.near_ties import NEAR
 from rankrls._errors import InputError
 from rankrls.graph import ScoredGraph
 from rankrls.graph.scored import label_varies
-from rankrls.holdout.concordance import CONFIDENCE, concordance_interval, disjoint_pairs, ordered_pairs
+from rankrls.holdout.concordance import (
+    CONFIDENCE,
+    concordance_interval,
+    disjoint_pairs,
+    greedy_matching,
+    judged_pairs,
+    ordered_pairs,
+)
 from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_setting, refuses_pair_holdout
+from rankrls.holdout.preferred_pairs import held_out_preferences
 from rankrls.metrics import Measure, RankingMeasure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.problems.problem import Problem
@@ -31,6 +39,7 @@ __all__ = [
     "Blocks",
     "Folds",
     "LeavePairOut",
+    "LeavePreferredPairOut",
     "Nothing",
     "Part",
     "Plan",
@@ -201,9 +210,7 @@ class LeavePairOut(Plan):
         InputError
             If it is not exact for one of the graphs, or if a pair may leave nothing to learn from.
         """
-        if not is_concordance(measure):
-            problem = "{cv=leave_pair_out} counts pairs: choose by {scoring=disagreement} or {scoring=pair_accuracy}."
-            raise InputError(problem, parameter="scoring")
+        _check_counts_pairs(measure)
         reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if reason is not None:
             raise InputError(f"{{cv=leave_pair_out}} cannot hold out pairs without refitting: {reason}.")
@@ -234,9 +241,51 @@ class LeavePairOut(Plan):
         if comparisons.Y.shape[1] == 1:
             disjoint = disjoint_pairs(comparisons.Y[:, 0], comparisons.layout.codes)
             ends = concordance_interval(mean, error, disjoint, CONFIDENCE)
+        return self._curve(mean, error, ends)
+
+    def _curve(self, mean: NDArray[np.float64], error: NDArray[np.float64], ends: Any) -> Curve:
         if self.greater_is_better:
             return Curve(mean, error, interval=ends)
         return Curve(1.0 - mean, error, interval=None if ends is None else (1.0 - ends[1], 1.0 - ends[0]))
+
+
+class LeavePreferredPairOut(LeavePairOut):
+    """The two items of every preference held out in their turn, with all that is known of either."""
+
+    @staticmethod
+    def of_preferences(measure: RankingMeasure, data: PreferredItems, *, constrained: bool) -> LeavePreferredPairOut:
+        """The plan; preferences of strength 0 are not judged.
+
+        Raises
+        ------
+        InputError
+            If the signs of weights are constrained, and by a measure of something else than pairs.
+        """
+        _check_counts_pairs(measure)
+        if constrained:
+            problem = (
+                "{cv=leave_pair_out} cannot hold out pairs without refitting: the signs of weights are constrained."
+            )
+            raise InputError(problem, parameter="cv")
+        count = np.count_nonzero(data.graph.strength)
+        return LeavePreferredPairOut(measure.greater_is_better, f"leave-pair-out over {count} comparable pairs")
+
+    def curve(
+        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
+    ) -> Curve:
+        assert isinstance(comparisons, PreferredItems)
+        graph = comparisons.graph
+        rows = np.flatnonzero(graph.strength)
+        i, j = graph.winners[rows], graph.losers[rows]
+        leads = held_out_preferences(candidate.kernel, comparisons.X, graph, values, i, j)
+        mean, error = judged_pairs(leads, np.sign(graph.strength[rows]), i, j, graph.n_items, graph.weight[rows])
+        return self._curve(mean, error, concordance_interval(mean, error, greedy_matching(i, j), CONFIDENCE))
+
+
+def _check_counts_pairs(measure: RankingMeasure) -> None:
+    if not is_concordance(measure):
+        problem = "{cv=leave_pair_out} counts pairs: choose by {scoring=disagreement} or {scoring=pair_accuracy}."
+        raise InputError(problem, parameter="scoring")
 
 
 def is_concordance(measure: RankingMeasure) -> bool:

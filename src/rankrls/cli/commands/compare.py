@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli._datasets import USUAL, Opened, is_dataset, open_data
+from rankrls.cli._datasets import USUAL, is_dataset, open_data
 from rankrls.cli._files import load_model, scores_of
 from rankrls.cli._findings import asked_measures, check_measures
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable
-from rankrls.comparison import RankingReport, compare_dataset, compare_rankings
+from rankrls.comparison import compare_dataset, compare_rankings
 from rankrls.comparison.judgement import suitable_measures
 from rankrls.io._atomic import check_target
 from rankrls.persistence.stored import StoredModel
@@ -33,28 +34,29 @@ def run(options: Options, report: Report) -> Result:
     if again is not None:
         raise InputError("{0} is named twice.", again)
     labels = _labels(paths)
-    if options.html is not None:
-        check_target(options.html, options.data, *paths)
+    check_target(options.html or "-", options.data, *paths)
     models = [load_model(path, report) for path in paths if _is_model(path)]
     files = [path for path in paths if path not in [stored.path for stored in models]]
-    how: dict[str, Any] = {"convention": options.convention}
-    how["baseline"] = None if options.baseline is None else labels[options.baseline]
     data: Any
     if is_dataset(options.data):
-        data, found = _of_parts(models, files, labels, options, report, how)
-        count = len(data.data.describe()["files"])
-        described = f"{options.data}, {data.data.n_rows} rows in {count} file{'s' * (count != 1)}"
+        data = _opened(models, files, options, report)
+        named, measures = {labels[stored.path]: stored.model for stored in models}, asked_measures(options, USUAL)
+        compare = partial(compare_dataset, named, data, memory=options.memory)
+        described = f"{data.n_rows} rows in {len(data.files)} file{'s' * (len(data.files) != 1)}"
     else:
         data, scores = scores_of(options.data, models, files, options.reading(), report)
-        named = {name: scores[path] for path, name in labels.items()}
         measures = asked_measures(options, suitable_measures(data.y))
-        with report.working("comparing", "comparing"):
-            found = compare_rankings(data.y, named, qid=data.qid, measures=measures, **how)
-        described = f"{options.data}, {data.n_rows} rows, SHA-256 {data.sha256}"
+        compare = partial(compare_rankings, data.y, {labels[path]: scores[path] for path in paths}, qid=data.qid)
+        described = f"{data.n_rows} rows, SHA-256 {data.sha256}"
+    baseline = None if options.baseline is None else labels[options.baseline]
+    with report.working("comparing", "comparing"):
+        found = compare(measures=measures, convention=options.convention, baseline=baseline)
     top = options.top_queries
     if options.html is not None:
         title = options.title or f"Rankings of {options.data.name}"
-        about = {"data": described} | {labels[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
+        about = {"data": f"{options.data}, {described}"} | {
+            labels[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths
+        }
         about = {name: printable(text) for name, text in about.items()}
         found.save_html(options.html, title=printable(title), top=max(top, 10), about=about)
         report.note(f"the page is {options.html}")
@@ -62,15 +64,8 @@ def run(options: Options, report: Report) -> Result:
     return Result({"command": "compare", "data": data.summary(), **found.as_dict(top=top)}, tables)
 
 
-def _of_parts(
-    models: Sequence[StoredModel],
-    files: Sequence[Path],
-    labels: Mapping[Path, str],
-    options: Options,
-    report: Report,
-    how: Mapping[str, Any],
-) -> tuple[Opened, RankingReport]:
-    """Models compared on data that are read a part at a time."""
+def _opened(models: Sequence[StoredModel], files: Sequence[Path], options: Options, report: Report) -> Any:
+    """Data that are read a part at a time, for models that can share them."""
     if files:
         problem = "it is no model, and scores of rows need all rows in memory: DATA is read a part at a time."
         raise InputError(problem, file=str(files[0]))
@@ -79,10 +74,7 @@ def _of_parts(
         if stored.encoder is not None or stored.items or stored.n_features != data.n_features:
             problem = "the models have to take the same features, as numbers, where DATA is read a part at a time."
             raise InputError(problem, file=str(stored.path))
-    named, measures = {labels[stored.path]: stored.model for stored in models}, asked_measures(options, USUAL)
-    with report.working("comparing", "comparing"):
-        found = compare_dataset(named, data, measures=measures, memory=options.memory, **how)
-    return Opened(str(options.data), data), found
+    return data
 
 
 def _labels(paths: list[Path]) -> dict[Path, str]:

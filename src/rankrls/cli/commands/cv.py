@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
-import numpy as np
-
-from rankrls import RankRLS
 from rankrls._errors import InputError
 from rankrls.cli import _learned, _training
-from rankrls.cli._findings import file_tables, show
+from rankrls.cli._findings import show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.holdout.concordance import CONFIDENCE, METHOD
-from rankrls.model_selection import leave_pair_out
 
 __all__ = ["run"]
 
@@ -28,8 +23,6 @@ def run(options: Options, report: Report) -> Result:
     plan = _training.plan(options)
     if plan.method.has("needs_vali") and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method, parameter="vali")
-    if options.leave_pair_out and options.event is not None:
-        return _of_times(plan, report)
     by_pairs = options.leave_pair_out
     if by_pairs and options.scale != "none" and options.everything:
         report.note("the features were scaled with the held-out rows in view.")
@@ -46,32 +39,6 @@ def run(options: Options, report: Report) -> Result:
     if not by_pairs:
         return Result(found, tables)
     return Result(found | {"how": estimator.selection_, **_INTERVAL}, tables, _SAID)
-
-
-def _of_times(plan: _training.Plan, report: Report) -> Result:
-    """The C-index of right-censored times, each comparable pair held out of a model of the others' pairs."""
-    options, data = plan.options, _training.read_data(plan, report)
-    if options.method != "rankrls":
-        raise InputError("{leave_pair_out} of {event} is for --method rankrls; got {0!r}.", options.method)
-    table: Any = data.tables["train"]
-    event = getattr(table, "event", None)
-    kernels = {name: getattr(options, name) for name in ("kernel", "gamma", "degree", "coef0")}
-    curve, count = [], 0
-    with report.working("judging", "leaving out pairs"):
-        for values in product(*(v if isinstance(v, tuple) else (v,) for v in kernels.values())):
-            chosen = dict(zip(kernels, values, strict=True))
-            model = RankRLS(**chosen)
-            judged = leave_pair_out(model, table.X, table.y, event=event, qid=table.qid, alphas=options.alphas)
-            columns = np.stack((judged.alpha, judged.score, judged.standard_error, *judged.interval), axis=1)
-            names = ("alpha", *_JUDGED[1:])
-            curve += [chosen | dict(zip(names, row, strict=True)) for row in columns.tolist()]
-            count = judged.n_pairs
-    best = max(range(len(curve)), key=lambda k: (round(curve[k]["c_index"], 12), curve[k]["alpha"]))
-    how = f"leave-pair-out over {count} comparable pairs"
-    found: dict[str, Any] = {"command": "cv", **_learned.described(data), "method": options.method, "how": how}
-    found |= {"curve": curve, "best_index": best, **_INTERVAL, "seconds": report.seconds, "notes": report.notes}
-    tables = [*file_tables(found), _curve_table("C-index", "c_index", how, curve, best)]
-    return Result(found, tables, _SAID)
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._datasets import USUAL, Opened, is_dataset, open_data
+from rankrls.cli._datasets import USUAL, is_dataset, open_data
 from rankrls.cli._files import load_model, scores_of
 from rankrls.cli._findings import asked_measures, check_measures, show
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.cli._votes import comparable_pairs
-from rankrls.comparison.judgement import Judgement, judge, judge_dataset, judge_pairs, suitable_measures
+from rankrls.comparison.judgement import judge, judge_dataset, judge_pairs, suitable_measures
 from rankrls.io import PairTable
 from rankrls.io.data import Rows
 from rankrls.io.items import item_names, read_pairs
@@ -26,58 +25,44 @@ __all__ = ["run"]
 def run(options: Options, report: Report) -> Result:
     """Judge the ranking of a file's queries."""
     check_measures(options.metrics, options)
-    if len(options.files) == 2 and is_dataset(options.files[1]):
-        return _of_dataset(options, report)
-    stored, table, scores = _scored(options, report)
+    in_parts = len(options.files) == 2 and is_dataset(options.files[1])
+    stored, data, scores = (_opened if in_parts else _scored)(options, report)
     whose = str(options.scores if stored is None else stored.path)
-    if options.judged_pairs is not None or options.event is not None:
-        timed = options.event is not None
-        pairs = comparable_pairs(table) if timed else _pairs(options, table, stored, report)
-        qid = table.qid if stored is not None and stored.by_query else None
-        found = {options.pair_measure: judge_pairs(pairs, scores, qid)}
-        title = f"{whose} on {table.path if timed else options.judged_pairs}"
-        return _result(whose, table, found, title, {"pairs": pairs.summary()}, "share", "preferences")
-    assert table.y is not None
-    measures = asked_measures(options, suitable_measures(table.y))
-    with report.working("judging", "judging"):
-        found = judge(measures, options.convention, table, scores, must_judge=options.metrics is not None)
-    result = _by_labels(whose, table, found, options)
-    if not options.per_query:
-        return result
-    queries = query_layout(table.qid, table.n_rows).ids.tolist()
-    rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queries)]
-    of_each = {"per_query": {"qid": queries, **{name: j.per_query for name, j in found.items()}}}
-    return Result({**result.found, **of_each}, [Table("Queries", ["qid", *found], rows), *result.tables])
-
-
-def _of_dataset(options: Options, report: Report) -> Result:
-    """Judge a model's ranking of data that are read a part at a time."""
-    stored = load_model(options.files[0], report)
-    data = open_data(options.files[1], options, report, stored)
-    with report.working("judging", "judging"):
-        measures = asked_measures(options, USUAL)
-        found = judge_dataset(stored.model, data, measures, options.convention, options.memory)
-    return _by_labels(str(stored.path), Opened(str(options.files[1]), data), found, options)
-
-
-def _by_labels(whose: str, data: Any, found: Mapping[str, Judgement], options: Options) -> Result:
+    about: dict[str, Any] = {"convention": options.convention}
     title = f"{whose} on {data.path}, {options.convention} measures"
-    return _result(whose, data, found, title, {"convention": options.convention}, "mean", "queries")
-
-
-def _result(
-    whose: str, data: Any, found: Mapping[str, Judgement], title: str, about: dict[str, Any], value: str, unit: str
-) -> Result:
-    """Each measure with its interval and how much was judged."""
+    with report.working("judging", "judging"):
+        if options.judged_pairs is not None or options.event is not None:
+            timed = options.event is not None
+            pairs = comparable_pairs(data) if timed else _pairs(options, data, stored, report)
+            qid = data.qid if stored is not None and stored.by_query else None
+            found = {options.pair_measure: judge_pairs(pairs, scores, qid)}
+            about, title = {"pairs": pairs.summary()}, f"{whose} on {data.path if timed else options.judged_pairs}"
+        elif in_parts:
+            found = judge_dataset(scores, data, asked_measures(options, USUAL), options.convention, options.memory)
+        else:
+            measures = asked_measures(options, suitable_measures(data.y))
+            found = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
     ends = {name: judgement.interval() for name, judgement in found.items()}
-    measures = {name: {**j.as_dict(), "interval": ends[name], "confidence": 0.95} for name, j in found.items()}
+    about["measures"] = {name: {**j.as_dict(), "interval": ends[name], "confidence": 0.95} for name, j in found.items()}
     shown = {name: "-" if end is None else f"{end[0]:.4f} to {end[1]:.4f}" for name, end in ends.items()}
     rows = [[name, show(j.value), shown[name], str(j.judged)] for name, j in found.items()]
-    result = {"command": "evaluate", "scores_of": whose, "data": data.summary(), **about, "measures": measures}
-    return Result(result, [Table(title, ["", value, "95 % interval", unit], rows)])
+    by = ("share", "preferences") if "pairs" in about else ("mean", "queries")
+    tables = [Table(title, ["", by[0], "95 % interval", by[1]], rows)]
+    if options.per_query:
+        queries = query_layout(data.qid, data.n_rows).ids.tolist()
+        rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queries)]
+        about["per_query"] = {"qid": queries, **{name: j.per_query for name, j in found.items()}}
+        tables = [Table("Queries", ["qid", *found], rows), *tables]
+    return Result({"command": "evaluate", "scores_of": whose, "data": data.summary(), **about}, tables)
 
 
-def _scored(options: Options, report: Report) -> tuple[StoredModel | None, Rows, Any]:
+def _opened(options: Options, report: Report) -> tuple[StoredModel, Any, Any]:
+    """A model, and data that are read a part at a time; the model has their scores."""
+    stored = load_model(options.files[0], report)
+    return stored, open_data(options.files[1], options, report, stored), stored.model
+
+
+def _scored(options: Options, report: Report) -> tuple[StoredModel | None, Any, Any]:
     """The model, if one is judged, the rows, and the score of each."""
     by_labels = options.judged_pairs is None
     asked = by_labels and options.event is None

@@ -9,7 +9,7 @@ from pathlib import Path
 from rankrls import export
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
-from rankrls.cli._options import Options, flag_of
+from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._atomic import check_target
 from rankrls.io.data import Reading, read_names
@@ -27,7 +27,7 @@ def run(options: Options, report: Report) -> Result:
     given = [name for name in options.changed() if name in _PARAMETERS]
     for name in given:
         if _PARAMETERS[name] not in signature(function).parameters:
-            raise InputError(flag_of(name) + " means nothing to --format {0}.", options.engine, parameter=name)
+            raise InputError(f"{{{name}}} means nothing to --format {{0}}.", options.engine, parameter=name)
     check_target(options.file, options.model, options.names, options.offset)
     stored = load_model(options.model, report)
     try:

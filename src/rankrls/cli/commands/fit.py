@@ -5,16 +5,17 @@ from __future__ import annotations
 from rankrls._errors import InputError
 from rankrls.cli import _fit_in_parts, _learned, _training
 from rankrls.cli._datasets import streams
-from rankrls.cli._findings import described_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, plain_json
 from rankrls.cli._supervisor import INTERRUPTED
 from rankrls.cli._votes import rating_table, ratings
 from rankrls.io._atomic import check_target
-from rankrls.io.data import how_read
 from rankrls.persistence import save
 
 __all__ = ["run"]
+
+_SAVED = ("data", "items", "pairs", "method", "scale", "columns_used", "interrupted")
+"""What the model's file says of what was found, beside the measures."""
 
 
 def run(options: Options, report: Report) -> Result:
@@ -26,20 +27,11 @@ def run(options: Options, report: Report) -> Result:
     check_target(options.save, options.items, *plan.files.values(), *plan.pair_files.values())
     found = _training.learned(plan, report, _fit_in_parts if in_parts else _training)
     data = found.data
-    given = {
-        **_learned.described(data),
-        **how_read(data.tables["train"]),
-        **data.about,
-        **({} if data.ids is None else {"ids": data.ids}),
-        "method": options.method,
-        "scale": options.scale,
-        **described_columns(plan.encoder),
-        "measures": _learned.measured(found),
-        **({"interrupted": True} if found.interrupted else {}),
-    }
+    result = _learned.as_dict("fit", found, report) | {"model": str(options.save), **data.found}
+    given = {name: result[name] for name in _SAVED if name in result} | data.about
+    given["measures"] = _learned.measured(found)
     with report.working("saving", f"saving {options.save}"):
         save(found.model, options.save, provenance=plain_json(given))
-    result = _learned.as_dict("fit", found, report) | {"model": str(options.save), **data.found}
     rated = []
     if options.votes:
         rated = ratings(data.encoder, plan.estimator, data.tables["train"], data.pairs["train"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls.cli._datasets import is_dataset
-from rankrls.cli._findings import columns_table, file_rows, labels_shown
+from rankrls.cli._findings import columns_table, file_rows, labels_shown, measure_tables
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io.datasets.files import has_data_ending
@@ -18,6 +18,12 @@ from rankrls.persistence import read_info
 __all__ = ["run"]
 
 _NAMED = 6
+_NESTED = {"data": 1, "pairs": 1, "measures": 2}
+"""What ``fit`` says of files and of measures: dictionaries of dictionaries."""
+_FILES = (
+    ("data", "Data", ("rows", "queries", "features")),
+    ("pairs", "Preferences", ("preferences", "items", "groups")),
+)
 
 
 def run(options: Options, report: Report) -> Result:
@@ -29,18 +35,19 @@ def run(options: Options, report: Report) -> Result:
         raise InputError(f"{{{told}}} is about data, and this is read as a model.", parameter=told)
     found = read_info(options.about)
     info = dict(found)
-    given = dict(info.pop("given", {}))
-    selection = info.pop("selection", None)
-    used = given.pop("columns_used", [])
-    data, pairs, measures = given.pop("data", {}), given.pop("pairs", {}), given.pop("measures", {})
+    given, selection = dict(info.pop("given", {})), info.pop("selection", None)
+    used, known = given.pop("columns_used", []), {}
+    for name, depth in _NESTED.items():
+        if _nested(given.get(name), depth):
+            known[name] = given.pop(name)
     tables = [Table(str(options.about), ["", ""], _rows(info) + _rows(given), left=2)]
-    if selection:
-        tables.append(Table("Selection", ["", ""], _rows(selection), left=2))
+    tables += [Table("Selection", ["", ""], _rows(selection), left=2)] if selection else []
     tables += columns_table(used) if all(isinstance(use, dict) for use in used) else []
-    tables += _files("Data", data, ["rows", "queries", "features"])
-    tables += _files("Preferences", pairs, ["preferences", "items", "groups"])
-    if isinstance(measures, dict):
-        tables += [_measures(role, entries) for role, entries in measures.items()]
+    for name, title, columns in _FILES:
+        parts = {role: part | {"sha256": str(part.get("sha256"))[:16]} for role, part in known.get(name, {}).items()}
+        rows = file_rows(parts, *columns, "sha256")
+        tables += [Table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)] * bool(rows)
+    tables += measure_tables(known.get("measures", {}))
     return Result({"file": str(options.about), **found}, tables)
 
 
@@ -61,26 +68,9 @@ def _data(options: Options, report: Report) -> Result:
     return Result({"file": str(options.about), **found}, [Table(str(options.about), ["", ""], rows, left=2)])
 
 
-def _files(title: str, files: Any, columns: list[str]) -> list[Table]:
-    if not files:
-        return []
-    if not isinstance(files, dict) or not all(isinstance(part, dict) for part in files.values()):
-        return [Table(title, ["", ""], _rows({title.lower(): files}), left=2)]
-    rows = [
-        [*row, str(part.get("sha256"))[:16]]
-        for row, part in zip(file_rows(files, *columns), files.values(), strict=True)
-    ]
-    return [Table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)]
-
-
-def _measures(role: str, found: Any) -> Table:
-    if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
-        return Table("Measures", ["", ""], _rows({role: found}), left=2)
-    rows = [
-        [name, *("-" if (v := entry.get(key)) is None else f"{v:.4f}" for key in ("value", "standard_error"))]
-        for name, entry in found.items()
-    ]
-    return Table(f"Measures, {role}", ["", "mean", "std. error"], rows)
+def _nested(found: Any, depth: int) -> bool:
+    """Whether a value, which anybody may have saved, is a dictionary of dictionaries, so deep."""
+    return isinstance(found, dict) and (not depth or all(_nested(part, depth - 1) for part in found.values()))
 
 
 def _rows(values: dict[str, Any]) -> list[list[str]]:

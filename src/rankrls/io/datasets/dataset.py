@@ -196,6 +196,8 @@ class Dataset:
         What the files were when they were opened.
     source : Source
         How they are read.
+    path : str
+        What was opened, as it was written.
     """
 
     files: tuple[File, ...]
@@ -204,6 +206,7 @@ class Dataset:
     n_rows: int
     n_queries: int
     has_qid: bool = True
+    path: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -307,6 +310,11 @@ class Dataset:
             "features": self.n_features,
             "parts": len(self.parts),
         }
+
+    def summary(self) -> dict[str, Any]:
+        """What is in it, as a table of rows says it; labels are not counted."""
+        sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
+        return {"path": self.path, **sizes, "sparse": not self.source.dense, "labels": {}, "parts": len(self.parts)}
 
     def __iter__(self) -> Iterator[Part]:
         return map(self.read, self.parts)

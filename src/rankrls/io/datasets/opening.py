@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from os import PathLike
 from typing import Any, Literal
 
 from rankrls._checks import check_count, check_word
@@ -135,7 +136,8 @@ def look(
     data = cut_into(_most_rows(rows_per_part, opening))
     if (less := _most_rows(rows_per_part, opening)) < max(address.rows for address in data.parts):
         data = cut_into(less)  # the first lines of the text name fewer features than others
-    return data
+    named = [path] if isinstance(path, str | PathLike) else path
+    return replace(data, path=", ".join(str(each) for each in named))
 
 
 def _most_rows(rows_per_part: int | Callable[[int], int] | None, opening: Any) -> int:

@@ -105,7 +105,7 @@ def records(text: bytes | bytearray, delimiter: bytes, line: int = 1) -> Iterato
         start = at
 
 
-def split_words(text: str, called: str) -> list[str]:
+def split_words(text: str, parameter: str) -> list[str]:
     """Words between commas, as in a line of CSV: one that holds a comma stands in quotes.
 
     Raises
@@ -116,9 +116,9 @@ def split_words(text: str, called: str) -> list[str]:
     try:
         return [cell.decode() for row in records(text.encode() + b"\n", b",") for cell in row.cells]
     except Unreadable as broken:
-        problem = "{0} is read like a line of CSV; " + broken.problem + " It is {1!r}."
+        problem = f"{{{parameter}}} is read like a line of CSV; {broken.problem} It is {{0!r}}."
         remedy = 'A word with a comma stands in quotes: "a,b".'
-        raise InputError(problem, called, text, remedy=remedy) from None
+        raise InputError(problem, text, remedy=remedy, parameter=parameter) from None
 
 
 def why_no_number(raw: bytes, is_label: bool, otherwise: str) -> tuple[str, str]:

@@ -69,11 +69,13 @@ def encoder_of_items(votes: VoteTable, kind: str | None = None) -> tuple[TableEn
 
 
 def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError:
-    """The error of a table with a cell that is no number, or of all its columns that are not.
+    """The error of a table with a cell that is no number, or of all its columns that are not; others as they are.
 
     The file is read again, as texts; where that is not possible the error is that of the cell. What is wrong with the
     labels, or that there are no query ids, is said too.
     """
+    if error.column is None or reading.raw:
+        return error
     lenient = replace(reading, raw=True, queries="optional")
     found: list[InputError] = []
     try:

@@ -110,7 +110,7 @@ def number(
     else:
         bounds = [("of at least", least), ("above", above), ("up to", most), ("below", below)]
         words = ", ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
-    what = f"{'None or ' if none else ''}a {'whole ' if whole else ''}number{' ' + words if words else ''}"
+    what = f"a {'whole ' if whole else ''}number{' ' + words if words else ''}"
 
     kind: Any = Integral if whole else Real
 
