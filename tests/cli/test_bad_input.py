@@ -234,7 +234,7 @@ def test_debugging(rankrls, monkeypatch):
 
 
 def test_warnings_are_notes(files, rankrls, monkeypatch):
-    original = _training.plan
+    original = _training.study
 
     def warns(*args, **kwargs):
         for _ in range(2):
@@ -243,7 +243,7 @@ def test_warnings_are_notes(files, rankrls, monkeypatch):
         warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(_training, "plan", warns)
+    monkeypatch.setattr(_training, "study", warns)
     result = rankrls("cv", files / "train.txt", "--json")
     assert result.status == 0
     assert result.err == "rankrls: note: something odd\n"

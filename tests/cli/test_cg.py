@@ -166,22 +166,26 @@ def test_progress(files, rankrls, capsys):
 
 SLOW = """
 import signal, sys, time
-from rankrls.cli import _training, main
+from contextlib import contextmanager
+from rankrls.cli import main
+from rankrls.cli._report import Report
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started the tests with & had it ignored
 
-tell_of = _training.progress
+working = Report.working
 
-def slow(say, metric):
-    tell = tell_of(say, metric)
-    def tell_slowly(step):
-        tell(step)
-        if step.iteration == 3:
-            print("three", flush=True)
-        time.sleep(0.05 if step.iteration > 2 else 0)
-    return tell_slowly
+@contextmanager
+def slowly(self, part, what):
+    with working(self, part, what) as say:
+        def tell_slowly(text, left):
+            say(text, left)
+            iteration = int(text.split()[1])
+            if iteration == 3:
+                print("three", flush=True)
+            time.sleep(0.05 if iteration > 2 else 0)
+        yield tell_slowly if part == "fitting" else say
 
-_training.progress = slow
+Report.working = slowly
 sys.exit(main())
 """
 

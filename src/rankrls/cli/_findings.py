@@ -18,7 +18,6 @@ __all__ = [
     "asked_measures",
     "check_measures",
     "columns_table",
-    "described_columns",
     "file_rows",
     "file_tables",
     "labels_shown",
@@ -123,13 +122,6 @@ def show(value: float | None, error: float | None = None) -> str:
     if value is None or np.isnan(value):
         return "-"
     return f"{value:.4f}" + ("" if error is None or np.isnan(error) else f" ± {error:.4f}")
-
-
-def described_columns(encoder: Any) -> dict[str, Any]:
-    """What each column is used as, for JSON and for the model's provenance."""
-    if encoder is None:
-        return {}
-    return {"columns_used": [vars(use) for use in encoder.columns_]}
 
 
 def columns_table(uses: Sequence[Mapping[str, Any]]) -> list[Table]:

@@ -10,7 +10,7 @@ from rankrls.cli._datasets import check_parts, open_data
 from rankrls.cli._findings import asked_measures
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report
-from rankrls.cli._training import Data, Plan
+from rankrls.cli._training import Study
 from rankrls.comparison.judgement import Judgement, judge_dataset
 from rankrls.streaming.engine import arithmetic_here
 from rankrls.streaming.scaled import Scaled, fit_scaler
@@ -25,13 +25,13 @@ _TAKES = (
 """The options of ``fit`` that data which are read a part at a time can do with."""
 
 
-def read_data(plan: Plan, report: Report) -> Data:
+def read_data(found: Study, report: Report) -> None:
     """Open the data, which all have the features of the training data, and are scaled as these are."""
-    options, scaler = plan.options, plan.scaler
+    options, scaler = found.options, found.scaler
     check_parts(options, "TRAIN", lambda name: name in _TAKES.split())
     if isinstance(options.positive, tuple):
         raise InputError("{positive} of some features needs all rows in memory.", parameter="positive")
-    opened = {role: open_data(path, options, report) for role, path in plan.files.items() if path is not None}
+    opened = {role: open_data(path, options, report) for role, path in found.files.items()}
     train = opened["train"]
     if cut := {address.piece.query for address in train.parts if address.piece is not None}:
         several = "queries are" if len(cut) > 1 else "query is"
@@ -44,33 +44,32 @@ def read_data(plan: Plan, report: Report) -> Data:
     source = train.source
     called = {role: name for role, name in zip(("label", "qid", "id"), source.roles, strict=True) if name}
     how = {"zero_based": source.shape.zero_based} if source.feature_names is None else {"columns": called}
-    about = how | {"files": {role: data.describe() for role, data in opened.items()}, "streamed": streamed}
+    found.about = how | {"files": {role: data.describe() for role, data in opened.items()}, "streamed": streamed}
     if scaler is not None:
         own = None if options.checkpoint is None else options.checkpoint / "scaler"
         with report.working("scaling", f"scaling {options.train}"), _engine(options) as executor:
             fit_scaler(scaler, train, executor=executor, memory=options.memory, checkpoint=own)
         opened = {role: Scaled(data, scaler) for role, data in opened.items()}
-    return Data(opened, {}, about=about, found={"parts": len(train.parts)})
+    found.tables, found.found = opened, {"parts": len(train.parts)}
 
 
-def learn(plan: Plan, data: Data) -> None:
+def learn(found: Study) -> None:
     """Fit the estimator, on threads of this machine or on a cluster."""
-    options, tables = plan.options, data.tables
+    options = found.options
     given: dict[str, Any] = {"memory": options.memory, "checkpoint": options.checkpoint}
-    if "validation" in tables:
-        given["validation"] = tables["validation"]
+    if "validation" in found.tables:
+        given["validation"] = found.tables["validation"]
     with _engine(options) as executor:
-        plan.estimator.fit_dataset(tables["train"], executor=executor, **given)
+        found.estimator.fit_dataset(found.training, executor=executor, **given)
 
 
-def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:
+def judge_all(found: Study) -> dict[str, dict[str, Judgement]]:
     """The measures on the test data."""
-    if "test" not in data.tables:
+    test, options = found.tables.get("test"), found.options
+    if test is None:
         return {}
-    with report.working("judging", "judging"):
-        options, test = plan.options, data.tables["test"]
-        names = asked_measures(options, (plan.metric, "disagreement"))
-        return {"test": judge_dataset(plan.estimator, test, names, options.convention, options.memory)}
+    names = asked_measures(options, (found.metric, "disagreement"))
+    return {"test": judge_dataset(found.estimator, test, names, options.convention, options.memory)}
 
 
 def _engine(options: Options) -> AbstractContextManager[Any]:

@@ -33,7 +33,7 @@ from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_e
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
 
-__all__ = ["Data", "Learned", "Plan", "judge_all", "learn", "learned", "plan", "read_data"]
+__all__ = ["Study", "carry_out", "judge_all", "learn", "read_data", "study"]
 
 _GRIDS = {
     "alpha": "--alphas lo:hi:n",
@@ -49,15 +49,43 @@ _SAME_DATA = {
 }
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The options, checked, and what they ask for: nothing has been read yet."""
+@dataclass
+class Study:
+    """What ``fit`` and ``cv`` do: the options, checked, and what they ask for; then what was read, and what came of it.
+
+    Attributes
+    ----------
+    options : Options
+    metric : str
+        What chooses.
+    estimator, scaler, encoder : Any
+        Fitted in the end; None if there is none. The encoder makes features of the cells of tables, or of what stands
+        on the sides of votes.
+    tables, pairs : dict
+        What was read, by its role: train, unscored, validation, test. The preferences of a role may be between train's
+        rows.
+    items : Rows or None
+        The table of the items that each row of the others ranks.
+    about, found : dict
+        What the model's file says of the data besides, and what the result does.
+    interrupted : bool
+        Whether the search was cut short; then nothing is judged.
+    judged : dict
+        The measures by the role of what was judged.
+    """
 
     options: Options
     metric: str
     estimator: Any
     scaler: Any
-    encoder: Any = None
+    encoder: Any
+    tables: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, PairTable] = field(default_factory=dict)
+    items: Any = None
+    about: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
 
     @property
     def method(self) -> Method:
@@ -82,56 +110,24 @@ class Plan:
     def _given(self, **roles: str) -> dict[str, Path]:
         return {role: path for role, name in roles.items() if (path := getattr(self.options, name)) is not None}
 
-
-@dataclass
-class Data:
-    """What was read, by its role: train, unscored, validation, test.
-
-    The preferences of a role may be between train's rows. ``encoder`` made the features of what stands on the sides of
-    votes, if they are no numbers; ``items`` is the table of the items that each row of the others ranks. ``about`` is
-    what the model's file says of them besides, and ``found`` what the result does.
-    """
-
-    tables: dict[str, Any] = field(default_factory=dict)
-    pairs: dict[str, PairTable] = field(default_factory=dict)
-    encoder: Any = None
-    items: Any = None
-    about: dict[str, Any] = field(default_factory=dict)
-    found: dict[str, Any] = field(default_factory=dict)
+    @property
+    def training(self) -> Any:
+        """The training data."""
+        return self.tables["train"]
 
     def rows_of(self, role: str) -> Any:
         """The items that a role's preferences are between."""
-        return self.tables.get(role, self.tables["train"])
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What a plan has come to.
-
-    ``model`` is what to save, the fitted estimator or a pipeline that ends in it; ``judged`` are the measures by the
-    role of what was judged; ``interrupted`` says that the search was cut short, and nothing was judged.
-    """
-
-    plan: Plan
-    data: Data
-    model: Any
-    judged: dict[str, dict[str, Judgement]]
-    interrupted: bool = False
+        return self.tables.get(role, self.training)
 
     @property
-    def estimator(self) -> Any:
-        """The fitted estimator."""
-        return self.plan.estimator
+    def model(self) -> Any:
+        """What to save: the fitted estimator, or a pipeline that ends in it."""
+        given = [("encode", self.encoder), ("scale", self.scaler), ("rank", self.estimator)]
+        steps = [(name, step) for name, step in given if step is not None]
+        return self.estimator if len(steps) == 1 else Pipeline(steps)
 
 
-def learned(plan: Plan, report: Report, way: Any) -> Learned:
-    """Read, choose, fit and judge: ``read_data``, ``learn`` and ``judge_all`` are the way's own."""
-    data = way.read_data(plan, report)
-    model, interrupted = train(plan, data, report, way.learn)
-    return Learned(plan, data, model, {} if interrupted else way.judge_all(plan, data, report), interrupted)
-
-
-def plan(options: Options) -> Plan:
+def study(options: Options) -> Study:
     """Check the options before any file is read."""
     by_pairs = options.leave_pair_out or options.by_pairs
     metric = options.metric or (PREFERENCES if by_pairs else "disagreement")
@@ -140,7 +136,16 @@ def plan(options: Options) -> Plan:
     how = {"cv": "leave_pair_out"} if options.leave_pair_out else {}
     own = replace(options, ties="include") if options.votes else options  # of votes it says which are read
     estimator = build(own, scoring=resolve_measure(choice, options.convention), **how)
-    return Plan(options, metric, estimator, _scaler(options.scale), _encoder(options))
+    return Study(options, metric, estimator, _scaler(options.scale), _encoder(options))
+
+
+def carry_out(found: Study, report: Report, way: Any) -> None:
+    """Read, choose, fit and judge: ``read_data``, ``learn`` and ``judge_all`` are the way's own."""
+    way.read_data(found, report)
+    train(found, report, way.learn)
+    if not found.interrupted:
+        with report.working("judging", "judging"):
+            found.judged = way.judge_all(found)
 
 
 def _scaler(word: str) -> Any:
@@ -166,54 +171,52 @@ def _encoder(options: Options) -> Any:
     return TableEncoder(**told, sparse_output="auto" if options.scale == "none" else False)
 
 
-def read_data(plan: Plan, report: Report) -> Data:
+def read_data(found: Study, report: Report) -> None:
     """Read and scale the files that are there; all take the shape of the training data, which come first."""
-    options, encoder = plan.options, plan.encoder
+    options, encoder = found.options, found.encoder
     queries = "optional" if options.by_pairs else "required"
     queries = "ignored" if options.everything or options.utilities is not None else queries
-    dense = "auto" if plan.scaler is None else True  # scaling fills zeros
+    dense = "auto" if found.scaler is None else True  # scaling fills zeros
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
     table: Rows
-    data = Data(encoder=encoder, items=read_items(options, report))
-    for role, path in plan.files.items():
+    for role, path in found.files.items():
         first = role == "train"
         if options.votes:
-            table, data.pairs[role], data.encoder = read_votes(path, options, data.encoder, report)
+            table, found.pairs[role], found.encoder = read_votes(path, options, found.encoder, report)
         else:
-            table = _rows(path, replace(reading, labels=_labels(role, plan)), report, first=first)
+            table = _rows(path, replace(reading, labels=_labels(role, found)), report, first=first)
         if role == "unscored":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has some
         if encoder is not None:
             with report.working("encoding", f"encoding {path}"):
                 table = encoder_fitted(encoder, table) if first else encoded_rows(encoder, table, report.note)
         if options.event is not None:
-            data.pairs[role] = comparable_pairs(table)
+            found.pairs[role] = comparable_pairs(table)
         if first:
             _note_doubts(table, report)
             reading = reading.like(table)
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
-        elif not options.by_pairs and table.sha256 == data.tables["train"].sha256:
+        elif not options.by_pairs and table.sha256 == found.training.sha256:
             report.note(f"{path} holds the same data as {options.train}: {_SAME_DATA[role]}")
-        if plan.scaler is not None:
+        if found.scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 # the raw features are given back: only one copy of large data stays
-                table = replace(table, X=_scaled(plan.scaler, table, first=first))
-        data.tables[role] = table
-    ids = options.item_ids
-    for role, path in plan.pair_files.items():
+                table = replace(table, X=_scaled(found.scaler, table, first=first))
+        found.tables[role] = table
+    found.items, ids = read_items(options, report), options.item_ids
+    for role, path in found.pair_files.items():
         with report.working("reading", f"reading {path}"):
-            data.pairs[role], ids = read_pairs(path, data.rows_of(role), ids, report.note)
-    data.about = how_read(data.tables["train"])
+            found.pairs[role], ids = read_pairs(path, found.rows_of(role), ids, report.note)
+    found.about = how_read(found.training)
     if options.pairs is not None and (ids != "row" or options.item_ids is not None):
-        data.about["ids"] = ids
-    return data
+        found.about["ids"] = ids
 
 
-def _labels(role: str, plan: Plan) -> Any:
+def _labels(role: str, found: Study) -> Any:
     """What labels a file of rows needs."""
-    if plan.method.has("utilities") or (plan.method.has("unscored") and role == "train"):
+    if found.method.has("utilities") or (found.method.has("unscored") and role == "train"):
         return "partly"
-    return "ignored" if role in plan.pair_files or role == "unscored" else "required"
+    return "ignored" if role in found.pair_files or role == "unscored" else "required"
 
 
 def _note_doubts(table: Rows, report: Report) -> None:
@@ -243,48 +246,44 @@ def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
     return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
 
 
-def train(plan: Plan, data: Data, report: Report, learn: Callable[[Plan, Data], None]) -> tuple[Any, bool]:
-    """The fitted model, and whether the user interrupted: then it is the best so far, if the estimator keeps that."""
-    estimator, interrupted = plan.estimator, False
+def train(found: Study, report: Report, learn: Callable[[Study], None]) -> None:
+    """Fit; where the user interrupts, the model is the best so far, if the estimator keeps that."""
+    estimator = found.estimator
     with report.working("fitting", "choosing and fitting") as say:
         if hasattr(estimator, "verbose"):
-            estimator.verbose = lambda step: say(step.words(plan.chosen_by), step.left)
+            estimator.verbose = lambda step: say(step.words(found.chosen_by), step.left)
         try:
-            learn(plan, data)
+            learn(found)
         except KeyboardInterrupt:
             if not getattr(estimator, "interrupted_", False):
                 raise
-            interrupted = True
+            found.interrupted = True
         finally:
             if hasattr(estimator, "verbose"):
                 estimator.verbose = 0
-    if interrupted:
+    if found.interrupted:
         report.note(
             f"interrupted: the best model found so far is kept, alpha {estimator.alpha_:.3g} after {estimator.n_iter_} "
             "iterations; it is saved without further judgement."
         )
     else:
         _note_edges(estimator, report)
-    names = data.tables["train"].feature_names
-    given = [("encode", data.encoder), ("scale", plan.scaler), ("rank", estimator)]
-    steps = [(name, step) for name, step in given if step is not None]
-    if names is not None and data.encoder is None:
+    names = found.training.feature_names
+    if names is not None and found.encoder is None:
         # arrays went in; who loads the model finds the names where data frames would have left them
         vars(estimator).pop("feature_names_in_", None)
-        steps[0][1].feature_names_in_ = np.array(names, dtype=object)
-    return estimator if len(steps) == 1 else Pipeline(steps), interrupted
+        (found.scaler or estimator).feature_names_in_ = np.array(names, dtype=object)
 
 
-def learn(plan: Plan, data: Data) -> None:
+def learn(found: Study) -> None:
     """Fit the estimator to the rows; errors name the file of a row that is wrong."""
-    estimator = plan.estimator
-    if getattr(estimator, "positive", False):
-        estimator.positive = _positive(estimator.positive, data.tables["train"])
+    if found.options.positive:
+        found.estimator.positive = _positive(found.options.positive, found.training)
     try:
-        with keeping_its_best() if plan.method.has("keeps_best") else nullcontext():
-            _fit(estimator, data)
+        with keeping_its_best() if found.method.has("keeps_best") else nullcontext():
+            _fit(found)
     except InputError as error:
-        raise _placed(error, data) from error
+        raise _placed(error, found.tables) from error
 
 
 def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, int]:
@@ -295,20 +294,20 @@ def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, in
     return dict.fromkeys((column for columns in found.values() for column in columns), 1)
 
 
-def _placed(error: InputError, data: Data) -> InputError:
+def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     """An error about a row, by its place in a file, if it is known."""
     if error.parameter not in ("X", "X_val", "y") or error.row is None:
         return error
-    table, row = data.tables["validation" if error.parameter == "X_val" else "train"], error.row
-    if "unscored" in data.tables and row >= table.n_rows:
-        table, row = data.tables["unscored"], row - table.n_rows
+    table, row = tables["validation" if error.parameter == "X_val" else "train"], error.row
+    if "unscored" in tables and row >= table.n_rows:
+        table, row = tables["unscored"], row - table.n_rows
     if error.parameter != "y":
         return error if error.column is None else _too_large(error, table, row)
-    if table is data.tables["train"] or table.qid is None:
+    if table is tables["train"] or table.qid is None:
         return error.located(file=table.path)
     problem = "row {0}, counted from 0: query {1!r} has labels in {2}, and is scored in all its rows or in none."
     return InputError(
-        problem, row, table.qid[[row]].tolist()[0], data.tables["train"].path, file=table.path, row=row, parameter="y"
+        problem, row, table.qid[[row]].tolist()[0], tables["train"].path, file=table.path, row=row, parameter="y"
     )
 
 
@@ -326,30 +325,25 @@ def _too_large(error: InputError, table: Rows, row: int) -> InputError:
     )
 
 
-def _fit(estimator: Any, data: Data) -> None:
-    given: dict[str, Any] = {}
-    if "validation" in data.tables:
-        vali = data.tables["validation"]
-        given["X_val"] = vali.X
-        if "validation" not in data.pairs:
-            given |= {"y_val": vali.y, "qid_val": vali.qid}
-    table = data.tables["train"]
-    if "train" not in data.pairs:
+def _fit(found: Study) -> None:
+    estimator, table, validation = found.estimator, found.training, found.tables.get("validation")
+    pairs, judging = found.pairs.get("train"), found.pairs.get("validation")
+    given: dict[str, Any] = {} if validation is None else {"X_val": validation.X}
+    if validation is not None and judging is None:
+        given |= {"y_val": validation.y, "qid_val": validation.qid}
+    if pairs is None:
         X, y, qid = table.X, table.y, table.qid
-        if data.items is not None:
-            given["items"] = Items(item_features(data.items, table.utility_names))
-        if "unscored" in data.tables:
-            X, y, qid = stacked(table, data.tables["unscored"])
+        if found.items is not None:
+            given["items"] = Items(item_features(found.items, table.utility_names))
+        if "unscored" in found.tables:
+            X, y, qid = stacked(table, found.tables["unscored"])
         estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **given)
         return
-    pairs, judging = data.pairs["train"], data.pairs.get("validation")
-    given |= {"strength": pairs.strength, "weight": pairs.weight}
     if pairs.groups is not None and "groups" in inspect.signature(estimator.fit_pairs).parameters:
         given["groups"] = pairs.groups
     if judging is not None:
-        given |= {"winners_val": judging.winners, "losers_val": judging.losers}
-        given |= {"strength_val": judging.strength, "weight_val": judging.weight}
-    estimator.fit_pairs(table.X, pairs.winners, pairs.losers, **given)
+        given |= {f"{name}_val": getattr(judging, name) for name in ("winners", "losers", "strength", "weight")}
+    estimator.fit_pairs(table.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **given)
 
 
 def _note_edges(estimator: Any, report: Report) -> None:
@@ -360,30 +354,28 @@ def _note_edges(estimator: Any, report: Report) -> None:
         report.note(f"{value} is the {end} of its grid: a wider one ({wider}) may do better.")
 
 
-def judge_all(plan: Plan, data: Data, report: Report) -> dict[str, dict[str, Judgement]]:
+def judge_all(found: Study) -> dict[str, dict[str, Judgement]]:
     """The measures on validation data or held-out training queries, and on the test data."""
-    with report.working("judging", "judging"):
-        out = {role: _judged(role, plan, data) for role in ("train", "validation", "test")}
-    return {"held out" if role == "train" else role: found for role, found in out.items() if found is not None}
+    roles = {"held out": "train", "validation": "validation", "test": "test"}
+    return {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
 
 
-def _judged(role: str, plan: Plan, data: Data) -> dict[str, Judgement] | None:
-    estimator, table = plan.estimator, data.rows_of(role)
+def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
+    estimator, options, table = found.estimator, found.options, found.rows_of(role)
     if role == "train":
         scores = getattr(estimator, "held_out_scores_", None)
-        if scores is None or {"train", "validation"} & data.pairs.keys() or "validation" in data.tables:
+        if scores is None or {"train", "validation"} & found.pairs.keys() or "validation" in found.tables:
             return None
         scores = scores[: table.n_rows]
-    elif role not in data.pairs and role not in data.tables:
+    elif role not in found.pairs and role not in found.tables:
         return None
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
-    if role in data.pairs:
-        qid = table.qid if "train" not in data.pairs else None
-        return {plan.options.pair_measure: judge_pairs(data.pairs[role], scores, qid)}
+    if role in found.pairs:
+        qid = table.qid if "train" not in found.pairs else None
+        return {options.pair_measure: judge_pairs(found.pairs[role], scores, qid)}
     if getattr(table, "utility_names", ()):
         table, kept = table.by_item(table.utility_names)
         scores = np.ravel(scores)[kept]
-    options = plan.options
-    measures = asked_measures(options, suitable_measures(table.y, (plan.metric,)))
+    measures = asked_measures(options, suitable_measures(table.y, (found.metric,)))
     return judge(measures, options.convention, table, scores, must_judge=options.metrics is not None)

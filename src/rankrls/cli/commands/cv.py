@@ -20,25 +20,25 @@ _JUDGED = ("mean_score", "c_index", "standard_error", "low", "high")
 
 def run(options: Options, report: Report) -> Result:
     """Judge every candidate."""
-    plan = _training.plan(options)
-    if plan.method.has("needs_vali") and options.vali is None:
+    found = _training.study(options)
+    if found.method.has("needs_vali") and options.vali is None:
         raise InputError("--method {0} chooses by validation data: give {vali=FILE}.", options.method, parameter="vali")
     by_pairs = options.leave_pair_out
     if by_pairs and options.scale != "none" and options.everything:
         report.note("the features were scaled with the held-out rows in view.")
     if by_pairs and options.basis == "pursuit":
         report.note("the basis was chosen with the labels of the held-out rows in view.")
-    learned = _training.learned(plan, report, _training)
-    if learned.interrupted:
+    _training.carry_out(found, report, _training)
+    if found.interrupted:
         raise KeyboardInterrupt
-    estimator = learned.estimator
-    value, metric = ("c_index", "C-index") if by_pairs else ("mean_score", plan.chosen_by)
-    curve, best = _curve(estimator, value)
-    found = _learned.as_dict("cv", learned, report) | {"curve": curve, "best_index": best}
-    tables = _learned.tables(learned, _curve_table(metric, value, estimator.selection_, curve, best))
+    how = found.estimator.selection_
+    value, metric = ("c_index", "C-index") if by_pairs else ("mean_score", found.chosen_by)
+    curve, best = _curve(found.estimator, value)
+    result = _learned.as_dict("cv", found, report) | {"curve": curve, "best_index": best}
+    tables = _learned.tables(found, _curve_table(metric, value, how, curve, best))
     if not by_pairs:
-        return Result(found, tables)
-    return Result(found | {"how": estimator.selection_, **_INTERVAL}, tables, _SAID)
+        return Result(result, tables)
+    return Result(result | {"how": how, **_INTERVAL}, tables, _SAID)
 
 
 def _curve(estimator: Any, value: str) -> tuple[list[dict[str, Any]], int]:

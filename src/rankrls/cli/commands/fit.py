@@ -23,20 +23,17 @@ def run(options: Options, report: Report) -> Result:
     in_parts = streams(options)
     if options.checkpoint is not None and not in_parts:
         raise InputError("{checkpoint} is for data that are read a part at a time.", parameter="checkpoint")
-    plan = _training.plan(options)
-    check_target(options.save, options.items, *plan.files.values(), *plan.pair_files.values())
-    found = _training.learned(plan, report, _fit_in_parts if in_parts else _training)
-    data = found.data
-    result = _learned.as_dict("fit", found, report) | {"model": str(options.save), **data.found}
-    given = {name: result[name] for name in _SAVED if name in result} | data.about
+    found = _training.study(options)
+    check_target(options.save, options.items, *found.files.values(), *found.pair_files.values())
+    _training.carry_out(found, report, _fit_in_parts if in_parts else _training)
+    result = _learned.as_dict("fit", found, report) | {"model": str(options.save), **found.found}
+    given = {name: result[name] for name in _SAVED if name in result} | found.about
     given["measures"] = _learned.measured(found)
     with report.working("saving", f"saving {options.save}"):
         save(found.model, options.save, provenance=plain_json(given))
-    rated = []
-    if options.votes:
-        rated = ratings(data.encoder, plan.estimator, data.tables["train"], data.pairs["train"])
-        result |= {"ratings": rated} if rated else {}
-    choice = [*_learned.model_tables(plan), _learned.choice_table(plan, data), *rating_table(rated)]
+    rated = ratings(found.encoder, found.estimator, found.training, found.pairs["train"]) if options.votes else []
+    result |= {"ratings": rated} if rated else {}
+    choice = [*_learned.model_tables(found), _learned.choice_table(found), *rating_table(rated)]
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     saved = f"Saved {options.save}   ({took})\n"
     status = INTERRUPTED if found.interrupted else 0
