@@ -284,7 +284,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
             remedy="The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else remedy,
         )
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise InputError("{gamma} must be None or a positive number; got {0!r}.", gamma, parameter="gamma")
+        raise InputError("{gamma} must be a positive number; got {0!r}.", gamma, parameter="gamma")
     check_count("degree", degree)
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
         raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")

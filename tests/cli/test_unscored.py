@@ -122,7 +122,7 @@ def test_what_is_refused(partly, rankrls, refused, letor, rows):
     refused(*fit, "--unscored", partly / "vali.txt", Refusal("--method rankrls", parameter="unscored"))
     refused(*fit, *of, "--vali", partly / "vali.txt", Refusal("--method transductive", parameter="method"))
     refused(*fit, *of, "--ties", "both", Refusal("--ties means nothing", parameter="ties"))
-    refused(*fit, *of, "--penalty", "0", Refusal("--penalty must be positive", parameter="penalty"))
+    refused(*fit, *of, "--penalty", "0", Refusal("--penalty must be a number above 0", parameter="penalty"))
     refused(*fit, "--method", "co-pursuit", "--nu", "-1", Refusal("--nu", "at least 0", parameter="nu"))
     refused(*fit, "--method", "co-rankrls", "--gamma", "1,2", Refusal("one value", parameter="gamma"))
     refused(*fit, "--penalty", "1", Refusal("option of --method transductive", parameter="penalty"))

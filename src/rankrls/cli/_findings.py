@@ -31,9 +31,8 @@ _SHORT_PATH = 40
 
 def check_measures(names: Iterable[str] | None, options: Options) -> None:
     """Refuse measures, and a convention, that are none; and a choice of tied labels that none of the measures has."""
-    for name in names or ("map",):
-        resolve_measure(name, options.convention)
-    if options.tied_labels is not None and names and all(measure_of(name, options) == name for name in names):
+    found = [measure_of(name, options) for name in names or ("map",)]
+    if options.tied_labels is not None and names and found == [*names]:
         raise InputError(
             "{tied_labels} is for disagreement and pair_accuracy, which count pairs of labels; got {0}.",
             ", ".join(names),

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -277,21 +278,15 @@ def train(found: Study, report: Report, learn: Callable[[Study], None]) -> None:
 
 def learn(found: Study) -> None:
     """Fit the estimator to the rows; errors name the file of a row that is wrong."""
-    if found.options.positive:
-        found.estimator.positive = _positive(found.options.positive, found.training)
+    if isinstance(found.options.positive, tuple):
+        columns = feature_columns(found.options.positive, found.training, "positive").values()
+        # a mapping, because a list of two numbers for two features may be read as their signs
+        found.estimator.positive = dict.fromkeys(chain.from_iterable(columns), 1)
     try:
         with keeping_its_best() if found.method.has("keeps_best") else nullcontext():
             _fit(found)
     except InputError as error:
         raise _placed(error, found.tables) from error
-
-
-def _positive(words: bool | tuple[str, ...], table: Rows) -> bool | dict[int, int]:
-    """Columns with their sign: a mapping, because a list of two numbers for two features may be read as their signs."""
-    if isinstance(words, bool):
-        return words
-    found = feature_columns(words, table, "positive")
-    return dict.fromkeys((column for columns in found.values() for column in columns), 1)
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
@@ -301,28 +296,19 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     table, row = tables["validation" if error.parameter == "X_val" else "train"], error.row
     if "unscored" in tables and row >= table.n_rows:
         table, row = tables["unscored"], row - table.n_rows
-    if error.parameter != "y":
-        return error if error.column is None else _too_large(error, table, row)
-    if table is tables["train"] or table.qid is None:
-        return error.located(file=table.path)
-    problem = "row {0}, counted from 0: query {1!r} has labels in {2}, and is scored in all its rows or in none."
-    return InputError(
-        problem, row, table.qid[[row]].tolist()[0], tables["train"].path, file=table.path, row=row, parameter="y"
-    )
-
-
-def _too_large(error: InputError, table: Rows, row: int) -> InputError:
-    """A value that cannot be used, by its place in a file."""
-    assert isinstance(error.column, int)
+    if error.parameter == "y":
+        if table is tables["train"] or table.qid is None:
+            return error.located(file=table.path)
+        query, train = table.qid[[row]].tolist()[0], tables["train"].path
+        problem = "row {0}, counted from 0: query {1!r} has labels in {2}, and is scored in all its rows or in none."
+        return InputError(problem, row, query, train, file=table.path, row=row, parameter="y")
+    if not isinstance(error.column, int):
+        return error
     name = table.feature_ids[error.column]
-    return InputError(
-        "row {0}, counted from 0: the value {1:g} of feature {2} is so large that products overflow.",
-        *(row, table.X[row, error.column], repr(name) if table.feature_names else name),
-        remedy="Scale the features (see {scale}), or leave this one out.",
-        file=table.path,
-        row=row,
-        column=name,
-    )
+    shown = repr(name) if table.feature_names else name
+    problem = "row {0}, counted from 0: the value {1:g} of feature {2} is so large that products overflow."
+    remedy, place = "Scale the features (see {scale}), or leave this one out.", {"file": table.path, "row": row}
+    return InputError(problem, row, table.X[row, error.column], shown, remedy=remedy, column=name, **place)
 
 
 def _fit(found: Study) -> None:

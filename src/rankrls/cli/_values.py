@@ -102,17 +102,9 @@ def number(least: float | None = None, most: float | None = None, why: str = "")
     return read
 
 
-def numbers(kind: type[float] | type[int], wanted: str = "", above: float = -math.inf, *, auto: bool = False) -> Reader:
+def numbers(kind: type[float] | type[int], *, auto: bool = False) -> Reader:
     """A number, or a tuple of several; ``auto``, if it is allowed, is None."""
-
-    def one(name: str, text: str) -> Any:
-        if auto and text == "auto":
-            return None
-        value = _number(name, text, kind)
-        if value <= above:
-            raise _refused(name, "must be {0}; got {1!r}.", wanted, text)
-        return value
-
+    one = lambda name, text: None if auto and text == "auto" else _number(name, text, kind)
     return lambda name, text: _several(one, name, text)
 
 
