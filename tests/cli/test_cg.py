@@ -122,8 +122,8 @@ def test_preferences(files, rows, letor, rankrls):
     ("options", "refusal"),
     [
         (["--method", "cg", "--kernel", "rbf"], Refusal("--kernel", "--method cg", parameter="kernel")),
-        (["--method", "cg", "--ties", "both"], Refusal("--ties", "--method cg", parameter="ties")),
-        (["--method", "cg", "--balance", "all"], Refusal("--balance", "--method cg", parameter="balance")),
+        (["--method", "cg", "--ties", "both"], Refusal("--ties", "one value", parameter="ties")),
+        (["--method", "cg", "--balance", "all"], Refusal("--balance", "one value", parameter="balance")),
         (["--method", "cg", "--max-iter", "0"], Refusal("--max-iter", "at least 1", "got 0", parameter="max_iter")),
         (["--method", "cg", "--patience", "0"], Refusal("--patience", "at least 1", parameter="patience")),
         (["--method", "cg", "--tol", "-1"], Refusal("--tol", "at least 0", parameter="tol")),

@@ -70,8 +70,11 @@ def check_parameters(model: Any, *, several: bool = False) -> None:
     known = {f.name for f in fields(model)}
     for f in fields(model):
         check, value = f.metadata.get("check"), getattr(model, f.name)
+        choose = f.metadata.get("several", False)
+        if isinstance(value, tuple) and (choose or check is not None) and not (several and choose):
+            raise InputError(f"{{{f.name}}} is one value here; got {{0!r}}.", value, parameter=f.name)
         if check is not None:
-            for one in options(value, f.name) if several and f.metadata["several"] else (value,):
+            for one in options(value, f.name) if several and choose else (value,):
                 check(f.name, one)
     if known.issuperset(_KERNEL):
         given = {name: getattr(model, name) for name in _KERNEL}
