@@ -136,7 +136,7 @@ def run(argv: list[str]) -> int:
     except click.exceptions.Exit as ended:  # after --help and --version
         return ended.exit_code
     except Exception as error:
-        return _failed(error, argv, debug)
+        return _failed(error, debug)
     return interrupted() if status == INTERRUPTED else status or 0
 
 
@@ -153,17 +153,15 @@ def _noting() -> Callable[..., None]:
     return note
 
 
-def _failed(error: Exception, argv: list[str], debug: bool) -> int:
+def _failed(error: Exception, debug: bool) -> int:
     if debug and sys.stderr is not None:
         traceback.print_exception(error)
     status, text = BAD_INPUT, said(error)
-    if hasattr(error, "format_message"):  # a wrong option or argument, found while parsing
-        command = next((f"{word} " for word in argv if word in COMMANDS), "")
-        text = str(error.format_message()).rstrip(".")
-        near, unknown = getattr(error, "possibilities", None), getattr(error, "option_name", None)
-        if near and unknown is not None:
-            text = f"No such option: {unknown}. {did_you_mean(unknown, near)}"
-        text = f"{text} (see rankrls {command}--help)"
+    if isinstance(error, click.UsageError):  # a wrong option or argument, found while parsing
+        text = error.format_message().rstrip(".")
+        if isinstance(error, click.NoSuchOption) and error.possibilities:
+            text = f"No such option: {error.option_name}. {did_you_mean(error.option_name, error.possibilities)}"
+        text = f"{text} (see {error.ctx.command_path if error.ctx else 'rankrls'} --help)"
     elif isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         text = f"{name}{error.strerror or error}"
