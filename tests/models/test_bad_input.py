@@ -37,7 +37,7 @@ BAD_DATA = [
     ({"X": with_entry(X, (4, 2), np.inf)}, Refusal("contains infinity", parameter="X", row=4, column=2)),
     (
         {"X": with_entry(X, (4, 2), -np.inf).astype(np.float32)},
-        Refusal("contains infinity", parameter="X", row=4, column=2),
+        Refusal("contains -infinity", parameter="X", row=4, column=2),
     ),
     ({"X": holey(np.nan)}, Refusal("NaN", parameter="X", row=1, column=0)),
     (

@@ -87,11 +87,6 @@ class KernelSide:
         """R of which the kernel matrix is ``R R'``."""
         return np.asarray(self.vectors * np.sqrt(self.values))
 
-    @property
-    def matrix(self) -> Array:
-        """The kernel matrix."""
-        return np.asarray((self.vectors * self.values) @ self.vectors.T)
-
 
 def kernel_root(K: Array, name: str) -> Array:
     """R with ``K = R R'``, by Cholesky with pivots, O(m^3); an indefinite matrix is refused as in KernelSide."""
