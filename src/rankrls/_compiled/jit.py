@@ -18,9 +18,7 @@ from rankrls._errors import InputWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["compiled", "inlined"]
-
-_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
+__all__ = ["compiled"]
 
 
 def compiled(function: F) -> F:
@@ -30,16 +28,12 @@ def compiled(function: F) -> F:
     ``fastmath`` (sums must not depend on how the compiler felt). Where no directory for the cache can be written,
     the loop is compiled anew in each process.
     """
-    loop: Any = numba.njit(**_OPTIONS)(function)
+    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
+    loop: Any = numba.njit(**options)(function)
     if hasattr(loop, "enable_caching"):  # it is the function itself where numba is switched off
         with contextlib.suppress(RuntimeError):  # numba finds no writable place for its cache
             loop._cache = _Cache(function)
     return cast(F, loop)
-
-
-def inlined(function: F) -> F:
-    """A loop for other loops only: it becomes part of each that calls it, and is not compiled by itself."""
-    return cast(F, numba.njit(inline="always", **_OPTIONS)(function))
 
 
 class _Checked(CompileResultCacheImpl):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.jit import compiled, inlined
+from rankrls._compiled.jit import compiled
 from rankrls._compiled.sorting import level_near, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
@@ -51,7 +51,7 @@ class PairCounts:
     tied_apart: NDArray[np.float64]
 
 
-@inlined
+@compiled
 def _ones(word):  # type: ignore[no-untyped-def]
     """Bits of a word that are 1. (The compiler knows this loop for one instruction.)"""
     count = np.uint64(0)
