@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -274,37 +275,36 @@ class StackedViews:
     def __init__(self, views: Sequence[View], nu: float) -> None:
         self.views = views
         M = len(views)
-        self._rows = np.cumsum([0, *(view.scored.n_rows for view in views)])
+        ends = list(accumulate((view.scored.n_rows for view in views), initial=0))
+        self._blocks = [slice(*edges) for edges in pairwise(ends)]
+        self._scored = ends[-1]
         agree = M > 1 and nu > 0.0
         self._agreements = [view.agreement for view in views if agree and view.agreement is not None]
         self._l = self._agreements[0].n_rows if self._agreements else 0
         # Rows of an orthogonal matrix below its row of ones, times what makes squares of differences of them.
         self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
         self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
-        self.n_rows = int(self._rows[-1]) + self._l * len(self._H)
+        self.n_rows = self._scored + self._l * len(self._H)
         self.target = np.zeros(self.n_rows)
-        for v, view in enumerate(views):
-            self.target[self._block(v)] = view.target
-
-    def _block(self, v: int) -> slice:
-        return slice(int(self._rows[v]), int(self._rows[v + 1]))
+        for own, view in zip(self._blocks, views, strict=True):
+            self.target[own] = view.target
 
     def column(self, v: int, j: int) -> Array:
         out = np.zeros(self.n_rows)
-        out[self._block(v)] = self.views[v].scored.column(j)
+        out[self._blocks[v]] = self.views[v].scored.column(j)
         if self._l:
-            out[self._rows[-1] :] = np.multiply.outer(self._H[:, v], self._agreements[v].column(j)).ravel()
+            out[self._scored :] = np.multiply.outer(self._H[:, v], self._agreements[v].column(j)).ravel()
         return out
 
     def parts(self, u: Array) -> Array:
         """The squares of each view's block, (M,)."""
-        return np.array([u[self._block(v)] @ u[self._block(v)] for v in range(len(self.views))])
+        return np.array([u[own] @ u[own] for own in self._blocks])
 
     def product(self, v: int, u: Array, increments: bool = False) -> Array:
         """The right side ``b_v`` for every column of one view."""
-        out = self.views[v].scored.correlations(u[self._block(v)])
+        out = self.views[v].scored.correlations(u[self._blocks[v]])
         if self._l and not increments:
-            pull = self._H[:, v] @ u[self._rows[-1] :].reshape(-1, self._l)
+            pull = self._H[:, v] @ u[self._scored :].reshape(-1, self._l)
             out = out + self._agreements[v].correlations(pull)
         return out
 
