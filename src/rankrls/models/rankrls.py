@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._public import publish
 from rankrls.equations.krylov import Status
-from rankrls.equations.normal_equations import NormalEquations
 from rankrls.metrics import RankingMeasure
 from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
 from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
@@ -31,7 +30,6 @@ from rankrls.models.inputs.signs import check_positive, constrained_signs
 from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Solutions
-from rankrls.problems.scorer import Scorer
 from rankrls.problems.signed import solve_signed
 from rankrls.selection.candidates import LeastSquares, SharedMatrix
 from rankrls.selection.plans import LeavePreferredPairOut, Plan
@@ -154,6 +152,8 @@ class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, Ker
     solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
     positive: Any = parameter(default=False)
 
+    _own_units = True
+
     def _learn(self, comparisons: Comparisons) -> Self:
         problem, solutions = self._solve(comparisons, float(self.alpha))
         self.alpha_ = float(self.alpha)
@@ -177,17 +177,11 @@ class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, Ker
                 "or 'cg'."
             )
 
-    def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
+    def _solution(self, problem: EquationsProblem, alpha: float) -> NDArray[np.float64]:
         signs = self._signs()
         if signs is None:
-            return EquationsProblem(equations, size, own_units=True).solve(alpha)
-        return solve_signed(equations, np.array([alpha]), signs)[0][0]
-
-    def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
-        signs = self._signs()
-        if signs is None:
-            return super()._solved(problem, alpha)
-        return Scorer(solve_signed(problem.equations, np.array([alpha]), signs)[0][0])
+            return super()._solution(problem, alpha)
+        return solve_signed(problem.equations, np.array([alpha]), signs)[0][0]
 
 
 @estimator

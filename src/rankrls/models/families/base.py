@@ -30,6 +30,7 @@ from rankrls.models.inputs.validation import (
     preferred_items,
     validation_data,
 )
+from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem, Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.ranking import rank_positions
@@ -341,6 +342,10 @@ class SingleRanker(KernelRanker):
 
     def _learn(self, comparisons: Comparisons) -> Self:
         raise NotImplementedError
+
+    def _solution(self, problem: EquationsProblem, alpha: float) -> NDArray[np.float64]:
+        """Coefficients (size, targets) of one alpha, by normal equations."""
+        return problem.solve(alpha)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items with labels.

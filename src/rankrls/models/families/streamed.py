@@ -21,7 +21,6 @@ from rankrls.models.families.basis import BasisRanker, generator
 from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
 from rankrls.models.inputs.parameters import options
 from rankrls.models.inputs.spreads import warn_of_lost_features
-from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
 from rankrls.selection.progress import reporter
@@ -172,15 +171,11 @@ class StreamedRanker(Streamed, SingleRanker):
         take_columns(self, data)
         with one_thread():
             problem = summed.problem(0)
-            scorer = self._solved(problem, alpha)
+            scorer = problem.read(self._solution(problem, alpha))
         self._keep_streamed(summed, scorer, kernel)
         self.alpha_ = alpha
         warn_of_lost_features(self, problem.spreads, np.array([alpha]))
         return self
-
-    def _solved(self, problem: EquationsProblem, alpha: float) -> Scorer:
-        """The function of one alpha."""
-        return problem.path(np.array([alpha]))[0]
 
 
 class StreamedSelection(Streamed, SelectingRanker):

@@ -38,6 +38,7 @@ class UpdatingRanker(SingleRanker, GraphParameters):
     _equations_: list[NormalEquations]
     _seen_: SeenQueries
     _seen_with_: dict[str, Any]
+    _own_units = False  # whether features of very different spreads are told apart
     _not_updatable = (
         "it was fitted in the dual, from pairs or from a data set. Fit it with solver='primal', or start from a clone."
     )
@@ -52,10 +53,6 @@ class UpdatingRanker(SingleRanker, GraphParameters):
     def _batch_equations(self, X: Any, comparison: Comparison) -> NormalEquations:
         """The normal equations of one batch."""
         return normal_equations(comparison.graph.factor_rows(X), comparison.target)
-
-    def _solve_batch(self, equations: NormalEquations, alpha: float, size: int, X: Any) -> NDArray[np.float64]:
-        """The coefficients of all that was seen; X are the batch's rows."""
-        return EquationsProblem(equations, size).solve(alpha)
 
     def _read(self, coefficients: NDArray[np.float64]) -> Scorer:
         """What solves the equations, (size, targets), as functions."""
@@ -125,7 +122,9 @@ class UpdatingRanker(SingleRanker, GraphParameters):
         if started:
             batch = [old + new if add else old - new for old, new in zip(self._equations_, batch, strict=True)]
         size = max(seen.n_rows, batch[0].gram.shape[0])
-        solution = np.hstack([self._solve_batch(equations, alpha, size, data.X) for equations in batch])
+        solution = np.hstack(
+            [self._solution(EquationsProblem(e, size, own_units=self._own_units), alpha) for e in batch]
+        )
         self._take(self._read(solution), self._kernel_)
         self._seen_, self._equations_, self._seen_with_ = seen, batch, self._graph_settings()
         self.alpha_ = alpha
