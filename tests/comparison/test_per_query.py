@@ -66,7 +66,7 @@ def test_prints_as_a_table():
         ({"a": [1, 2]}, {}, None, "at least two rankings"),
         ({"a": [1, 2], "b": [1, 2]}, {"test": "t"}, "test", "'wilcoxon'"),
         ({"a": [1, 2], "b": [1, 2]}, {"baseline": "c"}, "baseline", "'c' .* 'a', 'b'"),
-        ({"a": [1, 2], "b": [1, 2, 3]}, {}, None, r"^comparing 'a' \(a\) with 'b' \(b\): .* 2 and 3"),
+        ({"a": [1, 2], "b": [1, 2, 3]}, {}, "a", r"^comparing 'a' \(a\) with 'b' \(b\): .* 2 and 3"),
         ({"a": [1, np.nan], "b": [1, 2]}, {}, None, "^comparing 'a' .* two judged queries"),
         ({"a": [1, np.inf], "b": [1, 2]}, {}, "a", "holds inf"),
         ({"a": [1, 2], "b": [1, 3]}, {"n_resamples": 0}, "n_resamples", "got 0"),

@@ -130,7 +130,7 @@ class TestBoth:
         [
             ([1.0], [2.0], None, None, "there are 1"),
             ([1.0, np.nan], [2.0, 1.0], None, None, r"there are 1 \(1 are"),
-            ([1.0, 2.0], [2.0], None, None, "got 2 and 1"),
+            ([1.0, 2.0], [2.0], "a", None, "got 2 and 1"),
             ([1.0, np.inf], [2.0, 1.0], "a", 1, "inf"),
             ([1.0, 2.0], [[2.0, 1.0]], "b", None, "one-dimensional"),
             (["x", "y"], [2.0, 1.0], "a", None, "numbers"),
