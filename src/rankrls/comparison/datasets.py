@@ -79,7 +79,7 @@ def compare_dataset(
 
     if not isinstance(models, Mapping):
         problem = "{models} must be a mapping from names to models, {{'new': ..., 'old': ...}}; got {0}."
-        raise InputError(problem, type(models).__name__, parameter="models")
+        raise InputError(problem, type(models).__name__)
     named = named_measures(measures, convention)
     check_queries(data.n_queries)
     names = tuple(map(str, models))

@@ -131,7 +131,7 @@ def compare_per_query(
         raise InputError("at least two rankings are needed for a comparison; got {0}.", len(values))
     if baseline is not None and baseline not in values:
         known = ", ".join(map(repr, values))
-        raise InputError("{baseline} {0!r} is not among {1}.", baseline, known, parameter="baseline")
+        raise InputError("{baseline} {0!r} is not among {1}.", baseline, known)
     names = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
     lines = []
     for first, second in names:

@@ -300,7 +300,7 @@ def compare_rankings(
     """
     if not isinstance(scores, Mapping):
         problem = "{scores} must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {0}."
-        raise InputError(problem, type(scores).__name__, parameter="scores")
+        raise InputError(problem, type(scores).__name__)
     named = named_measures(measures, convention)
     columns = {str(name): np.asarray(values) for name, values in scores.items()}
     layout = query_layout(qid, len(np.asarray(y_true)))
@@ -331,7 +331,7 @@ def named_measures(measures: Any, convention: str | None) -> dict[str, RankingMe
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
     if not measures:
-        raise InputError("{measures} is empty: there is nothing to compare by.", parameter="measures")
+        raise InputError("{measures} is empty: there is nothing to compare by.")
     resolved = [(given, resolve_measure(given, convention)) for given in measures]
     return {given if isinstance(given, str) else str(measure): measure for given, measure in resolved}
 

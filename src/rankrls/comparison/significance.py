@@ -249,7 +249,7 @@ def bootstrap_interval(
     True
     """
     if not 0.0 < confidence < 1.0:
-        raise InputError("{confidence} must lie between 0 and 1; got {0!r}.", confidence, parameter="confidence")
+        raise InputError("{confidence} must lie between 0 and 1; got {0!r}.", confidence)
     check_word("method", method, ("percentile", "bca"))
     n_resamples = check_count("n_resamples", n_resamples)
     x = per_query_vector(values, "values")

@@ -88,7 +88,7 @@ class LinearScorer:
             raise InputError(problem, OFFSET_FEATURE, parameter="feature_names", column=OFFSET_FEATURE)
         if abs(self.constant) > float(np.finfo(np.float32).max):
             problem = "The {offset} makes a constant of {0:.6g}, which does not fit into {1}."
-            raise InputError(problem, self.constant, _SINGLE, parameter="offset")
+            raise InputError(problem, self.constant, _SINGLE)
         return replace(
             self,
             names=(*self.names, OFFSET_FEATURE),
@@ -239,8 +239,7 @@ def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, .
             parameter="feature_names",
         )
     if len(names) != n:
-        problem = "{feature_names} has {0} names; the model has {1} features."
-        raise InputError(problem, len(names), n, parameter="feature_names")
+        raise InputError("{feature_names} has {0} names; the model has {1} features.", len(names), n)
     for j, (name, own) in enumerate(zip(names, known or names, strict=True)):
         if name != own:
             problem = (
@@ -248,7 +247,7 @@ def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, .
                 "{2!r} here."
             )
             remedy = "Leave {feature_names} out, or fit on columns of the engine's names."
-            raise InputError(problem, j, own, name, remedy=remedy, parameter="feature_names", column=j)
+            raise InputError(problem, j, own, name, remedy=remedy, column=j)
         if not name.strip():
             raise InputError("The name of feature {0} is empty.", j, parameter="feature_names", column=j)
         if name in names[:j]:
@@ -266,7 +265,7 @@ def check_offset(offset: Any) -> float | None:
     except (TypeError, ValueError):
         value = np.nan
     if not np.isfinite(value):
-        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset, parameter="offset")
+        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset)
     return value
 
 
@@ -304,5 +303,5 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     affine_steps(model, int(fitted_ranker(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
-        raise InputError("{X} is empty: there are no scores to make positive.", parameter="X")
+        raise InputError("{X} is empty: there are no scores to make positive.")
     return max(0.0, margin - float(scores.min()))

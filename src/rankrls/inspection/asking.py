@@ -112,7 +112,7 @@ def pairs_to_ask(
     check_count("k", k)
     if not isinstance(posterior, Posterior):
         problem = "{posterior} must come from posterior() or pair_posterior(); got {0}."
-        raise InputError(problem, type(posterior).__name__, parameter="posterior")
+        raise InputError(problem, type(posterior).__name__)
     X = check_features(posterior._model, X, kernel=posterior._model.kernel)
     m = rows_of(X)
     check_no_extra_qid(posterior._by_query and pairs is None, qid, "pairs_to_ask")
@@ -150,8 +150,7 @@ def pairs_to_ask(
 
 def _rows_of(pairs: Any, m: int, name: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if not isinstance(pairs, tuple | list) or len(pairs) != 2:
-        problem = f"{{{name}}} must be two arrays of row numbers, one entry a pair each."
-        raise InputError(problem, parameter=name)
+        raise InputError(f"{{{name}}} must be two arrays of row numbers, one entry a pair each.")
     try:
         checked = check_preferences(pairs[0], pairs[1], m, None, None, each="pair")
     except InputError as error:

@@ -82,10 +82,9 @@ def doubtful_features(
     """
     X = numbers_of("X", X)
     if X.ndim != 2:
-        raise InputError("{X} needs two dimensions; got shape {0}.", X.shape, parameter="X")
+        raise InputError("{X} needs two dimensions; got shape {0}.", X.shape)
     if feature_names is not None and len(feature_names) != X.shape[1]:
-        problem = "{feature_names} has {0} names, but {X} has {1} columns."
-        raise InputError(problem, len(feature_names), X.shape[1], parameter="feature_names")
+        raise InputError("{feature_names} has {0} names, but {X} has {1} columns.", len(feature_names), X.shape[1])
     if len(X) < _ROWS:
         return DoubtfulFeatures((), ())
     ids = [k for k, name in enumerate(feature_names or ()) if _like_ids(X[:, k], name)]
@@ -103,7 +102,7 @@ def _like_ids(values: NDArray[np.float64], name: str) -> bool:
 
 def _leaks(X: NDArray[Any], y: NDArray[np.float64], qid: Any) -> tuple[int, ...]:
     if y.shape != (len(X),):
-        raise InputError("{y} has shape {0}, but {X} has {1} rows.", y.shape, len(X), parameter="y")
+        raise InputError("{y} has shape {0}, but {X} has {1} rows.", y.shape, len(X))
     layout = query_layout(qid, len(X))
     rows = np.flatnonzero(~np.isnan(y))
     if len(rows) < len(X):

@@ -264,17 +264,14 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
         raise InputError(problem, what, remedy="Leave {positive} out.", parameter="positive")
     known = isinstance(noise, Real) and not isinstance(noise, bool) and 0.0 < float(noise) < np.inf
     if not known and not (isinstance(noise, str) and noise in ("marginal", "residual")):
-        problem = "{noise} must be 'marginal', 'residual' or a positive variance; got {0!r}."
-        raise InputError(problem, noise, parameter="noise")
+        raise InputError("{noise} must be 'marginal', 'residual' or a positive variance; got {0!r}.", noise)
     if isinstance(alpha, str):
         if alpha != "evidence":
-            problem = "{alpha} must be 'evidence' or a positive number; got {0!r}."
-            raise InputError(problem, alpha, parameter="alpha")
+            raise InputError("{alpha} must be 'evidence' or a positive number; got {0!r}.", alpha)
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
-        problem = "A posterior needs {alpha} > 0: with {alpha=0} the prior has no bounds."
-        raise InputError(problem, parameter="alpha")
+        raise InputError("A posterior needs {alpha} > 0: with {alpha=0} the prior has no bounds.")
     return model, value
 
 
@@ -317,8 +314,7 @@ def _noise_variance(fitted: Fitted, noise: Any) -> float:
         return float(noise)
     left = fitted.observations - fitted.degrees_of_freedom
     if not left > 1e-9 * fitted.observations:
-        problem = "The model uses up every observation: no residual is left to measure the {noise} by."
-        raise InputError(problem, parameter="noise")
+        raise InputError("The model uses up every observation: no residual is left to measure the {noise} by.")
     return float(fitted.residual / left)
 
 

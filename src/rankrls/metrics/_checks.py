@@ -25,7 +25,7 @@ def _check_labels(y_true: Any) -> NDArray[np.float64]:
     """Labels as a finite float64 vector."""
     y = vector_of("y_true", y_true, "one label per row")
     if len(y) == 0:
-        raise InputError("{y_true} is empty: there is nothing to judge.", parameter="y_true")
+        raise InputError("{y_true} is empty: there is nothing to judge.")
     check_finite("y_true", y, "label")
     return y
 
@@ -54,13 +54,12 @@ def check_scores(y_score: Any, n_rows: int | None = None) -> NDArray[np.float64]
     """Scores as a finite float64 vector or matrix, with one row per label if there are labels."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
-        problem = "{y_score} must have shape (m,) or (m, columns); got {0}."
-        raise InputError(problem, scores.shape, parameter="y_score")
+        raise InputError("{y_score} must have shape (m,) or (m, columns); got {0}.", scores.shape)
     if n_rows is not None and len(scores) != n_rows:
         problem = "{y_score} has {0} rows but {y_true} has {1}: one score per label is needed."
-        raise InputError(problem, len(scores), n_rows, parameter="y_score")
+        raise InputError(problem, len(scores), n_rows)
     if scores.ndim == 2 and scores.shape[1] == 0:
-        raise InputError("{y_score} has no columns.", parameter="y_score")
+        raise InputError("{y_score} has no columns.")
     check_finite("y_score", scores, "score")
     return scores
 
@@ -71,11 +70,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         return None
     w = numbers_of("sample_weight", sample_weight)
     if w.shape != (n_rows,):
-        problem = "{sample_weight} must have one weight per row, shape ({0},); got {1}."
-        raise InputError(problem, n_rows, w.shape, parameter="sample_weight")
+        raise InputError("{sample_weight} must have one weight per row, shape ({0},); got {1}.", n_rows, w.shape)
     check_finite("sample_weight", w, "weight")
     if (w < 0).any():
         row = int(np.argmax(w < 0))
         problem = "{sample_weight} is negative in row {0} ({1:g}): weights must be 0 or more."
-        raise InputError(problem, row, w[row], parameter="sample_weight", row=row)
+        raise InputError(problem, row, w[row], row=row)
     return w

@@ -96,7 +96,7 @@ class Choice:
         """Refuse a value that is not allowed."""
         if not (isinstance(value, str) and value in self.words) and not self.allows(value):
             problem = f"{{{name}}} of {{0}} must be {{1}}{{2}}; got {{3!r}}."
-            raise InputError(problem, measure, " | ".join(self.words), self.also, value, parameter=name)
+            raise InputError(problem, measure, " | ".join(self.words), self.also, value)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Definition(ABC):
         for name, value in given.items():
             if name not in self.choices:
                 problem = f"{{0}} does not depend on {{{name}}}; its choices are {{1}}."
-                raise InputError(problem, self.name, ", ".join(self.choices), parameter=name)
+                raise InputError(problem, self.name, ", ".join(self.choices))
             self.choices[name].check(self.name, name, value)
         changes = {**self.own.get("", {}), **self.own.get(convention, {}), **given}
         base = CONVENTIONS[convention]

@@ -76,7 +76,7 @@ class RankingMeasure(ABC):
         if docno is not None and not self.uses_docno:
             problem = "{docno} is used only if {ties='docno'} ({convention='trec'}); {0} is over {1}."
             over = "pairs" if self._definition.over_pairs else f"positions with ties={self.choices.ties!r}"
-            raise InputError(problem, self, over, parameter="docno")
+            raise InputError(problem, self, over)
         return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
 
     def judge_computed(

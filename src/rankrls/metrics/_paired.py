@@ -64,5 +64,5 @@ def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
     x = vector_of(name, values, "one value per query")
     if np.isinf(x).any():
         at = int(np.argmax(np.isinf(x)))
-        raise InputError(f"{{{name}}} holds {{0}} at position {{1}}.", x[at], at, parameter=name, row=at)
+        raise InputError(f"{{{name}}} holds {{0}} at position {{1}}.", x[at], at, row=at)
     return x

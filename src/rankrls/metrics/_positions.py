@@ -77,7 +77,6 @@ def _average_precision(walk: _Walk) -> Judged:
         raise InputError(
             "average precision that retrieves tied items together has no depth {k}.",
             remedy="Choose {ties='average'} or {ties='row'}.",
-            parameter="k",
         )
     relevant, found = walk.relevant()
     reachable = np.minimum(found, walk.depth) if choices.denominator == "reachable" else found
@@ -110,7 +109,7 @@ def _gains_of(gain: Gain, y: Array) -> Array:
     elif callable(gain):
         gains = np.asarray(gain(y), dtype=np.float64)
         if gains.shape != y.shape:
-            raise InputError("{gain}(labels) must return shape {0}; got {1}.", y.shape, gains.shape, parameter="gain")
+            raise InputError("{gain}(labels) must return shape {0}; got {1}.", y.shape, gains.shape)
     else:
         if y.size and y.min() < 0:
             remedy = "Shift the labels, or choose {gain='positive'} (negative counts as 0) or a gain of your own."
@@ -145,8 +144,7 @@ def _discounts_of(discount: Discount, depth: int) -> Array:
         return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
     values = np.asarray(discount(positions), dtype=np.float64)
     if values.shape != positions.shape or not (np.isfinite(values) & (values >= 0)).all():
-        problem = "{discount}(positions) must return one finite number, not negative, for each position."
-        raise InputError(problem, parameter="discount")
+        raise InputError("{discount}(positions) must return one finite number, not negative, for each position.")
     return values
 
 

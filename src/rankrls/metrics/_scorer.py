@@ -45,7 +45,6 @@ class RankingScorer:
                 remedy="qid reaches scorers by metadata routing: call "
                 "sklearn.set_config(enable_metadata_routing=True) first, and pass params={{'qid': qid}} to "
                 "cross_validate, or {qid=qid} to the fit of a search.",
-                parameter="qid",
             )
         scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
         if _holds(estimator, "_learns_unscored"):

@@ -107,12 +107,11 @@ class StoredModel:
                     problem = (
                         f"a row is a query here, which ranks the items of the model: {{{parameter}}} means nothing."
                     )
-                    raise InputError(problem, file=str(self.path), parameter=parameter)
+                    raise InputError(problem, file=str(self.path))
             asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
             reading = replace(reading, queries="ignored", **asked)
         if self.names is not None and reading.features is not None:
-            problem = "{features} means nothing here: the model names its features itself."
-            raise InputError(problem, parameter="features")
+            raise InputError("{features} means nothing here: the model names its features itself.")
         reading = reading.called(self.usual)
         if self.encoder is not None:
             raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))

@@ -106,8 +106,7 @@ def one_each(name: str, given: Any, n: int, of: str) -> None:
     shape = (len(given),) if isinstance(given, list) else np.shape(given)
     if shape != (n,):
         found = len(given) if len(shape) == 1 else f"shape {shape}"
-        problem = f"There are {{0}} {{1}} but {{{name}}} has {{2}}; each needs one."
-        raise InputError(problem, n, of, found, parameter=name)
+        raise InputError(f"There are {{0}} {{1}} but {{{name}}} has {{2}}; each needs one.", n, of, found)
 
 
 def floats(name: str, given: ArrayLike, n: int | None = None, of: str = "") -> Array:
@@ -129,6 +128,5 @@ def positive_grid(alphas: ArrayLike) -> Array:
     """A vector of positive numbers, which a logarithmic axis needs."""
     grid = floats("alphas", alphas)
     if grid.ndim != 1 or not len(grid) or not (grid > 0.0).all():
-        problem = "{alphas} must be a sequence of positive numbers, for a logarithmic axis; got {0!r}."
-        raise InputError(problem, alphas, parameter="alphas")
+        raise InputError("{alphas} must be a sequence of positive numbers, for a logarithmic axis; got {0!r}.", alphas)
     return grid

@@ -84,7 +84,7 @@ class AlphaSelectionDisplay(Display):
         self.values = floats("values", values, len(grid), "alphas")[order]
         self.errors = None if errors is None else floats("errors", errors, len(grid), "alphas")[order]
         if chosen is not None and chosen not in self.alphas:
-            raise InputError("{chosen} must be one of the alphas; got {0!r}.", chosen, parameter="chosen")
+            raise InputError("{chosen} must be one of the alphas; got {0!r}.", chosen)
         self.chosen, self.greater_is_better = chosen, greater_is_better
         self.parameter, self.measure = parameter, measure
         self.best = self._rule("best")
@@ -171,7 +171,7 @@ class AlphaSelectionDisplay(Display):
         columns = np.asarray(scores, dtype=np.float64)
         if columns.ndim != 2:
             problem = "{scores} must have a row for each item and a column for each alpha; got {0}."
-            raise InputError(problem, columns.shape, parameter="scores")
+            raise InputError(problem, columns.shape)
         labels = np.asarray(y, dtype=np.float64)
         one_each("y", labels, len(columns), "items")
         measure = resolve_measure(scoring)

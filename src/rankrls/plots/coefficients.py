@@ -165,5 +165,5 @@ class CoefficientsDisplay(Display):
 def _standard_deviations(X: Any, n: int) -> NDArray[np.float64]:
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if X.shape[1] != n:
-        raise InputError("{X} has {0} features, but the model weighs {1}.", X.shape[1], n, parameter="X")
+        raise InputError("{X} has {0} features, but the model weighs {1}.", X.shape[1], n)
     return np.sqrt(StandardScaler(with_mean=False).fit(X).var_)

@@ -160,7 +160,7 @@ class PerQueryDifferencesDisplay(Display):
         for name, scores in zip(names, columns, strict=True):
             if scores.shape != labels.shape:
                 problem = "Ranking {0!r} has scores of shape {1}; {y} has shape {2}."
-                raise InputError(problem, name, scores.shape, labels.shape, parameter="y")
+                raise InputError(problem, name, scores.shape, labels.shape)
         one, other = (measure.per_query(labels, scores, layout) for scores in columns)
         display = cls(
             one,

@@ -69,11 +69,9 @@ class RegularizationPathDisplay(Display):
         grid = positive_grid(alphas)
         W: Array = np.asarray(weights, dtype=np.float64)
         if W.ndim != 2 or len(W) != len(grid):
-            problem = "{weights} must have a row for each of {0} alphas; got shape {1}."
-            raise InputError(problem, len(grid), W.shape, parameter="weights")
+            raise InputError("{weights} must have a row for each of {0} alphas; got shape {1}.", len(grid), W.shape)
         if alpha is not None and not alpha > 0.0:
-            problem = "{alpha} must be positive to be marked on a logarithmic axis; got {0!r}."
-            raise InputError(problem, alpha, parameter="alpha")
+            raise InputError("{alpha} must be positive to be marked on a logarithmic axis; got {0!r}.", alpha)
         order = np.argsort(-grid, kind="stable")
         self.alphas, self.weights = grid[order], W[order]
         self.names = names_of(names, W.shape[1])

@@ -138,7 +138,6 @@ def columns_of(X: Any) -> dict[str, Column]:
             "{X} must be a table with named columns; got {0}.",
             type(X).__name__,
             remedy="Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns.",
-            parameter="X",
         )
     columns = dict(pairs)
     for k, (name, _) in enumerate(pairs):
@@ -151,9 +150,9 @@ def columns_of(X: Any) -> dict[str, Column]:
             )
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
-        raise InputError("The columns of {X} are of different lengths: {0}.", sorted(lengths), parameter="X")
+        raise InputError("The columns of {X} are of different lengths: {0}.", sorted(lengths))
     if not lengths or lengths == {0}:
-        raise InputError("{X} is empty: there is nothing to encode.", parameter="X")
+        raise InputError("{X} is empty: there is nothing to encode.")
     return {name: _column(name, values) for name, values in columns.items()}
 
 

@@ -83,7 +83,7 @@ def names_of(parameter: str, value: Any) -> tuple[str, ...]:
     """Names of columns, from one or several."""
     names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
     if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{{{parameter}}} must hold names of columns; got {{0!r}}.", value, parameter=parameter)
+        raise InputError(f"{{{parameter}}} must hold names of columns; got {{0!r}}.", value)
     return names
 
 

@@ -26,7 +26,7 @@ def checked_fills(impute: Any) -> Mapping[str, Any]:
         right = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
         if not right and value not in _STRATEGIES:
             problem = "{impute} must be one of {0}, or a finite number; got {1!r}."
-            raise InputError(problem, ", ".join(map(repr, _STRATEGIES)), value, parameter="impute")
+            raise InputError(problem, ", ".join(map(repr, _STRATEGIES)), value)
     return filled
 
 

@@ -111,14 +111,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 type(self).__name__,
                 remedy="A pipeline hands it on with metadata routing: call "
                 "sklearn.set_config(enable_metadata_routing=True) first, and give qid to the pipeline's predict.",
-                parameter="qid",
             )
         if qid is not None and not self.fitted_with_qid_:
             problem = (
                 "{0} was fitted without {qid}, on one query that holds every row, and cannot transform rows of several "
                 "queries:"
             )
-            raise InputError(problem, type(self).__name__, remedy="fit it with {qid}.", parameter="qid")
+            raise InputError(problem, type(self).__name__, remedy="fit it with {qid}.")
         layout = query_layout(qid, X.shape[0])
         if issparse(X):
             return self._transform_sparse(X, layout)
@@ -186,8 +185,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "fitted_with_qid_")
         if self._statistics is None:
-            problem = "{0} was fitted with {qid}: every query is scaled by its own rows."
-            raise InputError(problem, type(self).__name__, parameter="qid")
+            raise InputError("{0} was fitted with {qid}: every query is scaled by its own rows.", type(self).__name__)
         low, high = self._options()[3:]
         factor, shift, rest, scale = self._statistics[[FACTOR, SHIFT, REST, SCALE]]
         spread = scale / factor / (high - low)
@@ -288,15 +286,13 @@ class QueryMinMaxScaler(_QueryScaler):
             or not all(isinstance(v, numbers.Real) and math.isfinite(v) for v in ends)
             or not ends[0] < ends[1]
         ):
-            problem = "{feature_range} must be two finite numbers, the smaller one first; got {0!r}."
-            raise InputError(problem, ends, parameter="feature_range")
+            raise InputError("{feature_range} must be two finite numbers, the smaller one first; got {0!r}.", ends)
         return False, True, True, float(ends[0]), float(ends[1])
 
     def _check_sparse(self, X: Any) -> None:
         raise InputError(
             "QueryMinMaxScaler would make sparse {X} dense, because it does not scale 0 to 0.",
             remedy="Pass X.toarray(), or use QueryStandardScaler(with_mean=False).",
-            parameter="X",
         )
 
 
@@ -355,7 +351,6 @@ class QueryStandardScaler(_QueryScaler):
             raise InputError(
                 "QueryStandardScaler would make sparse {X} dense by taking off means.",
                 remedy="Pass {with_mean=False}, which only divides by the standard deviations, or X.toarray().",
-                parameter="X",
             )
 
     def __sklearn_tags__(self) -> Tags:

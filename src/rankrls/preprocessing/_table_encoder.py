@@ -190,8 +190,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_count("max_categories", self.max_categories, least=2)
         check_count("max_words", self.max_words)
         if self.sparse_output not in ("auto", True, False):
-            problem = "{sparse_output} must be 'auto', True or False; got {0!r}."
-            raise InputError(problem, self.sparse_output, parameter="sparse_output")
+            raise InputError("{sparse_output} must be 'auto', True or False; got {0!r}.", self.sparse_output)
         for name in names_of("text_features", self.text_features):
             check_word("text_features", name, TEXT_FEATURES)
         said: dict[str, str] = {}
@@ -205,7 +204,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in names_of(parameter, given):
                 if said.setdefault(name, kind) != kind:
                     problem = f"{{{parameter}}} names the column {{0!r}}, which was said to be of kind {{1!r}}."
-                    raise InputError(problem, name, said[name], parameter=parameter, column=name)
+                    raise InputError(problem, name, said[name], column=name)
         missing = [name for name in (*said, *checked_fills(self.impute)) if name not in columns]
         if missing:
             raise not_there(missing, columns)
@@ -221,8 +220,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numeric, lists = self._named("number", "date"), self._named("list")
         wrong = [name for name in checked_fills(self.impute) if name not in (*numeric, *lists)]
         if wrong:
-            problem = "{impute} names {0!r}, which is no column of numbers or dates."
-            raise InputError(problem, wrong[0], parameter="impute", column=wrong[0])
+            raise InputError("{impute} names {0!r}, which is no column of numbers or dates.", wrong[0], column=wrong[0])
         self.origins_: dict[str, float] = {}
         self.periods_: dict[str, list[str]] = {}
         groups: dict[Any, list[str]] = {}
@@ -267,7 +265,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             wanted = NEED_QUERY if self.query_text is not None else ("tfidf",)
         if self.query_text is None and (lacking := [name for name in wanted if name in NEED_QUERY]):
             problem = "{text_features} has {0!r}, which compares with the query's text, and there is none."
-            raise InputError(problem, lacking[0], remedy="Give {query_text}.", parameter="text_features")
+            raise InputError(problem, lacking[0], remedy="Give {query_text}.")
         self.text_features_ = [*wanted]
         self.vectorizers_: dict[str, dict[str, Any]] = {
             name: vectorizers(columns[name], wanted, self.max_words) for name in self._named("text")
