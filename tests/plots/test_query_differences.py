@@ -105,7 +105,7 @@ def test_errors(report):
         (lambda: display.from_report(report, "newer", "old"), None, Refusal("'newer'", "new, old, other")),
         (lambda: display([1, 2], [1, 2], qid=["a"]), "qid", Refusal("2 queries", "1", parameter="qid")),
         (lambda: display([1, np.nan], [np.nan, 2]), None, Refusal("No query")),
-        (lambda: display([1, 2], [1, 2, 3]), None, Refusal("got 2 and 3")),
+        (lambda: display([1, 2], [1, 2, 3]), "first", Refusal("got 2 and 3")),
         (
             lambda: display.from_predictions([0, 1], [0, 1], [1], qid=[1, 1]),
             "y",

@@ -45,12 +45,13 @@ class PairedDifferences:
         }
 
 
-def paired_differences(a: ArrayLike, b: ArrayLike) -> PairedDifferences:
-    """Differences of one value a query; NaN is a query that is not judged."""
-    x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
+def paired_differences(a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b")) -> PairedDifferences:
+    """Differences of one value a query; NaN is a query that is not judged. Errors are about parameters of ``names``."""
+    x, z = (per_query_vector(values, name) for values, name in zip((a, b), names, strict=True))
     if x.shape != z.shape:
+        which = " and ".join(f"{{{name}}}" for name in names)
         raise InputError(
-            "{a} and {b} must hold one value for each of the same queries; got {0} and {1}.", len(x), len(z)
+            f"{which} must hold one value for each of the same queries; got {{0}} and {{1}}.", len(x), len(z)
         )
     both = ~(np.isnan(x) | np.isnan(z))
     x, z = x[both], z[both]

@@ -75,7 +75,7 @@ class PerQueryDifferencesDisplay(Display):
         greater_is_better: bool = True,
         interval: tuple[float, float] | None = None,
     ) -> None:
-        paired = paired_differences(first, second)
+        paired = paired_differences(first, second, ("first", "second"))
         if qid is not None:
             one_each("qid", list(qid), len(paired.both), "queries")
         if not len(paired.differences):
