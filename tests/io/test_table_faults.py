@@ -460,7 +460,7 @@ def test_out_of_memory_names_the_file(monkeypatch):
     def never(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr("rankrls.io._source.stream_threads", never)
+    monkeypatch.setattr("rankrls.io._reader.stream_threads", never)
     file = io.BytesIO(b"1 1:1\n")
     file.name = "stream.txt"
     with Refusal("stream.txt", kind=MemoryError):

@@ -35,11 +35,11 @@ from rankrls.io._block import (
 )
 from rankrls.io._rows import float_type
 from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import Block, Text, block_size, blocks, foreign, open_bytes, read_text
+from rankrls.io._source import LARGEST_BLOCK, Block, block_size, blocks, foreign, open_bytes
 from rankrls.io._table import LetorError, LetorTable
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 __all__ = ["load_letor"]
 
@@ -128,18 +128,7 @@ def load_letor(
         found = _read_dense(path, n_features, zero_based, dense, out_dtype, workers)
         if found is not None:
             return found
-    nothing = RowsSeen.room(0)
-    try:
-        text = read_text(path, lambda block: scan_block(block.text, block.first, block.last, nothing)[0], workers)
-    except MemoryError:
-        raise MemoryError(f"{getattr(path, 'name', path)}: the file does not fit into memory.") from None
-    if not text.blocks:
-        raise LetorError("the file is empty.", file=text.name)
-    sums = np.array(text.answers)
-    shape = Shape.of(sums, n_features, zero_based, dense)
-    X, parts = _counted(text, sums, shape, out_dtype, workers)
-    check_width(shape.columns, shape.zero_based, n_features, "n_features", text.name)
-    return joined(text.name, text.sha256, shape, X, parts)
+    return _read_counted(path, n_features, zero_based, dense, out_dtype, workers)
 
 
 def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_threads: Any) -> np.dtype[Any]:
@@ -152,42 +141,67 @@ def _check_options(n_features: Any, zero_based: Any, dense: Any, dtype: Any, n_t
     return float_type(dtype)
 
 
-def _counted(
-    text: Text[NDArray[np.int64]], sums: NDArray[np.int64], shape: Shape, dtype: np.dtype[Any], threads: int
-) -> tuple[NDArray[Any] | csr_array, list[Parsed]]:
-    """The features of a text whose blocks have been counted, and its parsed blocks without them."""
+def _read_counted(
+    path: str | os.PathLike[str] | BinaryIO,
+    n_features: int | None,
+    zero_based: bool | Literal["auto"],
+    dense: bool | Literal["auto"],
+    dtype: np.dtype[Any],
+    threads: int,
+) -> LetorTable:
+    """The table of a file whose blocks are counted while they are read, and parsed when all have been counted."""
+    with open_bytes(path, LetorError) as (name, start, source, digest):
+        what = foreign(start)
+        if what is not None:
+            remedy = "plain text and gzip are read."
+            raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
+        step = LARGEST_BLOCK if hasattr(path, "read") else block_size(os.stat(path).st_size, threads)
+        nothing = RowsSeen.room(0)
+        count = lambda block: (block, scan_block(block.text, block.first, block.last, nothing)[0])
+        try:
+            counted = [*stream_threads(count, blocks(source, step), threads=threads)]
+        except MemoryError:
+            raise MemoryError(f"{name}: the file does not fit into memory.") from None
+    if not counted:
+        raise LetorError("the file is empty.", file=name)
+    text: list[Block | None] = [block for block, _ in counted]
+    sums = np.array([found for _, found in counted])
+    counted.clear()
     rows, entries = (int(sums[:, of].sum()) for of in (Sums.ROWS, Sums.ENTRIES))
     if rows == 0:
-        raise LetorError("there is no row, only blank lines and comments.", file=text.name)
-    dense, columns = shape.dense, shape.columns
+        raise LetorError("there is no row, only blank lines and comments.", file=name)
+    shape = Shape.of(sums, n_features, zero_based, dense)
+    columns = shape.columns
     try:
         # zeros, not empty: cells that no line names stay zero, and pages are touched by whoever fills them
-        values = np.zeros((rows, columns) if dense else entries, dtype=dtype)
-        indices = np.empty(0 if dense else entries, dtype=index_type(entries, columns))
-        indptr = np.zeros(0 if dense else rows + 1, dtype=np.int64)
+        values = np.zeros((rows, columns) if shape.dense else entries, dtype=dtype)
+        indices = np.empty(0 if shape.dense else entries, dtype=index_type(entries, columns))
+        indptr = np.zeros(0 if shape.dense else rows + 1, dtype=np.int64)
     except (MemoryError, ValueError) as error:
-        kind, hint = ("dense", " (dense=False makes it sparse)") if dense else ("sparse", "")
+        kind, hint = ("dense", " (dense=False makes it sparse)") if shape.dense else ("sparse", "")
         size = f"{rows} rows and {columns} columns with {entries} values written"
-        raise MemoryError(f"{text.name}: a {kind} table of {size} does not fit into memory{hint}.") from error
+        raise MemoryError(f"{name}: a {kind} table of {size} does not fit into memory{hint}.") from error
     before = np.cumsum(sums, axis=0) - sums
 
     def fill(k: int) -> Parsed:
-        block, text.blocks[k] = text.blocks[k], None  # whose memory goes back when it has been parsed
+        block, text[k] = text[k], None  # whose memory goes back when it has been parsed
         assert block is not None
         row, entry, line = before[k, [Sums.ROWS, Sums.ENTRIES, Sums.LINES]].tolist()
-        room = values[row : row + int(sums[k, Sums.ROWS])] if dense else None
-        part = parsed(block, sums[k], shape, text.name, line + 1, room, dtype)
-        if not dense and part.bad is None:
+        room = values[row : row + int(sums[k, Sums.ROWS])] if shape.dense else None
+        part = parsed(block, sums[k], shape, name, line + 1, room, dtype)
+        if not shape.dense and part.bad is None:
             here = slice(entry, entry + part.entries)
             values[here], indices[here], begins = part.X
             indptr[row + 1 : row + len(begins)] = begins[1:] + entry
         return part._replace(X=None)
 
-    parts = [*map_threads(fill, range(len(text.blocks)), threads=threads)]
+    parts = [*map_threads(fill, range(len(text)), threads=threads)]
     bad = next((part.bad for part in parts if part.bad is not None), None)
     if bad is not None:
         raise bad
-    return values if dense else as_csr(columns, values, indices, indptr), parts
+    check_width(columns, shape.zero_based, n_features, "n_features", name)
+    X = values if shape.dense else as_csr(columns, values, indices, indptr)
+    return joined(name, str(digest.hexdigest()), shape, X, parts)
 
 
 def _read_dense(

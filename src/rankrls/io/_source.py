@@ -8,25 +8,21 @@ import io
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
-from rankrls.io._table import LetorError
 
-T = TypeVar("T")
-
-__all__ = ["Block", "Limited", "Text", "block_size", "blocks", "foreign", "open_bytes", "pieces", "read_text"]
+__all__ = ["LARGEST_BLOCK", "Block", "Limited", "block_size", "blocks", "foreign", "open_bytes", "pieces"]
 
 _PIECE = 1 << 20
-_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 22
+_LEAST_BLOCK, LARGEST_BLOCK = 1 << 16, 1 << 22
 _MARK = b"\xef\xbb\xbf"
 _AREA: dict[str, Any] = (
     {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)} if os.name == "posix" else {}
@@ -58,19 +54,6 @@ class Block:
     first: int
     last: int
     area: mmap.mmap
-
-
-@dataclass
-class Text(Generic[T]):
-    """A file's text, and what was asked of each block when it came in.
-
-    A block that is not needed any more is replaced by None, which gives its memory back.
-    """
-
-    name: str
-    blocks: list[Block | None]
-    answers: list[T]
-    sha256: str
 
 
 class _Source(Protocol):
@@ -145,41 +128,9 @@ def _read_some(stream: Any, buffer: memoryview) -> int:
     return len(data)
 
 
-def read_text(path: str | os.PathLike[str] | BinaryIO, ask: Callable[[Block], T], threads: int) -> Text[T]:
-    """Read a file, plain or gzip (known by its first bytes), as blocks of whole lines.
-
-    The file is read, not mapped: nothing happens to the rows when somebody changes it later. A byte order mark is
-    skipped, a missing line end at the end of the file is added.
-
-    Parameters
-    ----------
-    path : path or binary file object
-        Read to its end.
-    ask : callable
-        Called with each block once, while the next ones are read; its answers are returned.
-    threads : int
-        How many of them may share the blocks: small files are cut into smaller blocks.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened or read.
-    LetorError
-        If it is packed in a way that is not understood, or damaged.
-    """
-    with open_bytes(path, LetorError) as (name, start, source, digest):
-        what = foreign(start)
-        if what is not None:
-            remedy = "plain text and gzip are read."
-            raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
-        step = _LARGEST_BLOCK if hasattr(path, "read") else block_size(os.stat(path).st_size, threads)
-        found = [*stream_threads(lambda block: (block, ask(block)), blocks(source, step), threads=threads)]
-        return Text(name, [block for block, _ in found], [answer for _, answer in found], str(digest.hexdigest()))
-
-
 def block_size(size: int, threads: int) -> int:
     """Bytes of a block of a file, of which the threads shall have some each."""
-    return min(max(size // (4 * threads), _LEAST_BLOCK), _LARGEST_BLOCK)
+    return min(max(size // (4 * threads), _LEAST_BLOCK), LARGEST_BLOCK)
 
 
 def foreign(start: bytes) -> str | None:
@@ -227,7 +178,7 @@ def _first_bytes(stream: Any) -> bytes:
 
 
 def blocks(
-    source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
+    source: _Source, size: int = LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
 ) -> Iterator[Block]:
     """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 

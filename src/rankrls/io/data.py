@@ -151,7 +151,7 @@ class Reading(Wanted):
             problem = f"{{utilities}} names columns of tables, and this is read as LETOR text ({_BY_NAME}"
             raise InputError(problem, file=str(path), parameter="utilities")
         if not self.names:  # else a table has been read before
-            count = self._count() if count is None else count
+            count = self.count(str(path)) if count is None else count
             told = next((role for role in ("label", "qid", "id", "ignore", "event") if getattr(self, role)), None)
             if told is not None and not self.usual:
                 problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
@@ -162,17 +162,6 @@ class Reading(Wanted):
             if error.parameter == "format":  # unlike a file of another kind
                 raise error.followed(f"(It is read as LETOR text; {_BY_NAME}") from error
             raise error.followed(self.fixed) if error.parameter == "n_features" else error from error
-
-    def _count(self) -> int | None:
-        if self.features is None:
-            return None
-        text = ",".join(self.features)
-        if not text.isdecimal():
-            problem = "{features} is a number for LETOR text (names are for tables); got {0!r}."
-            raise InputError(problem, text, parameter="features")
-        if int(text) < 1:
-            raise InputError("{features} must be at least 1; got {0}.", int(text), parameter="features")
-        return int(text)
 
     def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> RawTable:
         return read_raw(source, self, self.format_of(path), self.names)

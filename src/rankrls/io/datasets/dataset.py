@@ -139,7 +139,7 @@ class Part:
     piece: Piece | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """How files of one format are read.
 
@@ -163,12 +163,12 @@ class Source:
     """
 
     format: str
-    feature_names: tuple[str, ...] | None
     n_features: int
     dtype: np.dtype[Any]
-    dense: bool
-    has_weights: bool
-    qid_name: str | None
+    feature_names: tuple[str, ...] | None = None
+    dense: bool = True
+    has_weights: bool = False
+    qid_name: str | None = None
     roles: tuple[str | None, str, str | None]
 
     def rows(self, file: File, span: Span, *, ids: bool, out: NDArray[Any] | None) -> Iterator[Rows]:

@@ -30,7 +30,7 @@ _MOST_CELLS = 1 << 25  # that a block is taken to hold before it is counted: the
 _DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][^\n]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LetorFiles(Source):
     """How files of LETOR text are read."""
 
@@ -131,12 +131,9 @@ class LetorOpening:
         check_width(shape.columns, shape.zero_based, self._n_features, "features")
         return LetorFiles(
             format="letor",
-            feature_names=None,
             n_features=shape.columns,
             dtype=np.dtype(np.float64),
             dense=shape.dense,
-            has_weights=False,
-            qid_name=None,
             roles=("label" if self._labels else None, "qid", "docid" if self._docids == rows else None),
             shape=shape,
         )
@@ -170,11 +167,7 @@ def open_files(files: Sequence[File], wanted: Wanted) -> LetorOpening:
     if told is not None:
         problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text."
         raise InputError(problem, file=files[0].name, parameter=told)
-    count = None if wanted.features is None else ",".join(wanted.features)
-    if count is not None and not (count.isdecimal() and int(count) >= 1):
-        problem = "{features} is a number for LETOR text (names are for tables); got {0!r}."
-        raise InputError(problem, count, parameter="features", file=files[0].name)
-    return LetorOpening(files, None if count is None else int(count), wanted.labels != "ignored")
+    return LetorOpening(files, wanted.count(files[0].name), wanted.labels != "ignored")
 
 
 def _glance(block: Block) -> _Glance:

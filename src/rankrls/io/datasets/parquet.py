@@ -28,7 +28,7 @@ _NARROW = ("float", "halffloat", "bool", "int8", "uint8", "int16", "uint16")
 _LISTS = "lists of "
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ParquetFiles(TableFiles):
     """How Parquet files of one schema are read."""
 

@@ -22,7 +22,7 @@ __all__ = ["Alike", "TableFiles", "alike", "open_files"]
 T = TypeVar("T", bound=Opened)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableFiles(Source):
     """How tables with the same columns are read."""
 
@@ -36,7 +36,6 @@ class TableFiles(Source):
             feature_names=columns.features,
             n_features=len(columns.features),
             dtype=np.dtype(dtype),
-            dense=True,
             has_weights=columns.weight is not None,
             qid_name=columns.qid,
             roles=(columns.label, columns.qid or "", columns.id),
@@ -111,7 +110,7 @@ def _check_names(refuse: Refuse, first: Alike[T], found: Sequence[str]) -> None:
                 raise refuse(problem, name, first.file.name, remedy=remedy, column=name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DelimitedFiles(TableFiles):
     """How files of delimited text with the same columns are read."""
 

@@ -138,6 +138,16 @@ class Wanted:
     weight: str | None = None
     utilities: tuple[str, ...] | None = None
 
+    def count(self, file: str) -> int | None:
+        """How many features LETOR text is to have, of which no more can be said; None if nothing is."""
+        if self.features is None:
+            return None
+        text = ",".join(self.features)
+        if not text.isdecimal() or int(text) < 1:
+            problem = "{features} is a number for LETOR text, at least 1 (names are for tables); got {0!r}."
+            raise InputError(problem, text, parameter="features", file=file)
+        return int(text)
+
     @property
     def usual_names(self) -> dict[str, str]:
         """What holds where nothing is given."""
@@ -329,11 +339,7 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
     held = {column: size for column, size in header.lists.items() if not used.isdisjoint(header.parts(column))}
     return Columns(
         features=tuple(chosen),
-        label=roles.get("label"),
-        qid=roles.get("qid"),
-        id=roles.get("id"),
-        event=roles.get("event"),
-        weight=roles.get("weight"),
+        **{role: roles.get(role) for role in _WORDS},
         utilities=tuple(ranked),
         lists=held,
         may_miss=wanted.labels in ("partly", "optional"),
