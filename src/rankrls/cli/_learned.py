@@ -9,7 +9,7 @@ import numpy as np
 from rankrls.cli._findings import columns_table, file_tables, measure_tables, show
 from rankrls.cli._report import Report, Table
 from rankrls.cli._training import Study
-from rankrls.io.data import few
+from rankrls.io._rows import few
 from rankrls.selection.search import choices_at_edges
 
 __all__ = ["as_dict", "choice_table", "described", "measured", "model_tables", "tables"]

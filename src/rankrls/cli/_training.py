@@ -26,7 +26,8 @@ from rankrls.cli._votes import comparable_pairs, read_votes
 from rankrls.comparison.judgement import PREFERENCES, Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.doubts import doubtful_features
 from rankrls.io import PairTable
-from rankrls.io.data import Reading, Rows, feature_columns, few, how_read, stacked
+from rankrls.io._rows import few
+from rankrls.io.data import Reading, Rows, feature_columns, how_read, stacked
 from rankrls.io.items import item_features, read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query

@@ -35,7 +35,7 @@ from rankrls.io._block import (
 )
 from rankrls.io._rows import float_type
 from rankrls.io._scan import RowsSeen, Sums, scan_block
-from rankrls.io._source import LARGEST_BLOCK, Block, block_size, blocks, foreign, open_bytes
+from rankrls.io._source import Block, block_size, blocks, foreign, open_bytes
 from rankrls.io._table import LetorError, LetorTable
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _read_counted(
         if what is not None:
             remedy = "plain text and gzip are read."
             raise LetorError("this is {0}, not LETOR text;", what, remedy=remedy, file=name, parameter="format")
-        step = LARGEST_BLOCK if hasattr(path, "read") else block_size(os.stat(path).st_size, threads)
+        step = block_size(None if hasattr(path, "read") else os.stat(path).st_size, threads)
         nothing = RowsSeen.room(0)
         count = lambda block: (block, scan_block(block.text, block.first, block.last, nothing)[0])
         try:

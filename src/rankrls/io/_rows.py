@@ -21,6 +21,7 @@ __all__ = [
     "few",
     "float_type",
     "is_utf8",
+    "is_whole",
     "objects",
     "quoted",
 ]
@@ -41,13 +42,18 @@ _INT64 = np.iinfo(np.int64)
 _SHOWN = 40
 
 
-def is_utf8(raw: bytes) -> bool:
-    """Whether it can be decoded."""
+def is_utf8(text: bytes | str) -> bool:
+    """Whether it can be decoded, or encoded."""
     try:
-        raw.decode()
-    except UnicodeDecodeError:
+        text.decode() if isinstance(text, bytes) else text.encode()
+    except UnicodeError:
         return False
     return True
+
+
+def is_whole(text: str) -> bool:
+    """Whether it is a whole number as ``str(int)`` writes it that fits int64."""
+    return _WHOLE.fullmatch(text) is not None and _INT64.min <= int(text) <= _INT64.max
 
 
 def quoted(raw: bytes | str) -> str:
@@ -139,6 +145,6 @@ class Ids:
         codes, texts = self._codes.finish(), [*self._known]
         if not texts:
             return codes
-        if numbers and all(_WHOLE.fullmatch(t) and _INT64.min <= int(t) <= _INT64.max for t in texts):
+        if numbers and all(map(is_whole, texts)):
             return np.array([int(t) for t in texts], dtype=np.int64)[codes]
         return objects(texts)[codes]

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["LARGEST_BLOCK", "Block", "Limited", "block_size", "blocks", "foreign", "open_bytes", "pieces"]
+__all__ = ["Block", "Limited", "block_size", "blocks", "foreign", "open_bytes", "pieces"]
 
 _PIECE = 1 << 20
-_LEAST_BLOCK, LARGEST_BLOCK = 1 << 16, 1 << 22
+_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 22
 _MARK = b"\xef\xbb\xbf"
 _AREA: dict[str, Any] = (
     {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)} if os.name == "posix" else {}
@@ -128,9 +128,9 @@ def _read_some(stream: Any, buffer: memoryview) -> int:
     return len(data)
 
 
-def block_size(size: int, threads: int) -> int:
-    """Bytes of a block of a file, of which the threads shall have some each."""
-    return min(max(size // (4 * threads), _LEAST_BLOCK), LARGEST_BLOCK)
+def block_size(size: int | None, threads: int) -> int:
+    """Bytes of a block of a file, of which the threads shall have some each; the largest if its size is not known."""
+    return _LARGEST_BLOCK if size is None else min(max(size // (4 * threads), _LEAST_BLOCK), _LARGEST_BLOCK)
 
 
 def foreign(start: bytes) -> str | None:
@@ -178,7 +178,7 @@ def _first_bytes(stream: Any) -> bytes:
 
 
 def blocks(
-    source: _Source, size: int = LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
+    source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
 ) -> Iterator[Block]:
     """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 

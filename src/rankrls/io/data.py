@@ -15,7 +15,7 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._reader import load_letor
-from rankrls.io._rows import few
+from rankrls.io._rows import few, objects
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.sizes import sizes_beside
@@ -29,7 +29,6 @@ __all__ = [
     "Rows",
     "check_file",
     "feature_columns",
-    "few",
     "how_read",
     "like_queries",
     "read_names",
@@ -284,9 +283,7 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
             problem = "there are no query ids, and the other file has some: rows with labels and without need both."
             raise InputError(problem, file=odd.path, parameter="qid")
         return X, y, None
-    qid = np.empty(len(y), dtype=object)
-    qid[:] = [*scored.qid.tolist(), *more.qid.tolist()]
-    return X, y, qid
+    return X, y, objects([*scored.qid.tolist(), *more.qid.tolist()])
 
 
 def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[str, list[int]]:

@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from rankrls._errors import InputError
 from rankrls._items import Items
 from rankrls.io import open_dataset
-from rankrls.io.data import Reading, Rows, few
+from rankrls.io._rows import few
+from rankrls.io.data import Reading, Rows
 from rankrls.io.tables.formats import table_format
 from rankrls.metrics._scorer import final_step_inputs, predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder

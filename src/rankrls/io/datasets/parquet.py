@@ -39,15 +39,16 @@ class ParquetFiles(TableFiles):
 
         Where a thread has read part of a row group, it goes on from there.
         """
+        request = self.request(ids=ids)
         reading, self._stopped.reading = self._stopped.reading, None
         with ExitStack() as held:
             if reading is None or not reading.leads_to(file, span, ids):
-                reading = held.enter_context(_Reading.of(file, self.request(ids=ids), span.first, ids))
+                reading = held.enter_context(_Reading.of(file, request, span.first, ids))
             else:
                 held.enter_context(reading)
             table = reading.table
             start = sum(table.row_groups[: span.first]) + span.skip
-            yield from table.parts(reading.request, reading.flow, range(start, start + span.rows), out)
+            yield from table.parts(request, reading.flow, range(start, start + span.rows), out)
             if start + span.rows < sum(table.row_groups[: span.last]):
                 held.pop_all()
                 self._stopped.reading = reading
@@ -71,7 +72,6 @@ class _Reading(AbstractContextManager["_Reading"]):
     ids: bool
     stream: ExitStack
     table: ArrowTable
-    request: Request
     flow: Flow
 
     @staticmethod
@@ -80,7 +80,7 @@ class _Reading(AbstractContextManager["_Reading"]):
         with ExitStack() as held:
             table = held.enter_context(_opened(file))
             flow = table.flow(request, range(group, len(table.row_groups)))
-            return _Reading(file, ids, held.pop_all(), table, request, flow)
+            return _Reading(file, ids, held.pop_all(), table, flow)
 
     def leads_to(self, file: File, span: Span, ids: bool) -> bool:
         """Whether a span comes next, so that less has to be passed than from the beginning of its row group on."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.io._rows import IdBlock, coded
+from rankrls.io._rows import IdBlock, coded, is_whole
 
 __all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of", "run_sizes"]
-
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_INT64 = np.iinfo(np.int64)
 
 
 class Runs:
@@ -101,15 +97,11 @@ def names_of(block: IdBlock, rows: NDArray[np.intp]) -> list[str]:
 def are_whole(block: IdBlock, rows: NDArray[np.intp]) -> bool:
     """Whether the ids of some rows are whole numbers, as numbers or as ``str(int)`` writes them."""
     texts, codes = block
-    return texts is None or all(_is_whole(texts[code]) for code in dict.fromkeys(codes[rows].tolist()))
-
-
-def _is_whole(text: str) -> bool:
-    return _WHOLE.fullmatch(text) is not None and _INT64.min <= int(text) <= _INT64.max
+    return texts is None or all(is_whole(texts[code]) for code in dict.fromkeys(codes[rows].tolist()))
 
 
 def _key(text: str) -> int:
-    if _is_whole(text):  # the same id may be a number in one block and a text in another
+    if is_whole(text):  # the same id may be a number in one block and a text in another
         return int(text)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 

@@ -124,13 +124,18 @@ class ArrowTable:
 
     def check_types(self, request: Request) -> None:
         """Refuse columns that hold no numbers where numbers are wanted."""
-        columns = places(request)
-        for column in dict.fromkeys(columns[name][0] for name in request.numbers):
-            if column not in request.lists:
-                self._check_type(column, request.otherwise)
-        for name in request.alone:
-            what = "weights" if name == request.weight else "labels"
-            self._check_type(columns[name][0], f"{what} are numbers.")
+        import pyarrow as pa
+
+        columns = {name: column for name, (column, _) in places(request).items()}
+        wanted = {columns[name]: request.otherwise for name in request.numbers if columns[name] not in request.lists}
+        wanted |= {columns[name]: "labels are numbers." for name in request.labels}
+        if request.weight is not None:
+            wanted[columns[request.weight]] = "weights are numbers."
+        for column, remedy in wanted.items():
+            kind = self.schema.field(column).type
+            if not is_number(kind) and not pa.types.is_null(kind):  # if every value is missing, the row is named
+                problem = "the column {0!r} holds {1}, no numbers:"
+                raise self.refuse(problem, column, kind, remedy=remedy, column=column)
 
     @contextmanager
     def _understood(self, what: str) -> Iterator[None]:
@@ -195,14 +200,6 @@ class ArrowTable:
             if (long > 0).any():
                 return int(long[np.argmax(long > 0)])
         return 0
-
-    def _check_type(self, column: str, remedy: str) -> None:
-        import pyarrow as pa
-
-        kind = self.schema.field(column).type
-        if not is_number(kind) and not pa.types.is_null(kind):  # if every value is missing, the row is named
-            problem = "the column {0!r} holds {1}, no numbers:"
-            raise self.refuse(problem, column, kind, remedy=remedy, column=column)
 
 
 def parquet_batches(file: Any, names: Sequence[str] | None, groups: range | None, rows: int) -> Iterator[Any]:

@@ -306,7 +306,7 @@ def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mappin
             problem = "there is no column {0!r} for the {1}{2}"
             header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
         name = usual if given is None else given
-        if name not in header.column_of or (given is None and _is_asked_for(name, wanted.features)):
+        if name not in header.column_of or (given is None and name in (wanted.features or ())):
             continue
         if given is None and name in roles.values():
             continue  # the usual name of one role, given to another
@@ -380,10 +380,6 @@ def _ends(names: list[str]) -> str:
 
 def _are(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _is_asked_for(name: str, features: tuple[str, ...] | None) -> bool:
-    return features is not None and name in features
 
 
 def _is_pattern(name: str) -> bool:

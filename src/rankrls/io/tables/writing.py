@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
-from rankrls.io._rows import coded, objects
+from rankrls.io._rows import coded, is_utf8, objects
 from rankrls.io._writer import as_features, check_shape, packed
 from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
@@ -165,7 +165,7 @@ def check_names(names: Sequence[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError("two columns are called {0!r};", name, remedy="names must differ.", column=name)
-        if not _is_utf8(name):
+        if not is_utf8(name):
             raise InputError("the name of column {0!r} is not UTF-8 text.", name, column=name)
 
 
@@ -240,7 +240,7 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
     texts, codes = coded(map(str, values.tolist()))
     for code, text in enumerate(texts):
-        if "\0" in text or not _is_utf8(text):
+        if "\0" in text or not is_utf8(text):
             row = start + int(np.argmax(codes == code))
             problem = "the text {0!r} in row {1}, column {2!r}, holds a NUL, or is not UTF-8."
             raise InputError(problem, text, row, name, row=row, column=name)
@@ -257,14 +257,6 @@ def _ids(what: str, values: Any) -> NDArray[Any]:
         problem, row = f"{{{what}}} is empty in row {{0}}:", items.index("")
         raise InputError(problem, row, remedy="every row needs an id.", parameter=what, row=row)
     return texts
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def cell(text: str, escape_formulas: bool = False) -> str:
