@@ -96,7 +96,7 @@ BAD_PARAMETERS = [
     ({"alpha": "1"}, Refusal("number", "got '1'", parameter="alpha")),
     ({"alpha": None}, Refusal("got None", "number", parameter="alpha")),
     ({"alpha": True}, Refusal("got True", parameter="alpha")),
-    ({"alpha": (0.1, 1.0)}, Refusal("a number", parameter="alpha")),
+    ({"alpha": (0.1, 1.0)}, Refusal("one value", parameter="alpha")),
 ]
 BAD_CHOICES = [
     ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
