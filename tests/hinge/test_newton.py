@@ -84,3 +84,12 @@ def test_the_gap_bounds_the_distance_to_the_minimum(data, loss, max_iter):
     assert cut.n_iter == max_iter
     assert cut.value - best.value + 1e-8 * best.value >= 0.0
     assert cut.value - best.value <= cut.gap * (1 + 1e-9) + 1e-8 * best.value
+
+
+def test_where_c_is_tiny_the_weights_are_close_wherever_they_start(data):
+    """Nearly all of the objective is loss: its minimum is within the tolerance even at weights that rank backwards."""
+    best = made(data, "squared_hinge", tol=1e-15).minimum(1e-12)
+    for start in (None, -best.w, 1e-3 * best.w):
+        found = made(data, "squared_hinge").minimum(1e-12, start)
+        assert found.status == "converged"
+        assert np.linalg.norm(found.w - best.w) < 0.51 * np.linalg.norm(found.w)
