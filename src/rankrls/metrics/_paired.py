@@ -51,7 +51,7 @@ def paired_differences(a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a"
     if x.shape != z.shape:
         which = " and ".join(f"{{{name}}}" for name in names)
         problem = f"{which} must hold one value for each of the same queries; got {{0}} and {{1}}."
-        raise InputError(problem, len(x), len(z), parameter=None)
+        raise InputError(problem, len(x), len(z))
     both = ~(np.isnan(x) | np.isnan(z))
     x, z = x[both], z[both]
     unit = DIGITS * max(float(np.abs(x).max(initial=0.0)), float(np.abs(z).max(initial=0.0)))
