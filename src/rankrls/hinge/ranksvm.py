@@ -162,10 +162,8 @@ def basis_features(basis: Basis, X: Any) -> NDArray[np.float64]:
     ``basis.to_items @ w``. Newton steps read the features some dozens of times, so they are not evaluated anew.
     O(m r (features + rank)).
     """
-    columns = basis.columns(X)
-    T = basis.whitening
-    features = columns.block if T is None else columns.products(T)
-    out = np.empty((columns.shape[0], basis.to_items.shape[1]))
+    columns = basis.columns(X, orthonormal=True)
+    out = np.empty(columns.shape)
     for rows in row_slices(0, len(out), _ROWS):
-        out[rows] = features(rows)
+        out[rows] = columns.block(rows)
     return out

@@ -132,12 +132,13 @@ class Basis:
         """Items in the basis."""
         return len(self.to_items)
 
-    def columns(self, X: Any) -> BasisColumns:
-        """The features of items X, block by block: ``K_MR``, lowered or whitened where rows come first."""
+    def columns(self, X: Any, *, orthonormal: bool = False) -> BasisColumns:
+        """The features of items X, block by block: ``K_MR``, lowered or whitened where rows come first, or always."""
         if self.features is not None:
             features = self.features
             return BasisColumns(X, lambda block: np.asarray(block @ features, dtype=np.float64), features.shape[1])
-        return BasisColumns(X, self.kernel.columns(self.items), self.size, self._rows[0])
+        mixing = self.to_items if orthonormal else self._rows[0]
+        return BasisColumns(X, self.kernel.columns(self.items), self.size, mixing)
 
     def read(self, a: NDArray[np.float64]) -> Scorer:
         """Coefficients of the basis items, (items, columns), as functions of items."""
