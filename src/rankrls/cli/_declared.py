@@ -99,11 +99,23 @@ def parameters_of(
         text = notes.get(name, "") + helps.get(name, "").format(**texts)
         about: Any = {"metavar": each.metavar or None, "type": each.kind, "required": each.required, "help": text}
         if each.argument:
-            out.append(click.Argument([name], nargs=each.nargs, **about))
+            out.append(_Argument([name], nargs=each.nargs, **about))
             continue
         about |= {} if each.required else {"default": each.default, "show_default": True, "is_flag": each.kind is bool}
         out.append(click.Option([name, *flags_of(name, each)], **about))
     return out
+
+
+class _Argument(click.Argument):
+    """An argument that has a help, as click's own have since 8.5."""
+
+    def __init__(self, names: list[str], *, help: str, **about: Any) -> None:
+        super().__init__(names, **about)
+        self.help = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """What the list of arguments, or of options, says of it."""
+        return self.make_metavar(ctx), self.help or ""
 
 
 def _helps(options: type) -> dict[str, str]:
