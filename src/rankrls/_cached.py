@@ -11,8 +11,6 @@ import functools
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["cached_property"]
-
 if sys.version_info >= (3, 12):
     from functools import cached_property
 else:

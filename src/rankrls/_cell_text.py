@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["MISSING", "number"]
-
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What is written in place of a value that is missing, in small letters."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._nearest import did_you_mean
 
-__all__ = ["check_count", "check_finite", "check_word", "numbers_of", "vector_of"]
-
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
     """An array of float64; an InputError about the parameter ``name`` for anything that holds no numbers."""

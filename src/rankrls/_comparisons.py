@@ -16,8 +16,6 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.columns import take_items
 from rankrls.graph import Graph, OrderedPairs, PairGraph, ScoredGraph
 
-__all__ = ["Comparison", "Comparisons", "LabelledItems", "PreferredItems", "Setting"]
-
 
 @dataclass(frozen=True)
 class Setting:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["MissingPackageError", "needed"]
-
 
 class MissingPackageError(ImportError):
     """A package that only an extra brings is not installed; the message has the command that installs it."""

@@ -12,9 +12,6 @@ from typing import Any, Literal
 
 from rankrls._errors import InputError
 
-__all__ = ["FORMULAS", "KERNELS", "OPERATIONS", "PARAMETERS", "TABLE", "Formula", "kernels_with"]
-
-
 _MOST = 1e150
 """Values from here on have squares that overflow."""
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["did_you_mean"]
-
 
 def did_you_mean(given: Any, words: Iterable[str]) -> str:
     """A question about the word that was perhaps meant; empty if none is near."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["Preferences", "check_preferences"]
-
 
 class Preferences(NamedTuple):
     """Checked preferences, one entry each.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 
-__all__ = ["QueryLayout", "group_to_qid", "in_words", "query_layout"]
-
 FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
 
 

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["Shown", "blocks", "p_text", "some", "table_text"]
-
 _WIDTH = 110  # where there is no terminal
 _GAP = 2
 _MOST = 10

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["offset_columns", "shift_columns"]
-
 _LARGE = 100.0
 """An offset of so many spreads costs four of sixteen digits when it is squared."""
 _PIECE = 1 << 20

@@ -21,8 +21,6 @@ try:
 except ImportError:  # Windows, which does not let anybody remove a file that is open
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["OPEN_FILES_CAN_MOVE", "claim_file", "claim_folder", "is_temporary", "remove"]
-
 OPEN_FILES_CAN_MOVE = fcntl is not None
 _NAME = re.compile(r"\.(?P<target>.*)\.(?P<machine>[0-9a-f]{8})\.[0-9a-f]{12}\.tmp", re.DOTALL)
 Handle = TypeVar("Handle", bound="int | None")

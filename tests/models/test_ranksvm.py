@@ -213,7 +213,7 @@ def test_says_where_it_did_not_converge():
         ({"C": "1"}, Refusal("number", "above 0", parameter="C")),
         ({"loss": "log"}, Refusal(parameter="loss")),
         ({"balance": "rows"}, Refusal(parameter="balance")),
-        ({"tol": 0.0}, Refusal("None or", parameter="tol")),
+        ({"tol": 0.0}, Refusal("between 0 and 1", parameter="tol")),
         ({"max_iter": 0}, Refusal("a whole number", parameter="max_iter")),
         ({"kernel": "rbf", "n_basis": 0}, Refusal("whole number", parameter="n_basis")),
         ({"kernel": "gauss"}, Refusal("'rbf'", parameter="kernel", remedy="Gaussian")),

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-__all__ = ["add_gram", "call"]
-
 _KINDS = {ctypes.c_char: bytes, ctypes.c_int: int, ctypes.c_int64: int, ctypes.c_double: float}
 
 

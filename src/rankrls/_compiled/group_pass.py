@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads
 
-__all__ = ["level_rows", "weighted_sums"]
-
 
 @compiled
 def _weighted_sums(X, order, starts, first, last, weights, sums):  # type: ignore[no-untyped-def]

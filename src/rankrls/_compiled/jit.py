@@ -18,8 +18,6 @@ from rankrls._errors import InputWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["compiled"]
-
 
 def compiled(function: F) -> F:
     """Compile ``function`` with numba: no Python objects, no GIL, machine code cached on disk.

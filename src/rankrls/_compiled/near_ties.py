@@ -12,8 +12,6 @@ from rankrls._compiled.pair_counts import ROUNDING, column_strides, tiles, writa
 from rankrls._compiled.sorting import level_near, sort_descending
 from rankrls._compiled.threads import map_threads
 
-__all__ = ["NEAR", "merge_near_ties"]
-
 NEAR = 1e-10
 
 

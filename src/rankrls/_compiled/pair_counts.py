@@ -13,8 +13,6 @@ from rankrls._compiled.jit import compiled
 from rankrls._compiled.sorting import level_near, sort_descending
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 
-__all__ = ["ROUNDING", "PairCounts", "column_strides", "count_pairs", "counts_without", "spreads", "tiles", "writable"]
-
 _MOST_BITS = 1 << 12
 """Up to so many rows of weight 1 are counted by bits: what comes before a word is added to for each row."""
 ROUNDING = 1e-14

@@ -11,8 +11,6 @@ from numba.extending import intrinsic, overload
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["read_ahead"]
-
 _DISTANCE = 512
 """Entries: some rows of a text, and less than half of a first-level cache."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["level_near", "sort_descending"]
-
 _RUN = 12
 _MANY = 64
 """So many keys are first put where their values say that they belong."""

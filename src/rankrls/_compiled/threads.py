@@ -28,19 +28,6 @@ from rankrls._errors import InputError
 T = TypeVar("T")
 R = TypeVar("R")
 
-__all__ = [
-    "balanced_blocks",
-    "blas_threads_for",
-    "limited_threads",
-    "map_blocks",
-    "map_threads",
-    "n_threads",
-    "one_blas_thread",
-    "one_thread",
-    "stream_threads",
-    "threads_worth",
-]
-
 _WORTH = 1 << 26
 
 _LIMIT_VARIABLES = ("RANKRLS_NUM_THREADS", "OMP_NUM_THREADS")

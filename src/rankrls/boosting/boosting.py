@@ -34,8 +34,6 @@ from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls.boosting.stumps import Bins
 from rankrls.graph import OrderedPairs, PairGraph
 
-__all__ = ["Boosting", "EdgeWeights", "LevelWeights", "PairWeights", "Stump"]
-
 TIE = 1e-11
 """Two stumps whose r differ by less are equally good: r is a sum of m terms that the order of rows rounds."""
 _NEAR_ONE = 1.0 - 1e-10

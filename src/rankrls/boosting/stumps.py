@@ -18,8 +18,6 @@ from scipy import sparse
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, n_threads
 
-__all__ = ["Bins", "StepFunctions", "bin_features", "by_columns", "column_values", "cut_points"]
-
 _COLUMNS = 8
 """Dense columns that are binned together: a row's neighbours share its cache line."""
 _ROWS = 8192

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import inspect
 
-__all__ = ["COMMANDS"]
-
 
 def fit() -> None:
     """Choose, fit, judge and save a model.

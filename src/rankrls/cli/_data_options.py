@@ -11,8 +11,6 @@ from typing import Any
 from rankrls.cli._declared import option, switch
 from rankrls.cli._values import number, one_or_more, separated, word
 
-__all__ = ["DataOptions"]
-
 
 @dataclass(frozen=True)
 class DataOptions:

@@ -15,8 +15,6 @@ from rankrls.models.families.selecting import AUTO_VALUES
 from rankrls.persistence.stored import StoredModel
 from rankrls.streaming.memory import exceeds_memory, rows_that_fit
 
-__all__ = ["USUAL", "check_parts", "is_dataset", "open_data", "streams"]
-
 USUAL = ("map", "ndcg@10", "p@10", "mrr", "disagreement")
 """What is judged if nothing is said."""
 

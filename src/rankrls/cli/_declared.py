@@ -13,8 +13,6 @@ import click
 
 from rankrls.cli._values import Reader
 
-__all__ = ["Option", "argument", "declared", "flags_of", "option", "parameters_of", "switch"]
-
 
 @dataclass(frozen=True)
 class Option:

@@ -20,8 +20,6 @@ from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.writing import write_blocks
 from rankrls.persistence.stored import StoredModel, by_item, stored_model
 
-__all__ = ["load_model", "read", "read_items", "scored", "scores_of", "written"]
-
 T = TypeVar("T")
 
 

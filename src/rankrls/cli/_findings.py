@@ -14,18 +14,6 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Table
 from rankrls.metrics import Measure, resolve_measure
 
-__all__ = [
-    "asked_measures",
-    "check_measures",
-    "columns_table",
-    "file_rows",
-    "file_tables",
-    "labels_shown",
-    "measure_of",
-    "measure_tables",
-    "show",
-]
-
 _SHORT_PATH = 40
 
 

@@ -15,8 +15,6 @@ from rankrls.comparison.judgement import Judgement, judge_dataset
 from rankrls.streaming.engine import arithmetic_here
 from rankrls.streaming.scaled import Scaled, fit_scaler
 
-__all__ = ["judge_all", "learn", "read_data"]
-
 _TAKES = (
     "train save method vali test kernel gamma degree coef0 alphas ties balance regression_weight scale metric metrics "
     "convention tied_labels rule cv selection max_iter tol patience label qid id features ignore input_format as_json "

@@ -12,8 +12,6 @@ from rankrls.cli._training import Study
 from rankrls.io._rows import few
 from rankrls.selection.search import choices_at_edges
 
-__all__ = ["as_dict", "choice_table", "described", "measured", "model_tables", "tables"]
-
 _SELECTION = {"how": "selection_", "rule": "rule", "value": "best_score_", "standard_error": "best_score_error_"}
 
 _REACHED = "alpha C n_features n_iter n_support n_estimators stopped optimism nested_score nested_score_error"

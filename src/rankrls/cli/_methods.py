@@ -13,8 +13,6 @@ from rankrls._errors import InputError
 from rankrls._nearest import did_you_mean
 from rankrls.cli._options import Options
 
-__all__ = ["METHODS", "Method", "able_to", "build"]
-
 
 @dataclass(frozen=True)
 class Method:

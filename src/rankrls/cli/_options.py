@@ -20,8 +20,6 @@ from rankrls.selection.rules import RULES
 if TYPE_CHECKING:
     from rankrls.io.data import Reading
 
-__all__ = ["Options", "flag_of", "names_of_options"]
-
 _LEARN = "fit cv"
 _NAMES = ("row", "docid", "comment")
 _TABLES = "fit cv predict rank explain evaluate compare convert split"

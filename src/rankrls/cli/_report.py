@@ -19,8 +19,6 @@ from typing import Any
 
 from rankrls._shown import blocks
 
-__all__ = ["Report", "Result", "Say", "Table", "plain_json", "printable", "tell"]
-
 _WIDTH = 110  # of tables that go into a file or a pipe
 _FOLDED = 16  # signs that are left of a column of text before a table is too wide
 _GAP = 3

@@ -29,8 +29,6 @@ from rankrls.cli._supervisor import INTERRUPTED, interrupted
 from rankrls.export import ENGINES
 from rankrls.selection.rules import RULES
 
-__all__ = ["run"]
-
 BAD_INPUT, FAILED = 2, 1
 VARIABLE = "RANKRLS_DEBUG"
 _TOO_LARGE = "numbers overflowed: features as large or as far apart as these need scaling (see --scale)."

@@ -10,8 +10,6 @@ from rankrls._errors import Parameter, Stated
 from rankrls.cli._methods import METHODS
 from rankrls.cli._options import flag_of, names_of_options
 
-__all__ = ["said"]
-
 _PLAIN = re.compile(r"[\w.,:@%+=/-]+")
 _SPELLED = {
     "C": "--Cs",

@@ -20,8 +20,6 @@ from typing import Any
 
 from rankrls._temporary import is_temporary, remove
 
-__all__ = ["INTERRUPTED", "interrupted", "keeping_its_best", "leave", "supervise"]
-
 INTERRUPTED = 130
 _GRACE = 0.5  # seconds that an interrupted command has to end by itself
 _AGAIN = 0.01  # seconds until what was interrupted where Python drops it is interrupted again

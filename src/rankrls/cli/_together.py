@@ -7,8 +7,6 @@ from itertools import product
 
 from rankrls._errors import InputError
 
-__all__ = ["TOLD", "check_together"]
-
 TOLD = (
     *("columns", "categorical", "dates", "text", "query_text", "text_features", "impute", "date_format"),
     "min_frequency",

@@ -35,8 +35,6 @@ from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_e
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
 
-__all__ = ["Study", "carry_out", "judge_all", "learn", "read_data", "study"]
-
 _GRIDS = {
     "alpha": "--alphas lo:hi:n",
     "C": "--Cs lo:hi:n",

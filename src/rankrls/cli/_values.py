@@ -9,20 +9,6 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls._nearest import did_you_mean
 
-__all__ = [
-    "Reader",
-    "fills",
-    "grid",
-    "number",
-    "numbers",
-    "one_or_more",
-    "separated",
-    "shares",
-    "signs",
-    "word",
-    "words",
-]
-
 Reader = Callable[[str, Any], Any]
 
 

@@ -15,8 +15,6 @@ from rankrls.io.data import Rows
 from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.survival import survival_pairs
 
-__all__ = ["comparable_pairs", "rating_table", "ratings", "read_votes"]
-
 _SHOWN = 10
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from rankrls.comparison.significance import Interval
 
-__all__ = ["differences_chart", "intervals_chart", "signed", "tick_values"]
-
 _WIDTH = 480
 _MAX_BARS = 800
 

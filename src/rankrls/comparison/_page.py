@@ -14,8 +14,6 @@ from rankrls.comparison.per_query import PairComparison
 if TYPE_CHECKING:
     from rankrls.comparison.report import MeasureReport, RankingReport
 
-__all__ = ["page"]
-
 Row = Sequence[str | tuple[str, bool]]
 """Cells of text, some of them marked."""
 

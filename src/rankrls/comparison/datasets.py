@@ -8,8 +8,6 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls.comparison.report import DEFAULT_MEASURES, RankingReport, check_queries, named_measures, report_of
 
-__all__ = ["compare_dataset"]
-
 _DRAWS = 1_000_000_000
 _MOST, _LEAST = 10_000, 1_000
 

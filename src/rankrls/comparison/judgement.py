@@ -17,8 +17,6 @@ from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.streaming.scoring import judged
 
-__all__ = ["PREFERENCES", "Judgement", "judge", "judge_dataset", "judge_pairs", "suitable_measures"]
-
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
 _DRAWS = 2000

@@ -17,8 +17,6 @@ from rankrls._shown import Shown, p_text, table_text
 from rankrls.comparison.significance import PairedTest, bootstrap_interval, holm, paired_randomization, paired_wilcoxon
 from rankrls.metrics._paired import paired_differences, per_query_vector
 
-__all__ = ["Comparison", "PairComparison", "by_wilcoxon", "compare_per_query"]
-
 
 @dataclass(frozen=True)
 class PairComparison:

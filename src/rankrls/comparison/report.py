@@ -19,8 +19,6 @@ from rankrls.comparison.significance import Interval, bootstrap_interval
 from rankrls.io import atomic_write
 from rankrls.metrics import RankingMeasure, evaluate, resolve_measure
 
-__all__ = ["ChangedQuery", "MeasureReport", "RankingReport", "check_queries", "compare_rankings", "report_of"]
-
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
 
 

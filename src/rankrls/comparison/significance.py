@@ -17,15 +17,6 @@ from rankrls._checks import check_count, check_word, vector_of
 from rankrls._errors import InputError
 from rankrls.metrics._paired import DIGITS, paired_differences, per_query_vector
 
-__all__ = [
-    "Interval",
-    "PairedTest",
-    "bootstrap_interval",
-    "holm",
-    "paired_randomization",
-    "paired_wilcoxon",
-]
-
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
 _BLOCK = 1 << 20  # resampled values held at once
 

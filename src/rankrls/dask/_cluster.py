@@ -9,8 +9,6 @@ from typing import Any
 from rankrls._errors import InputError
 from rankrls.streaming.engine import check_workers
 
-__all__ = ["executor_of"]
-
 
 @contextmanager
 def executor_of(address: str, *, insecure: bool = False) -> Iterator[Any]:

@@ -16,8 +16,6 @@ from rankrls.dask._parts import Address, addresses, in_order, leaf, numbered, ro
 from rankrls.streaming.engine import check_workers
 from rankrls.streaming.tree import TreeSum, merge, tree_depth
 
-__all__ = ["DaskData", "check_chunks", "collected"]
-
 _KEPT_LEVELS = 4
 """Levels of the tree below its root that a checkpoint keeps."""
 

@@ -14,8 +14,6 @@ from rankrls._compiled.threads import one_thread
 from rankrls._errors import InputError
 from rankrls.io.datasets import Part, Piece
 
-__all__ = ["Address", "addresses", "in_order", "leaf", "numbered", "rows_of_partition", "scores", "seen", "taken"]
-
 _MOST_CUT = 2
 """Queries for each partition that may lie in several partitions; data with more are not grouped by query."""
 

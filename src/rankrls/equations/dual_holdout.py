@@ -25,8 +25,6 @@ from rankrls.equations.holdout import holdout_alphas
 from rankrls.equations.spectrum import Spectrum
 from rankrls.graph import Graph
 
-__all__ = ["dual_holdout_scores", "solve_positive"]
-
 
 def dual_holdout_scores(
     graph: Graph,

@@ -17,8 +17,6 @@ from scipy import linalg
 
 from rankrls._compiled.blas import call
 
-__all__ = ["symmetric_eigen"]
-
 _SMALL = 1000
 """Up to here the memory does not matter, and one call is faster."""
 _MOST = 46000

@@ -30,8 +30,6 @@ from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_numbers
 from rankrls.features.rows import FactorRows, rows_gram
 
-__all__ = ["graded_spectrum", "is_graded", "resolve_tiny_alphas", "solve_without"]
-
 MOST_GRADED = 300
 """Features for which the slower decomposition is taken: about a second."""
 _UNEVEN = 1e-6

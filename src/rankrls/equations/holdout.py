@@ -34,8 +34,6 @@ from rankrls.equations.spectrum import Spectrum, spectrum
 from rankrls.features.blocks import row_numbers
 from rankrls.features.rows import SAFE_COLUMNS, FactorRows, row_products, rows_gram
 
-__all__ = ["holdout_alphas", "holdout_scores", "weights_without"]
-
 _RESOLVED = 1e-10
 _CHUNK_ROWS = 2048
 _MAX_ROUNDS = 16

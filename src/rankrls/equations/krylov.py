@@ -32,8 +32,6 @@ from scipy import linalg
 from rankrls._errors import InputError
 from rankrls.equations.shifted_iterates import ShiftedIterates
 
-__all__ = ["FeatureSystem", "KernelSystem", "KrylovRun", "MultiShiftCG", "Status", "System", "largest_eigenvalue"]
-
 _PRECISION = 4.0 * np.finfo(np.float64).eps
 """Where the recurrence's residual has fallen to this, it says nothing about the true one any more."""
 _INVARIANT = 1e-8

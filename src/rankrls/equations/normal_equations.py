@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankrls.features.rows import FactorRows, cleared
 
-__all__ = ["NormalEquations", "normal_equations"]
-
 _SUBTRACTED = 1e-12
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads, threads_worth
 
-__all__ = ["ShiftedIterates"]
-
 _STEPS = 8
 _WORTH = 1 << 18
 """Steps of entries that a thread shall have."""

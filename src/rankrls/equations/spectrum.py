@@ -15,8 +15,6 @@ from scipy import linalg
 from rankrls._errors import InputError
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = ["LOST", "Spectrum", "auto_alphas", "check_semidefinite", "is_clear", "solve_one", "spectrum"]
-
 LOST = 1e3
 """An alpha of so many cutoffs stands clear of the rounding noise of the null space."""
 _NEGATIVE = 1e-8

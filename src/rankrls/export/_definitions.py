@@ -14,9 +14,6 @@ from rankrls._errors import InputError
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["AGES", "QUERY_TEXT", "Defined", "Part", "conditions", "defined", "engine_names", "instant"]
-__all__ += ["split_by_sign", "with_offset"]
-
 QUERY_TEXT = "query_text"
 """What the text of the query is called that an engine puts into definitions."""
 

@@ -11,8 +11,6 @@ from rankrls._errors import InputError
 from rankrls._public import publish
 from rankrls.io import atomic_write
 
-__all__ = ["Exported", "json_text"]
-
 
 @dataclass(frozen=True)
 class Exported:

@@ -22,16 +22,6 @@ from rankrls.models._pipelines import (
 )
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
-__all__ = [
-    "OFFSET_FEATURE",
-    "LinearScorer",
-    "affine_steps",
-    "check_names",
-    "check_offset",
-    "linear_scorer",
-    "positive_offset",
-]
-
 OFFSET_FEATURE = "rankrls_offset"
 _SINGLE = "float32, in which search engines compute"
 _TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"

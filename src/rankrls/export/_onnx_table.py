@@ -11,8 +11,6 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["encoded_inputs"]
-
 _CATEGORIES = ("category", "none", "other")
 
 

@@ -13,8 +13,6 @@ from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["to_elasticsearch", "to_opensearch"]
-
 _MS = 86_400_000  # of a day
 _ONE: dict[str, Any] = {"match_all": {}}
 

@@ -17,8 +17,6 @@ from rankrls.export._linear import affine_steps, check_offset
 from rankrls.export._onnx_table import encoded_inputs
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 
-__all__ = ["to_onnx"]
-
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 8
 
 

@@ -9,8 +9,6 @@ from rankrls.export._definitions import Defined, defined
 from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import linear_scorer
 
-__all__ = ["to_json"]
-
 _TFIDF = ("similarity", "tfidf")
 
 

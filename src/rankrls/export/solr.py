@@ -13,8 +13,6 @@ from rankrls.export._exported import Exported, json_text
 from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["to_solr"]
-
 _PACKAGE = "org.apache.solr.ltr"
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -14,8 +14,6 @@ from rankrls.export._exported import Exported
 from rankrls.export._linear import linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
-__all__ = ["to_vespa"]
-
 _SECONDS = 86_400.0
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 PHASES = ("first-phase", "second-phase", "global-phase")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK_ROWS", "ENTRIES_A_THREAD", "Rows", "mirror", "row_numbers", "row_slices"]
-
 BLOCK_ROWS = 1024
 """Rows of a block: with a hundred columns it stays in the second-level cache."""
 

@@ -18,8 +18,6 @@ from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows
 from rankrls.features.rows import row_products
 
-__all__ = ["BLOCK_BYTES", "BasisColumns", "Lowered", "rows_of", "take_items"]
-
 BLOCK_BYTES = 32 << 20
 _BLOCK_ROWS = 2048
 _MIN_ROWS = 256

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankrls.features.feature_rows import feature_rows
 
-__all__ = ["FeatureProducts"]
-
 _SMALL = 1 << 16
 """Entries of a dense matrix that is multiplied at once: threads would cost more than the product."""
 

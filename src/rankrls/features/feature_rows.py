@@ -20,8 +20,6 @@ from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads, o
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.features.blocks import ENTRIES_A_THREAD, Rows, row_slices
 
-__all__ = ["DenseRows", "FeatureRows", "SparseRows", "feature_rows", "sparse_add", "sparse_dot"]
-
 _BLOCK_ENTRIES = 1 << 16
 """Entries of a dense block: half a megabyte of doubles stays in the second-level cache."""
 _LARGE_OFFSET = 100.0

@@ -10,9 +10,6 @@ from scipy import sparse
 from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
 
-__all__ = ["OverflowInputError", "check_finite_features"]
-
-
 _READ = 16.0
 """Multiplications that BLAS makes in the time in which it reads a number from memory."""
 

@@ -18,17 +18,6 @@ from rankrls._compiled.blas import add_gram
 from rankrls._compiled.threads import blas_threads_for, map_threads, n_threads, one_blas_thread, threads_worth
 from rankrls.features.blocks import BLOCK_ROWS, Rows, mirror, row_numbers, row_slices
 
-__all__ = [
-    "CANCELLED",
-    "SAFE_COLUMNS",
-    "FactorRows",
-    "cleared",
-    "row_products",
-    "rows_gram",
-    "visible_energies",
-    "weighted_gram",
-]
-
 SAFE_COLUMNS = 8
 _A_THREAD = 1 << 23
 """Multiplications of a Gram matrix that a thread is worth."""

@@ -17,8 +17,6 @@ from rankrls.features.blocks import Rows, row_slices
 from rankrls.features.feature_rows import FeatureRows, feature_rows
 from rankrls.features.rows import FactorRows
 
-__all__ = ["Graph", "GraphOperator", "LaplacianProduct"]
-
 Matrix = Any  # a numpy array of one or two dimensions, or a scipy sparse array or matrix
 
 

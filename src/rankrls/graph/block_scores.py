@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["merge_rounding", "query_scores"]
-
 
 def query_scores(
     graph: ScoredGraph,

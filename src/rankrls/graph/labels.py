@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankrls._queries import QueryLayout
 
-__all__ = ["Balance", "Ties", "balance_factors", "group_sums", "label_classes", "label_varies"]
-
 Ties = Literal["include", "exclude"]
 Balance = Literal["pairs", "examples", "queries"]
 

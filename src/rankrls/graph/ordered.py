@@ -18,8 +18,6 @@ from rankrls._checks import check_word
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph.scored import Balance, ScoredGraph, balance_factors, group_sums, label_classes
 
-__all__ = ["OrderedPairs"]
-
 
 @dataclass(frozen=True, eq=False)
 class OrderedPairs:

@@ -18,8 +18,6 @@ from rankrls.graph._base import LaplacianProduct
 if TYPE_CHECKING:
     from rankrls.graph.pairs import PairGraph
 
-__all__ = ["PairProduct", "PairRows"]
-
 _PANEL_BYTES = 128 << 20
 _PANEL = 64
 _PANEL_ROWS = 16 * 1024

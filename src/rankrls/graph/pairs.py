@@ -25,8 +25,6 @@ from rankrls.features.feature_rows import FeatureRows
 from rankrls.graph._base import Graph, GraphOperator, Matrix, faint_rows
 from rankrls.graph.pair_rows import PairProduct, PairRows
 
-__all__ = ["PairGraph"]
-
 
 @dataclass(frozen=True, eq=False)
 class PairGraph(Graph):

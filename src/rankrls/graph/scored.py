@@ -45,13 +45,10 @@ from rankrls.graph.labels import (
     balance_factors,
     group_sums,
     label_classes,
-    label_varies,
 )
 from rankrls.graph.scored_columns import ColumnRows
 from rankrls.graph.scored_product import ScoredProduct
 from rankrls.graph.scored_rows import ScoredRows
-
-__all__ = ["Balance", "ScoredGraph", "Ties", "label_classes", "label_varies"]
 
 Levels = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 

@@ -23,8 +23,6 @@ from rankrls.features.rows import FactorRows, rows_gram, weighted_gram
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["ColumnRows"]
-
 _FEW = 4
 """Up to so many queries larger than a block have their means corrected afterwards instead of beforehand."""
 _SAMPLE = 1024

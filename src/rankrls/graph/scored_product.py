@@ -27,8 +27,6 @@ from rankrls.graph.labels import group_sums
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["ScoredProduct"]
-
 _CACHE_ENTRIES = 1 << 15
 """Stored entries of a query that is surely in the second-level cache when it is read again."""
 _CHUNK_ENTRIES = 1 << 12

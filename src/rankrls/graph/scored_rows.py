@@ -18,8 +18,6 @@ from rankrls.features.rows import CANCELLED, FactorRows, cleared, visible_energi
 if TYPE_CHECKING:
     from rankrls.graph.scored import ScoredGraph
 
-__all__ = ["ScoredRows"]
-
 _Array = NDArray[np.float64]
 _Levels = tuple[_Array, _Array, _Array, _Array]
 

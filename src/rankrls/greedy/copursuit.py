@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.greedy.walk import CoPursuitPath, StackedViews, View, Walk
 
-__all__ = ["MAX_COMBINATIONS", "co_pursue"]
-
 MAX_COMBINATIONS = 4_000_000
 """Combinations of one column a view, at most: beyond, one column is shared by the views, or refused."""
 

@@ -26,8 +26,6 @@ from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.views import ViewPlan, select_features
 
-__all__ = ["CoPursuit", "CoPursuitProblem"]
-
 Array = NDArray[np.float64]
 
 

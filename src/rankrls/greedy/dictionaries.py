@@ -22,20 +22,6 @@ from rankrls.features.rows import FactorRows, visible_energies
 from rankrls.graph import Graph
 from rankrls.kernels import Kernel
 
-__all__ = [
-    "CACHE_BYTES",
-    "BlockDictionary",
-    "Dictionary",
-    "FeatureDictionary",
-    "HeldDictionary",
-    "feature_dictionary",
-    "held_dictionary",
-    "kernel_columns",
-    "kernel_dictionary",
-    "pays_to_reduce",
-    "reduced_features",
-]
-
 CACHE_BYTES = 4 << 30
 """Columns are held up to here, and computed anew at every stage beyond."""
 

@@ -33,8 +33,6 @@ from rankrls.features.blocks import row_slices
 from rankrls.greedy.forward_state import ForwardState, solved
 from rankrls.greedy.walk import PursuitPath
 
-__all__ = ["ForwardPath", "take_forward"]
-
 Array = NDArray[np.float64]
 
 

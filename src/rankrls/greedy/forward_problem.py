@@ -16,8 +16,6 @@ from rankrls.graph import Graph
 from rankrls.greedy.forward import ForwardPath, take_forward
 from rankrls.greedy.pursuit_problem import Pursuit, PursuitProblem
 
-__all__ = ["ForwardProblem"]
-
 _FEATURES = Pursuit(None, None, True, 0.0)
 
 

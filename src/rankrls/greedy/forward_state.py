@@ -25,8 +25,6 @@ from scipy import linalg
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, map_threads
 
-__all__ = ["ForwardState", "solved"]
-
 Array = NDArray[np.float64]
 
 _PARTS = 64

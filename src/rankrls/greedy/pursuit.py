@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from rankrls.greedy.dictionaries import Dictionary
 from rankrls.greedy.walk import CoPursuitPath, PursuitPath, StackedViews, View, Walk
 
-__all__ = ["pursue", "pursue_in_turn"]
-
 
 def pursue(dictionary: Dictionary, target: NDArray[np.float64], n_basis: int, *, backfit: bool = True) -> PursuitPath:
     """Approximate ``target`` greedily by columns of a dictionary.

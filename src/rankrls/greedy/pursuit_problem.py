@@ -26,8 +26,6 @@ from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer, expansion_scores, linear_scores
 from rankrls.problems.views import select_features
 
-__all__ = ["Pursuit", "PursuitProblem", "PursuitSolutions", "Terms"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pursuit:

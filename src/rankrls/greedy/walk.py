@@ -32,8 +32,6 @@ from scipy import linalg
 
 from rankrls.greedy.dictionaries import Dictionary, HeldDictionary
 
-__all__ = ["CoPursuitPath", "OrthonormalColumns", "PursuitPath", "StackedViews", "View", "Walk", "first_of_best"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
 """Correlations that differ by less than this share count as equal: rounding alone would decide between them."""

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from rankrls.graph import PairGraph
 from rankrls.hinge.ordered_loss import Sweep
 
-__all__ = ["EdgeSums"]
-
 
 class EdgeSums:
     """Sums over preferences with slack ``x_e = s_e - shift - (f_i - f_j)``, weighted by ``c_e``; O(preferences)."""

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from rankrls.hinge.ordered_loss import Sweep
 
-__all__ = ["PairLoss", "PairSums", "Point"]
-
 
 class PairSums(Protocol):
     """Sums over pairs: :class:`~rankrls.hinge.ordered_loss.OrderedSums` or

@@ -31,8 +31,6 @@ from rankrls.equations.spectrum import spectrum
 from rankrls.features.feature_products import FeatureProducts
 from rankrls.hinge.hinge import PairLoss, PairSums, Point
 
-__all__ = ["Solution", "gram_preconditioner", "minimise"]
-
 Vector = NDArray[np.float64]
 Preconditioner = Callable[[Vector, float], Vector]
 

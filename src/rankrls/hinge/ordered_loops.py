@@ -11,8 +11,6 @@ import numpy as np
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.sorting import sort_descending
 
-__all__ = ["SMALL_RUN", "add_queries", "add_runs", "meet", "scatter", "split_runs"]
-
 SMALL_RUN = 64
 """Runs that begin with this many items compare all their pairs: cheaper than six rounds of merging."""
 

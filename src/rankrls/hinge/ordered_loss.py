@@ -34,8 +34,6 @@ from rankrls._compiled.threads import balanced_blocks, map_threads, threads_wort
 from rankrls.graph.ordered import OrderedPairs
 from rankrls.hinge.ordered_loops import SMALL_RUN, add_queries, add_runs, meet, scatter, split_runs
 
-__all__ = ["OrderedSums", "Sweep"]
-
 Vector = NDArray[np.float64]
 Buffer = NDArray[np.float64]
 

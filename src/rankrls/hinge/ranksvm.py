@@ -21,8 +21,6 @@ from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
 
-__all__ = ["LOSSES", "HingeProblem", "basis_features"]
-
 LOSSES = ("squared_hinge", "hinge")
 _FEW_FEATURES = 1024
 """Up to here RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""

@@ -6,16 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-__all__ = [
-    "CONFIDENCE",
-    "METHOD",
-    "concordance_interval",
-    "disjoint_pairs",
-    "greedy_matching",
-    "judged_pairs",
-    "ordered_pairs",
-]
-
 CONFIDENCE = 0.95
 """The usual level."""
 

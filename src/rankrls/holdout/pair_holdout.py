@@ -41,15 +41,6 @@ from rankrls.holdout.smoothers import Smoother, equal_items, smoothers
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
-__all__ = [
-    "PairConcordance",
-    "held_out_differences",
-    "leave_pair_out_concordance",
-    "pair_setting",
-    "refuses_pair_holdout",
-    "tournament_wins",
-]
-
 _ROWS = 128
 _ALONE = 1500
 Problem = PrimalProblem | DualProblem

@@ -25,8 +25,6 @@ from scipy.linalg import cholesky, solve_triangular
 from rankrls._errors import InputError
 from rankrls.graph import PairGraph
 
-__all__ = ["held_out_leads", "held_out_preferences"]
-
 _VALUES = 1 << 20  # of one array of a block of pairs
 _PRECISION = 1e-12
 _STEPS = 60

@@ -19,8 +19,6 @@ from rankrls.problems.spreads import LEVERAGE
 if TYPE_CHECKING:
     from rankrls.holdout.pair_holdout import PairPlan
 
-__all__ = ["Smoother", "equal_items", "smoothers"]
-
 _ROWS = 128
 
 

@@ -41,8 +41,6 @@ from rankrls.graph.block_scores import merge_rounding
 from rankrls.problems.dual import DualProblem
 from rankrls.problems.primal import PrimalProblem
 
-__all__ = ["HiddenRows", "Transduction", "ridge_inverse", "transduce"]
-
 _FEW = 256
 """Up to so many hidden rows of a fold have F as a matrix."""
 _HELD_BYTES = 1 << 30

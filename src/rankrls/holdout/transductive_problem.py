@@ -15,8 +15,6 @@ from rankrls.holdout.transductive import HiddenRows, transduce
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Transduced", "TransductiveProblem"]
-
 _STEP = 3
 """Of an automatic grid every third value is tried: each is a factorisation of its own in each fold."""
 

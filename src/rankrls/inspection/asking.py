@@ -18,8 +18,6 @@ from rankrls.inspection.uncertainty import Posterior, normal_above_zero
 from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 from rankrls.problems.questions import CRITERIA, among, inside_queries
 
-__all__ = ["Questions", "pairs_to_ask"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Questions(Shown):

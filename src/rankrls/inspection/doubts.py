@@ -15,8 +15,6 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics import resolve_measure
 
-__all__ = ["DoubtfulFeatures", "doubtful_features"]
-
 _ROWS = 50  # fewer may be as they are by chance
 _PAIRS = 200
 _SAMPLE = 20_000

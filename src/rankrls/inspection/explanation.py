@@ -20,8 +20,6 @@ from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 
-__all__ = ["Explanation", "PairExplanation", "explain"]
-
 BASELINES = ("zero", "query")
 
 

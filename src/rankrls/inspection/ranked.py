@@ -7,8 +7,6 @@ from typing import Any
 from rankrls.models._pipelines import item_scores
 from rankrls.ranking import Ranking, rank_scores
 
-__all__ = ["rank_items"]
-
 
 def rank_items(
     model: Any, X: Any, *, qid: Any = None, k: int | None = None, docno: Any = None, target: int | None = None

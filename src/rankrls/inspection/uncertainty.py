@@ -26,8 +26,6 @@ from rankrls.models.inputs.validation import (
 )
 from rankrls.problems.posterior import Fitted, ItemScores, evidence_of, item_scores
 
-__all__ = ["Posterior", "pair_posterior", "posterior"]
-
 _PAIRS = 512
 Array = NDArray[np.float64]
 

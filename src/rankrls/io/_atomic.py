@@ -12,8 +12,6 @@ from typing import IO, Any
 from rankrls._errors import InputError
 from rankrls._temporary import OPEN_FILES_CAN_MOVE, claim_file, remove
 
-__all__ = ["atomic_write", "check_target", "is_written_in_place", "sync_folder", "take_over"]
-
 _MOST_LINKS = 40
 
 

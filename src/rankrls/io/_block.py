@@ -19,19 +19,6 @@ from rankrls.io._table import Comments, LetorError, LetorTable
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Parsed",
-    "Shape",
-    "as_csr",
-    "at_most",
-    "check_width",
-    "index_type",
-    "joined",
-    "line_count",
-    "parsed",
-    "row_lines",
-]
-
 MOST_COLUMNS = 1 << 27
 """Features from which on their number has to be confirmed: what works on so many columns takes gigabytes."""
 

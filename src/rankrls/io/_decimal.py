@@ -21,22 +21,6 @@ from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
 
-__all__ = [
-    "BAD",
-    "FINE",
-    "FIVES_HIGH",
-    "FIVES_LOW",
-    "HARD",
-    "LEAST_POWER",
-    "ONE",
-    "POWERS_OF_TEN",
-    "TEN",
-    "ZERO",
-    "multiply",
-    "parse_number",
-    "round_decimal",
-]
-
 FINE, BAD, HARD = 0, 1, 2
 """What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
 

@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 from rankrls._compiled.jit import compiled
 from rankrls.io._decimal import BAD, FINE, HARD, ONE, POWERS_OF_TEN, TEN, ZERO, parse_number, round_decimal
 
-__all__ = [
-    "ID_DIGITS",
-    "Job",
-    "Problem",
-    "Target",
-    "blank",
-    "comment",
-    "ends_token",
-    "parse_block",
-    "skip_token",
-    "starts_qid",
-    "whole_number",
-]
-
 
 class Problem(IntEnum):
     """What :func:`parse_block` finds wrong; NONE where nothing is."""

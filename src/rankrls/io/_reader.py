@@ -41,8 +41,6 @@ from rankrls.io._table import LetorError, LetorTable
 if TYPE_CHECKING:
     pass
 
-__all__ = ["load_letor"]
-
 _SEEN = 1 << 16
 _ONE_PASS_COLUMNS = 1 << 16
 """More columns are not read in one pass: room for rows that may not be there would be large."""

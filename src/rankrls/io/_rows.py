@@ -11,21 +11,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 
-__all__ = [
-    "LARGEST_SINGLE",
-    "SAVE_AS_UTF8",
-    "Growing",
-    "IdBlock",
-    "Ids",
-    "coded",
-    "few",
-    "float_type",
-    "is_utf8",
-    "is_whole",
-    "objects",
-    "quoted",
-]
-
 T = TypeVar("T", bound=Hashable)
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."

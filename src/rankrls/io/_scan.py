@@ -11,8 +11,6 @@ from rankrls._compiled.jit import compiled
 from rankrls.io._decimal import FINE, ONE, TEN, ZERO, parse_number
 from rankrls.io._parse import ID_DIGITS, blank, comment, skip_token, starts_qid, whole_number
 
-__all__ = ["RowsSeen", "Sums", "scan_block"]
-
 
 class Sums:
     """Places in the counts that :func:`scan_block` returns."""

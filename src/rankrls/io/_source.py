@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["Block", "Limited", "block_size", "blocks", "foreign", "open_bytes", "pieces"]
-
 _PIECE = 1 << 20
 _LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 22
 _MARK = b"\xef\xbb\xbf"

@@ -18,8 +18,6 @@ from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["Comments", "FileTable", "LetorError", "LetorTable", "counted_labels", "docids_of"]
-
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")

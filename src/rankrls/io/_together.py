@@ -15,8 +15,6 @@ from rankrls._temporary import claim_folder, is_temporary, remove
 from rankrls.io._atomic import sync_folder, take_over
 from rankrls.io._rows import few
 
-__all__ = ["replaced_folder", "written_together"]
-
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 

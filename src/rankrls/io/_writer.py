@@ -19,8 +19,6 @@ from rankrls.io._rows import coded
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["as_features", "check_shape", "lines", "packed", "save_letor"]
-
 _BLOCK_ENTRIES = 200_000
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]")
 

@@ -24,18 +24,6 @@ from rankrls.io.tables.formats import table_format
 from rankrls.io.tables.reading import read_raw, read_table
 from rankrls.io.tables.writing import save_table
 
-__all__ = [
-    "Reading",
-    "Rows",
-    "check_file",
-    "feature_columns",
-    "how_read",
-    "like_queries",
-    "read_names",
-    "stacked",
-    "write_rows",
-]
-
 Rows = LetorTable | ColumnTable
 _WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 _BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by {format}.)"

@@ -13,8 +13,6 @@ from rankrls.io.data import Rows
 from rankrls.io.preferences import PairTable, read_pair_text
 from rankrls.io.tables.formats import Source
 
-__all__ = ["choose_ids", "item_features", "item_names", "read_pairs", "row_of"]
-
 
 def item_names(table: Rows, ids: str) -> list[str] | None:
     """What names each row.

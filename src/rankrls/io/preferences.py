@@ -16,17 +16,6 @@ from rankrls.io.tables.columns import TableError
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Request, gather
 
-__all__ = [
-    "PairTable",
-    "PairText",
-    "PairsError",
-    "check_weights",
-    "load_pairs",
-    "read_pair_text",
-    "row_error",
-    "strings",
-]
-
 _ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
 _COLUMNS = (*_ITEMS, *_NUMBERS, "group")
 _WHOLE = np.iinfo(np.int64)

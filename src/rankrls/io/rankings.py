@@ -14,8 +14,6 @@ from rankrls._errors import InputError
 from rankrls.io.tables.writing import cell
 from rankrls.ranking import Ranking, rank_scores
 
-__all__ = ["HEAD", "ranking_rows", "trec_ranking", "trec_rows"]
-
 HEAD = "query\trank\titem\tscore\trow\n"
 """The names of the columns of :func:`ranking_rows`."""
 

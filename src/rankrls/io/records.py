@@ -22,8 +22,6 @@ from rankrls.io.tables.columns import TableError, Wanted, assign
 from rankrls.io.tables.delimited import Delimited, open_delimited
 from rankrls.io.tables.writing import write_arrow
 
-__all__ = ["Records", "read_records"]
-
 _PARTS = (".train", ".vali", ".valid", ".test")
 """What LightGBM's files end in: it says which part they are, and not which format."""
 

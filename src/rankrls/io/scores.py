@@ -19,8 +19,6 @@ from rankrls.io.tables.columns import TableError, Wanted
 from rankrls.io.tables.formats import open_table, table_format
 from rankrls.io.tables.reading import read_table
 
-__all__ = ["Scores", "read_scores"]
-
 _MARK = b"\xef\xbb\xbf"
 _SCORE, _QID, _ID = "score", "qid", "docid"  # as predict calls them where the data have no names
 

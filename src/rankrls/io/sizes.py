@@ -9,8 +9,6 @@ from pathlib import Path
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
 
-__all__ = ["Sizes", "read_sizes", "sizes_beside"]
-
 _ENDS = (".query", ".group")
 
 _DIGITS = 13  # of a number of rows, and one more

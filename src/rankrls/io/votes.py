@@ -18,8 +18,6 @@ from rankrls.io.tables.columns import expanded, matching
 from rankrls.io.tables.formats import Source, open_table
 from rankrls.io.tables.parts import Opened, Request, gather
 
-__all__ = ["VoteTable", "load_votes"]
-
 Names = str | Sequence[str]
 _SIDES = {"left": ("left", "a", "l", "first"), "right": ("right", "b", "r", "second")}
 _APART = "_-. "

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["mean_and_error", "mean_of_judged", "ratio", "sum_in_any_order"]
-
 
 def sum_in_any_order(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum of each column of (rows, columns), the same to the last bit in whatever order the rows come.

@@ -11,8 +11,6 @@ from rankrls._checks import check_finite, numbers_of, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 
-__all__ = ["check_ranking", "check_scores", "check_weights", "scored_rows"]
-
 
 def check_ranking(y_true: Any, y_score: Any, qid: Any, sample_weight: Any) -> tuple[Any, Any, QueryLayout, Any]:
     """Labels, scores, queries and weights of the rows of a ranking, as the measures take them."""

@@ -14,8 +14,6 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout
 
-__all__ = ["CONVENTIONS", "Choice", "Choices", "Definition", "Discount", "Gain", "Task"]
-
 Array = NDArray[np.float64]
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
 Discount = str | Callable[[Array], Any]

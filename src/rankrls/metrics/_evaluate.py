@@ -14,8 +14,6 @@ from rankrls._queries import QueryLayout
 from rankrls.metrics._checks import check_ranking
 from rankrls.metrics._measure import Measure, RankingMeasure, resolve_measure
 
-__all__ = ["evaluate", "measure_function", "value_of"]
-
 _DATA = ("qid", "sample_weight", "docno", "per_query")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

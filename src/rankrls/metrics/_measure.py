@@ -19,8 +19,6 @@ from rankrls.metrics._definition import CONVENTIONS, Array, Choices, Definition,
 from rankrls.metrics._pairs import OVER_PAIRS
 from rankrls.metrics._positions import OVER_POSITIONS
 
-__all__ = ["FunctionMeasure", "Measure", "RankingMeasure", "resolve_measure"]
-
 _BY_NAME: dict[str, Definition] = {name: d for d in (*OVER_PAIRS, *OVER_POSITIONS) for name in d.names}
 _CHOICES = tuple(choice.name for choice in fields(Choices))
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")

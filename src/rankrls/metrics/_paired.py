@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._checks import vector_of
 from rankrls._errors import InputError
 
-__all__ = ["DIGITS", "PairedDifferences", "paired_differences", "per_query_vector"]
-
 DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
 
 

@@ -14,8 +14,6 @@ from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task
 if TYPE_CHECKING:
     from rankrls._compiled.pair_counts import PairCounts
 
-__all__ = ["OVER_PAIRS"]
-
 
 class PairMeasure(Definition):
     """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""

@@ -13,9 +13,6 @@ from rankrls.metrics._averages import mean_of_judged, ratio
 from rankrls.metrics._definition import Array, Choice, Definition, Discount, Gain, Task
 from rankrls.ranking import docno_order
 
-__all__ = ["OVER_POSITIONS"]
-
-
 Judged = tuple[Array, NDArray[np.bool_]]  # the values, and which queries have nothing to find
 
 

@@ -11,8 +11,6 @@ from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls.metrics._checks import check_scores
 
-__all__ = ["preference_accuracy", "right_order"]
-
 
 def preference_accuracy(
     y_score: Any,

@@ -10,8 +10,6 @@ from rankrls._compiled.pair_counts import column_strides, tiles, writable
 from rankrls._compiled.sorting import sort_descending
 from rankrls._compiled.threads import map_threads
 
-__all__ = ["rank_sums"]
-
 _SUM, _PRECISIONS, _FIRST = 0, 1, 2
 _KINDS = {"discounted": _SUM, "precisions": _PRECISIONS, "first": _FIRST}
 _ROW, _AVERAGE, _THRESHOLD = 0, 1, 2

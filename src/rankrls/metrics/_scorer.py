@@ -14,9 +14,6 @@ from rankrls.metrics._checks import check_ranking, scored_rows
 from rankrls.metrics._evaluate import value_of
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
-__all__ = ["RankingScorer", "final_step_inputs", "make_ranking_scorer", "predict_by_query", "scales_by_query"]
-__all__ += ["unwrapped"]
-
 
 class RankingScorer:
     """Judges an estimator's ranking, query by query; what :func:`make_ranking_scorer` gives.

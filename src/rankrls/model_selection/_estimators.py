@@ -17,9 +17,6 @@ from rankrls.models.inputs.validation import check_comparable, labelled_items
 from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
 
-__all__ = ["affordable_candidate", "checked_model", "labelled_data"]
-
-
 _BY_REFITS = "use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid"
 
 

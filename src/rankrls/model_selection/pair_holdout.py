@@ -29,8 +29,6 @@ from rankrls.models.inputs.spreads import warn_of_lost_features
 from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
 from rankrls.survival import survival_pairs
 
-__all__ = ["PairHoldout", "leave_pair_out"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairHoldout(Shown):

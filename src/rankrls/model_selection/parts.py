@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 
-__all__ = ["query_folds", "query_parts"]
-
 
 def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[NDArray[np.intp]]:
     """Rows of each part, ascending, in the sizes nearest to the shares of the queries.

@@ -15,8 +15,6 @@ from rankrls.model_selection._estimators import affordable_candidate, checked_mo
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
 from rankrls.selection.plans import held_out_scores
 
-__all__ = ["leave_preference_out", "leave_query_out"]
-
 
 def leave_query_out(
     estimator: Any,

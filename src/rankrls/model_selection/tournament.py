@@ -15,8 +15,6 @@ from rankrls.model_selection._estimators import affordable_candidate, checked_mo
 from rankrls.model_selection.pair_holdout import check_pairs_can_be_held_out
 from rankrls.selection.plans import pair_problems
 
-__all__ = ["Tournament", "tournament_leave_pair_out"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tournament(Shown):

@@ -21,17 +21,6 @@ from rankrls.models.inputs.seen_labels import warn_of_seen_labels
 from rankrls.models.inputs.validation import check_no_extra_qid
 from rankrls.preprocessing import TableEncoder
 
-__all__ = [
-    "check_target",
-    "fit_pairs",
-    "fitted_names",
-    "fitted_ranker",
-    "item_scores",
-    "linear_weights",
-    "names_of_features",
-    "table_encoder",
-]
-
 
 def fitted_ranker(model: Any) -> Ranker:
     """The fitted ranker of a model, a pipeline or a search; anything else is refused."""

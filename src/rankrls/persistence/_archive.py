@@ -27,8 +27,6 @@ from rankrls import __version__
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
 
-__all__ = ["FORMAT_VERSION", "ModelArchive", "ModelFileError", "is_storable", "opened", "read_info", "write"]
-
 FORMAT = "rankrls model"
 FORMAT_VERSION = 1
 _DOCUMENT = "model.json"

@@ -32,9 +32,6 @@ from scipy import sparse
 
 from rankrls.persistence._archive import ModelFileError
 
-__all__ = ["Facts", "bad_value", "check_forms", "distinct", "inside", "is_finite", "is_whole", "needs", "require"]
-__all__ += ["shown_name"]
-
 Facts = Iterator[tuple[Any, str, str]]
 """What has to hold of a state, one after another: a condition, the attribute, and what is wrong with it if not."""
 

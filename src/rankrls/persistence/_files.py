@@ -21,8 +21,6 @@ from rankrls.persistence._provenance import describe
 from rankrls.persistence._registry import KINDS, registered
 from rankrls.persistence._tree import Encoder, Unstorable, decoded
 
-__all__ = ["load", "save"]
-
 PathLike = str | os.PathLike[str]
 _UPDATES = ("_equations_", "_seen_", "_basis_parts_")
 

@@ -11,8 +11,6 @@ from typing import Any
 from rankrls.persistence._checks import Facts, check_forms, require
 from rankrls.persistence._scikit import check_output, check_parameters
 
-__all__ = ["Kind", "State", "public_object", "with_attributes"]
-
 State = dict[str, Any]
 _REQUESTS = "_metadata_request"
 _OUTPUT = "_sklearn_output_config"

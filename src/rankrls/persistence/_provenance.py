@@ -17,8 +17,6 @@ from rankrls.kernels import kernel_parameters
 from rankrls.metrics import RankingMeasure
 from rankrls.models.inputs.seen_labels import label_users
 
-__all__ = ["describe"]
-
 _VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 

@@ -20,8 +20,6 @@ from rankrls.persistence._checks import Facts, check_forms, distinct, inside, ne
 from rankrls.persistence._kinds import Kind, State
 from rankrls.persistence._transformers import TRANSFORMERS
 
-__all__ = ["FUNCTIONS", "KINDS", "registered", "restored"]
-
 
 def registered(value: Any) -> Kind | None:
     """The kind of an object; None if its class, exactly, is not listed."""

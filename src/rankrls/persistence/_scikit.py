@@ -17,19 +17,6 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from rankrls.persistence._checks import Facts, bad_value, inside, is_whole, needs, require
 
-__all__ = [
-    "bin_facts",
-    "category_facts",
-    "check_output",
-    "check_parameters",
-    "column_facts",
-    "encoding_facts",
-    "polynomial_facts",
-    "spline_facts",
-    "step_facts",
-    "union_facts",
-]
-
 _CELLS = (str, int, float, bool, type(None), np.str_)
 _WORDS = ("passthrough", "drop")
 _MOST_DEGREE = 1000

@@ -20,8 +20,6 @@ from rankrls.persistence._scikit import (
     union_facts,
 )
 
-__all__ = ["TRANSFORMERS"]
-
 
 def _statistics_facts(state: State) -> Facts:
     """Compiled loops walk these, which do not look where they read."""

@@ -33,8 +33,6 @@ from rankrls.persistence._checks import distinct
 from rankrls.persistence._kinds import public_object
 from rankrls.persistence._registry import FUNCTIONS, registered, restored
 
-__all__ = ["Encoder", "Unstorable", "decoded"]
-
 _MAX_DEPTH = 60
 _MAX_NODES = 50_000_000
 _SIZES = (8, 16, 32, 64)

@@ -23,8 +23,6 @@ from rankrls.models.inputs.encoded import encoded_rows
 from rankrls.persistence._archive import read_info
 from rankrls.persistence._files import load
 
-__all__ = ["StoredModel", "by_item", "stored_model"]
-
 
 @dataclass(frozen=True)
 class StoredModel:

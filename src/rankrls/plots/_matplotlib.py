@@ -12,21 +12,6 @@ from sklearn.isotonic import isotonic_regression
 from rankrls._errors import InputError
 from rankrls._extras import needed
 
-__all__ = [
-    "AHEAD",
-    "BEHIND",
-    "COLOURS",
-    "MOST_NAMES",
-    "REST",
-    "Array",
-    "Display",
-    "floats",
-    "label_line_ends",
-    "names_of",
-    "one_each",
-    "positive_grid",
-]
-
 # Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
 AHEAD, BEHIND, REST = "#0072B2", "#D55E00", "0.75"
 COLOURS = (AHEAD, BEHIND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")

@@ -16,8 +16,6 @@ from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, floats, one_each, 
 from rankrls.selection.judging import Curve, LabelJudge
 from rankrls.selection.search import Results
 
-__all__ = ["AlphaSelectionDisplay"]
-
 
 class AlphaSelectionDisplay(Display):
     """A held-out measure against the regularization value, with its standard error over queries.

@@ -16,8 +16,6 @@ from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, names_of
 
-__all__ = ["CoefficientsDisplay"]
-
 
 class CoefficientsDisplay(Display):
     """Bars of the largest weights: those that raise a score above those that lower it, each by magnitude.

@@ -13,8 +13,6 @@ from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.plots._matplotlib import MOST_NAMES, Display, floats, one_each
 
-__all__ = ["PursuitPathDisplay"]
-
 
 class PursuitPathDisplay(Display):
     """A measure against the number of terms, with the name of what each stage took.

@@ -14,8 +14,6 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._paired import paired_differences
 from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, one_each
 
-__all__ = ["PerQueryDifferencesDisplay"]
-
 
 class PerQueryDifferencesDisplay(Display):
     """Differences of a measure between two rankings, query by query, from the first one's wins to its losses.

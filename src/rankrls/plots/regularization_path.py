@@ -17,8 +17,6 @@ from rankrls.models.inputs.validation import check_comparable, labelled_items, p
 from rankrls.models.rankrls import RankRLS
 from rankrls.plots._matplotlib import COLOURS, REST, Array, Display, label_line_ends, names_of, positive_grid
 
-__all__ = ["RegularizationPathDisplay"]
-
 _POINTS = 101  # of an automatic grid: enough for smooth curves
 _STYLES = ("-", "--", ":", "-.")
 

@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._errors import InputError
 from rankrls.plots._matplotlib import Array, Display, floats
 
-__all__ = ["ValidationSurfaceDisplay"]
-
 
 class ValidationSurfaceDisplay(Display):
     """A measure on validation data against iterations, one curve for each regularization value.

@@ -15,8 +15,6 @@ from rankrls._cell_text import MISSING
 from rankrls._cell_text import number as number_of
 from rankrls._errors import InputError
 
-__all__ = ["Column", "columns_of", "day_of", "not_there", "texts_of"]
-
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
 _US_PER_DAY = 86_400_000_000

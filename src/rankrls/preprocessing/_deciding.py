@@ -12,8 +12,6 @@ import numpy as np
 from rankrls._errors import InputError, Parameter
 from rankrls.preprocessing._cells import Column, day_of
 
-__all__ = ["ColumnUse", "Rules", "decided", "names_of"]
-
 KINDS = ("number", "list", "category", "date", "text", "query text", "unused")
 _ID = re.compile(r"(?:^|[\W_])(?:id|ids|sku|ean|gtin|asin|isbn|uuid|guid|key|url|uri|link)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z]I[dD]$")

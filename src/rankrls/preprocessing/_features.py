@@ -8,8 +8,6 @@ from typing import Any
 
 from rankrls.preprocessing._texts import NEED_QUERY
 
-__all__ = ["PERIODS", "EncodedFeature", "features_of"]
-
 PERIODS = {"year": 365.25, "week": 7.0}
 """The circles on which dates are placed, and their lengths in days."""
 

@@ -14,8 +14,6 @@ from rankrls.preprocessing._cells import Column
 if TYPE_CHECKING:
     from sklearn.impute import SimpleImputer
 
-__all__ = ["check_filled", "checked_fills", "imputer_for", "values_of"]
-
 _STRATEGIES = ("median", "mean", "most_frequent")
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from rankrls._compiled.jit import compiled
 
-__all__ = ["FACTOR", "REST", "SCALE", "SHIFT", "apply", "scale_queries", "sparse_scales", "statistics"]
-
 FACTOR, SHIFT, REST, SCALE = range(4)
 
 _HUGE, _TINY = 2.0**400, 2.0**-400

@@ -19,8 +19,6 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls.features.finite import check_finite_features
 from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT, apply, scale_queries, sparse_scales, statistics
 
-__all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
-
 _BLOCK = 1 << 17
 """Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
 _LEAST_COLUMNS = 8

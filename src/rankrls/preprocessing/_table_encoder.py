@@ -22,8 +22,6 @@ from rankrls.preprocessing._features import PERIODS, EncodedFeature, features_of
 from rankrls.preprocessing._filling import check_filled, checked_fills, imputer_for, values_of
 from rankrls.preprocessing._texts import NEED_QUERY, TEXT_FEATURES, text_features, vectorizers
 
-__all__ = ["TableEncoder"]
-
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
 

@@ -11,8 +11,6 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column
 
-__all__ = ["NEED_QUERY", "TEXT_FEATURES", "text_features", "vectorizers"]
-
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
 _WORD = r"(?u)\b\w+\b"

@@ -30,8 +30,6 @@ from rankrls.equations.krylov import MultiShiftCG, Status
 from rankrls.equations.spectrum import check_semidefinite
 from rankrls.features.blocks import row_slices
 
-__all__ = ["CompleteUtilities", "KernelSide", "KnownUtilities"]
-
 Array = NDArray[np.float64]
 _HELD = 1 << 23
 """Held-out scores that are made and judged together."""

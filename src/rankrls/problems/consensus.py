@@ -41,8 +41,6 @@ from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem, factored_kernel
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Consensus", "ConsensusProblem", "FeatureViews", "KernelViews", "Views"]
-
 Array = NDArray[np.float64]
 _FAINT = 1e-3
 """Of views whose mean eigenvalue is less than this share of 1 / mu the predictions are multiplied out."""

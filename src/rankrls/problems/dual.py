@@ -26,8 +26,6 @@ from rankrls.problems.problem import Expansion, PathSolutions, Problem, matrix_c
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.spreads import Spreads
 
-__all__ = ["DualProblem", "factored_kernel"]
-
 _CACHED = 64
 """F takes several passes over so many columns: in the cache they take half the time."""
 _SMALL = 500

@@ -14,8 +14,6 @@ from rankrls.graph import Graph
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Convergence", "KrylovProblem"]
-
 _METHOD = MultiShiftCG(tol=1e-9, max_iter=2000)
 
 

@@ -38,15 +38,6 @@ from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.reduced import ReducedProblem
 from rankrls.problems.subset import SubsetProblem
 
-__all__ = [
-    "Evidence",
-    "Fitted",
-    "ItemScores",
-    "evidence_of",
-    "inverse_root",
-    "item_scores",
-]
-
 Array = NDArray[np.float64]
 Block = Callable[[Any, Any], Array]
 _DIAGONAL = 64

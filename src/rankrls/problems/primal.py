@@ -21,8 +21,6 @@ from rankrls.problems.problem import PathSolutions, Problem, spectral_resolution
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.spreads import LEVERAGE, Spreads
 
-__all__ = ["EquationsProblem", "PrimalProblem"]
-
 
 class EquationsProblem(Problem):
     """Minimise ``w'Gw - 2 b'w + alpha ||w||^2``, given the normal equations: G = ``X'LX`` and b = ``X'Ly``.

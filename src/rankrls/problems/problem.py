@@ -18,16 +18,6 @@ from rankrls.kernels import Kernel
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.spreads import Spreads
 
-__all__ = [
-    "Expansion",
-    "JointProblem",
-    "PathSolutions",
-    "Problem",
-    "Solutions",
-    "matrix_columns",
-    "spectral_resolution",
-]
-
 _LEFT_OVER = 1e-15
 """What rounding leaves of a weight that is 0 on paper, relative to the largest eigenvalue over alpha."""
 _MOST = 1e-5

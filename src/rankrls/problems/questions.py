@@ -26,8 +26,6 @@ from rankrls._queries import QueryLayout
 from rankrls.features.blocks import row_slices
 from rankrls.problems.posterior import ItemScores
 
-__all__ = ["CRITERIA", "Choice", "among", "inside_queries", "value_of"]
-
 Array = NDArray[np.float64]
 CRITERIA = ("vote", "variance", "even")
 _TILE = 1024

@@ -21,8 +21,6 @@ from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions, matrix_columns
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["ReducedProblem"]
-
 
 class ReducedProblem(PrimalProblem):
     """Minimise ``||F K a - target||^2 + alpha a'Ka`` through the eigenvectors of K. O(m^3 + pairs m^2).

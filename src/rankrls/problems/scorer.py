@@ -15,8 +15,6 @@ from rankrls.features.blocks import row_slices
 from rankrls.features.rows import row_products
 from rankrls.kernels import Kernel
 
-__all__ = ["Scorer", "expansion_scores", "linear_scores"]
-
 _LINEAR = Kernel("linear")
 _PREDICT_ROWS = 4096
 _EXPANSION_ROWS = 512

@@ -32,8 +32,6 @@ from rankrls.graph import Graph
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.problem import PathSolutions
 
-__all__ = ["KKT_TOLERANCE", "SignedProblem", "solve_signed"]
-
 KKT_TOLERANCE = 1e-10
 """How far the gradient may be from what it must be, relative to the lengths of a feature and of what it weighs."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rankrls.equations.graded import MOST_GRADED
 from rankrls.equations.holdout import holdout_alphas
 
-__all__ = ["LEVERAGE", "Spreads"]
-
 LEVERAGE = 1.0 - 1e-6
 """Two items that lend each other less than this leave the model determined without them, whatever alpha is."""
 _CLEAR = 100.0

@@ -43,8 +43,6 @@ from rankrls.kernels import Kernel
 from rankrls.problems.primal import PrimalProblem
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["Basis", "OverBasis", "SubsetProblem"]
-
 _CONDITION = 1e7
 """Up to here Gram matrices may be whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
 _LOWERED = 1e5

@@ -32,8 +32,6 @@ from rankrls.problems.krylov_problem import Convergence
 from rankrls.problems.problem import PathSolutions, Problem
 from rankrls.problems.subset import Basis
 
-__all__ = ["SubsetCGProblem"]
-
 _SAMPLE = 4
 """Rows sampled for each basis item."""
 

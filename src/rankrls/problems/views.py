@@ -11,8 +11,6 @@ from scipy import sparse
 
 from rankrls.kernels import Kernel
 
-__all__ = ["ViewPlan", "select_features"]
-
 
 @dataclass(frozen=True)
 class ViewPlan:

@@ -34,21 +34,6 @@ from rankrls.problems.subset_cg import SubsetCGProblem
 from rankrls.selection.costs import Cost, dense_cost, hinge_cost, primal_cost, pursuit_cost, transductive_cost
 from rankrls.selection.judging import Judge
 
-__all__ = [
-    "Agreeing",
-    "Candidate",
-    "CoPursued",
-    "ForwardSelected",
-    "HingeLoss",
-    "LeastSquares",
-    "OverBasis",
-    "Pursued",
-    "SharedMatrix",
-    "Transducing",
-    "is_primal",
-    "multiplications_a_value",
-]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate(ABC):

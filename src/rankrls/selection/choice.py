@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["best_within_rounding", "check_judged", "is_better", "reaches", "scale_of"]
-
 EQUAL = 1e-10
 """Averages that differ by no more than this share of what they average count as equal.
 

@@ -14,23 +14,6 @@ from rankrls._compiled.threads import n_threads, one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls.equations.eigen import symmetric_eigen
 
-__all__ = [
-    "FEWER",
-    "SURELY_SHORT",
-    "Cost",
-    "Speed",
-    "cheaper",
-    "check_affordable",
-    "consensus_cost",
-    "dense_cost",
-    "free_memory",
-    "hinge_cost",
-    "in_words",
-    "primal_cost",
-    "pursuit_cost",
-    "transductive_cost",
-]
-
 FEWER = "{n_basis} says over how many of them to expand: some hundred are often as good."
 """What takes less than the matrix of a kernel, for models that can have a basis."""
 _LONG = 30.0

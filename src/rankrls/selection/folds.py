@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Set
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.graph import PairGraph
-from rankrls.graph.scored import label_varies
+from rankrls.graph.labels import label_varies
 from rankrls.metrics import RankingMeasure
 from rankrls.selection.judging import LabelJudge, PreferenceJudge, judged_queries
 from rankrls.selection.plans import (
@@ -25,24 +25,6 @@ from rankrls.selection.plans import (
     is_concordance,
     why_pairs_cannot_be_held_out,
 )
-
-__all__ = [
-    "MAX_PAIR_HOLDOUT",
-    "check_folds_leave_something",
-    "exact_plan",
-    "fifth_of_preferences",
-    "fifth_of_rows",
-    "folds_plan",
-    "group_blocks",
-    "group_codes",
-    "judge_of",
-    "label_judge",
-    "preference_blocks",
-    "preference_judge",
-    "preference_plan",
-    "query_blocks",
-    "shuffled_folds",
-]
 
 _INSTEAD = "Give validation data ({X_val}), folds of your own ({cv}), or one alpha with {selection='tikhonov'}."
 

@@ -19,8 +19,6 @@ from rankrls.metrics._averages import mean_and_error
 from rankrls.metrics._preferences import right_order
 from rankrls.selection.choice import scale_of
 
-__all__ = ["Curve", "Judge", "LabelJudge", "PreferenceJudge", "judged_queries", "merge_ties"]
-
 _PAIR_ROWS = 4096
 
 

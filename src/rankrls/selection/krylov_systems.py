@@ -17,8 +17,6 @@ from rankrls.features.feature_rows import FeatureRows, feature_rows
 from rankrls.kernels import Kernel
 from rankrls.problems.scorer import linear_scores
 
-__all__ = ["KrylovSystems"]
-
 Watched = Any  # row numbers of the training items, or a matrix of other items; None watches nothing
 
 

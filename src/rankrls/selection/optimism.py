@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rankrls.selection.choice import is_better
 from rankrls.selection.search import Results
 
-__all__ = ["Entries"]
-
 _SPLITS = 200
 _AT_A_TIME = 20
 

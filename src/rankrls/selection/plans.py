@@ -14,7 +14,7 @@ from rankrls._comparisons import Comparison, Comparisons, LabelledItems, Preferr
 from rankrls._compiled.near_ties import NEAR
 from rankrls._errors import InputError
 from rankrls.graph import ScoredGraph
-from rankrls.graph.scored import label_varies
+from rankrls.graph.labels import label_varies
 from rankrls.holdout.concordance import (
     CONFIDENCE,
     concordance_interval,
@@ -34,22 +34,6 @@ from rankrls.selection.judging import Curve, Judge, LabelJudge, PreferenceJudge
 
 CostOf = Callable[[NDArray[np.intp] | None, int], Cost]
 _NO_BLOCKS = np.zeros(0, dtype=np.intp)
-
-__all__ = [
-    "Blocks",
-    "Folds",
-    "LeavePairOut",
-    "LeavePreferredPairOut",
-    "Nothing",
-    "Part",
-    "Plan",
-    "Validation",
-    "check_something_is_left",
-    "held_out_scores",
-    "is_concordance",
-    "pair_problems",
-    "why_pairs_cannot_be_held_out",
-]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,6 @@ import numpy as np
 
 from rankrls.selection.costs import SURELY_SHORT, Cost, Speed, in_words
 
-__all__ = ["Meter", "Step", "progress_lines", "reporter", "time_left"]
-
 _SECONDS_BETWEEN_LINES = 0.5
 _WORTH_SAYING = 2.0
 _USUAL = Speed(1e-10, 3e-10)

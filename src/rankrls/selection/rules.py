@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["RULES", "Rule", "best", "one_standard_error"]
-
 Rule = Callable[["Array", "Array", "Array"], int]
 """Takes how good each value is (NaN if it could not be judged), its standard error, and the scale of its rounding; the
 simplest model is first."""

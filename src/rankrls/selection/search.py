@@ -20,8 +20,6 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.progress import Meter
 from rankrls.selection.rules import RULES, best
 
-__all__ = ["Chosen", "Results", "choices_at_edges", "ends_of_grids", "search"]
-
 _AT_EDGE = "_at_edge_"
 _JUDGED = ("mean_score", "standard_error", "low", "high")
 """Columns of ``cv_results_``; the last two if a curve has an interval."""

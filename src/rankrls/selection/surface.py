@@ -15,8 +15,6 @@ from rankrls.selection.choice import best_within_rounding, check_judged, is_bett
 from rankrls.selection.judging import Judge
 from rankrls.selection.rules import RULES
 
-__all__ = ["Progress", "Reading", "Surface", "Watched"]
-
 
 class Progress(NamedTuple):
     """Where a fit is, after an iteration.

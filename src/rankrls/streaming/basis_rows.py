@@ -16,8 +16,6 @@ from rankrls.streaming.sums import Answer
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["BasisJob", "BasisRows"]
-
 
 @dataclass(frozen=True)
 class BasisRows(Answer):

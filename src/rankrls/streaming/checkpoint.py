@@ -28,8 +28,6 @@ from rankrls.streaming.engine import version_here
 from rankrls.streaming.sums import Answer
 from rankrls.streaming.tree import Job, TreeSum
 
-__all__ = ["Checkpoint", "Nodes"]
-
 _NODE = re.compile(r"([0-9]+)-([0-9]+)\.npz")
 
 

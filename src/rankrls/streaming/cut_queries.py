@@ -33,8 +33,6 @@ from rankrls.graph import ScoredGraph
 from rankrls.graph.labels import balance_factors
 from rankrls.streaming.sums import Answer
 
-__all__ = ["CutQuery", "Levels", "Scatter", "classes_of", "columns_of", "dense_columns", "piece_of_query"]
-
 _Array = NDArray[np.float64]
 
 

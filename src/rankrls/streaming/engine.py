@@ -16,8 +16,6 @@ from rankrls._errors import InputError
 from rankrls.streaming.parts import rows_in
 from rankrls.streaming.tree import Job, TreeSum, run_leaf
 
-__all__ = ["answers", "arithmetic_here", "check_workers", "client_of", "run", "version_here", "workers_of"]
-
 _IN_ADVANCE = 2
 """Parts for each worker that have been handed out and not taken back: one to work on, one to begin with next."""
 

@@ -16,8 +16,6 @@ from rankrls.streaming.sums import Adding, Counted, CutQueries
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["EquationSums", "EquationsJob"]
-
 
 @dataclass(frozen=True)
 class EquationSums(Counted):

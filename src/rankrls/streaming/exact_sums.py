@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rankrls.selection.judging import Curve
 from rankrls.streaming.sums import Answer
 
-__all__ = ["JudgedSums", "exact_sums"]
-
 _UNIT = 1200
 """Sums are counted in units of ``2^-1200``, of which every float64 is a whole number."""
 _HALF = 27

@@ -28,16 +28,6 @@ from rankrls.streaming.parts import check_varied
 from rankrls.streaming.stream import Stream
 from rankrls.streaming.tree import tree_depth
 
-__all__ = [
-    "Summed",
-    "curves_by_queries",
-    "curves_by_sums",
-    "curves_on",
-    "leaf_bytes",
-    "read_equations",
-    "with_judging",
-]
-
 _JUDGING = Setting("include", "queries", 0.0)
 """The graph whose Laplacian is the mean squared error of score differences, summed over queries."""
 _NOTHING = 1e-14

@@ -29,8 +29,6 @@ from rankrls.streaming.sums import Answer, CutQueries, added
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["EvaluateJob", "HeldOut", "HoldoutJob", "Judging", "Model", "PredictJob", "ScoreJob", "predicted"]
-
 _Array = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rankrls.io.datasets import Part
     from rankrls.streaming.stream import Stream
 
-__all__ = ["ProductJob", "RightSideJob", "RightSides", "StreamedSystem", "WatchedData", "right_sides"]
-
 _Array = NDArray[np.float64]
 
 

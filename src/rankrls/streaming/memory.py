@@ -12,8 +12,6 @@ from rankrls.selection.costs import free_memory
 from rankrls.streaming.fitting import leaf_bytes
 from rankrls.streaming.stream import bytes_of
 
-__all__ = ["exceeds_memory", "rows_that_fit"]
-
 _LEAST_ROWS = 50
 _GROWTH = 2.5
 """What reading rows and learning from them takes, in sizes of their features in float64."""

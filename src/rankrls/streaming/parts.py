@@ -13,22 +13,10 @@ from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.features.finite import check_finite_features
-from rankrls.graph.scored import label_varies
+from rankrls.graph.labels import label_varies
 
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
-
-__all__ = [
-    "check_varied",
-    "counts",
-    "decoding_bytes",
-    "fold_of",
-    "in_folds",
-    "labelled",
-    "query_names",
-    "row_folds",
-    "rows_in",
-]
 
 
 def rows_in(data: Any, address: Any) -> int:

@@ -17,8 +17,6 @@ from rankrls.streaming.sums import Answer
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["CompareJob", "QueryValues"]
-
 _Array = NDArray[np.float64]
 
 

@@ -20,8 +20,6 @@ from rankrls.streaming.scoring import stream_of, unnamed
 if TYPE_CHECKING:
     from rankrls.io.datasets import Part
 
-__all__ = ["NamedRanking", "RankJob", "rank"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedRanking(Ranking):

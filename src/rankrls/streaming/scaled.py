@@ -13,9 +13,6 @@ from rankrls.streaming.fitting import leaf_bytes
 from rankrls.streaming.stream import Stream
 from rankrls.streaming.sums import Adding, Answer
 
-__all__ = ["Scaled", "fit_scaler"]
-
-
 _LEARNED = ("mean_", "var_", "data_min_", "data_max_", "max_abs_")
 
 

@@ -19,8 +19,6 @@ from rankrls.streaming.holdout_sums import EvaluateJob, PredictJob
 from rankrls.streaming.per_query import CompareJob, QueryValues
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["evaluate", "judged", "predict", "stream_of", "unnamed", "values_of_queries"]
-
 
 def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) -> Iterator[NDArray[np.float64]]:
     """Scores of all rows of a data set, a part at a time.

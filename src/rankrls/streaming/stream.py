@@ -16,8 +16,6 @@ from rankrls.streaming.engine import check_workers, client_of, run, workers_of
 from rankrls.streaming.parts import decoding_bytes, rows_in
 from rankrls.streaming.tree import Job
 
-__all__ = ["Passed", "Stream", "bytes_of", "check_streams"]
-
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-__all__ = ["Adding", "Answer", "Counted", "CutQueries", "added"]
-
 
 @dataclass(frozen=True)
 class Answer:

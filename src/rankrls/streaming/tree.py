@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 from rankrls._compiled.threads import one_thread
 
-__all__ = ["Job", "Together", "TreeSum", "merge", "merged", "run_leaf", "tree_depth"]
-
 V = TypeVar("V")
 
 

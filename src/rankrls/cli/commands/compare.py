@@ -19,8 +19,6 @@ from rankrls.comparison.judgement import suitable_measures
 from rankrls.io._atomic import check_target
 from rankrls.persistence.stored import StoredModel
 
-__all__ = ["run"]
-
 
 def run(options: Options, report: Report) -> Result:
     """Compare several rankings of one file."""

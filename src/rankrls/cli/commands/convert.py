@@ -13,8 +13,6 @@ from rankrls.io._atomic import check_target
 from rankrls.io.data import read_names, write_rows
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["run"]
-
 
 def run(options: Options, report: Report) -> Result:
     """Write data in another format."""

@@ -11,8 +11,6 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.holdout.concordance import CONFIDENCE, METHOD
 
-__all__ = ["run"]
-
 _INTERVAL = {"confidence": CONFIDENCE, "interval_method": METHOD}
 _SAID = (f"Interval: {METHOD}.\n",)
 _JUDGED = ("mean_score", "c_index", "standard_error", "low", "high")

@@ -19,8 +19,6 @@ from rankrls.io.data import Rows
 from rankrls.io.items import item_names, read_pairs
 from rankrls.persistence.stored import StoredModel
 
-__all__ = ["run"]
-
 
 def run(options: Options, report: Report) -> Result:
     """Judge the ranking of a file's queries."""

@@ -10,8 +10,6 @@ from rankrls.inspection import explain
 from rankrls.io.data import read_names
 from rankrls.io.items import choose_ids, row_of
 
-__all__ = ["run"]
-
 
 def run(options: Options, report: Report) -> Result:
     """Say why item A stands above item B."""

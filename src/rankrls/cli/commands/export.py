@@ -15,8 +15,6 @@ from rankrls.io._atomic import check_target
 from rankrls.io.data import Reading, read_names
 from rankrls.persistence.stored import StoredModel
 
-__all__ = ["run"]
-
 _PARAMETERS = {"names": "feature_names", "target": "target", "fold": "scaler", "store": "store", "phase": "phase"}
 """The options that the functions of some formats take, and the names of their parameters."""
 

@@ -12,8 +12,6 @@ from rankrls.cli._votes import rating_table, ratings
 from rankrls.io._atomic import check_target
 from rankrls.persistence import save
 
-__all__ = ["run"]
-
 _SAVED = ("data", "items", "pairs", "method", "scale", "columns_used", "interrupted")
 """What the model's file says of what was found, beside the measures."""
 

@@ -15,8 +15,6 @@ from rankrls.io.datasets.overview import overview
 from rankrls.io.tables.columns import Wanted
 from rankrls.persistence import read_info
 
-__all__ = ["run"]
-
 _NAMED = 6
 _NESTED = {"data": 1, "pairs": 1, "measures": 2}
 """What ``fit`` says of files and of measures: dictionaries of dictionaries."""

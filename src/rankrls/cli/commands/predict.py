@@ -18,8 +18,6 @@ from rankrls.io.items import item_features
 from rankrls.persistence.stored import StoredModel
 from rankrls.streaming import predict
 
-__all__ = ["run"]
-
 Part = tuple[dict[str, Any], dict[str, Any]]
 """Columns that say what some rows are, and their scores."""
 

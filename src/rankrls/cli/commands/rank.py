@@ -22,8 +22,6 @@ from rankrls.ranking import rank_scores
 from rankrls.streaming.ranked import NamedRanking, RankJob, ranked
 from rankrls.streaming.scoring import unnamed
 
-__all__ = ["run"]
-
 
 def run(options: Options, report: Report) -> Result:
     """List the items of each query."""

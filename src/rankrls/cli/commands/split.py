@@ -14,8 +14,6 @@ from rankrls.io._together import written_together
 from rankrls.io.records import read_records
 from rankrls.model_selection.parts import query_folds, query_parts
 
-__all__ = ["run"]
-
 _PARTS = {2: ("train", "test"), 3: ("train", "vali", "test")}
 
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["compiling_ahead"]
-
 _CHOOSING = ("cv", "fit")
 _LOOP = "pair_counts._count-*.nbi"
 _SELDOM = 100_000

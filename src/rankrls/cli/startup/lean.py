@@ -12,8 +12,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["imported"]
-
 _SELDOM = ("scipy.stats", "scipy.interpolate")
 _ABSENT = "pandas"
 

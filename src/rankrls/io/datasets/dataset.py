@@ -18,8 +18,6 @@ from rankrls.io.tables.parts import Rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Address", "Dataset", "Part", "Piece", "Source", "Span"]
-
 
 @dataclass(frozen=True, eq=False)
 class Piece:

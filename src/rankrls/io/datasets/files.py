@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 from rankrls._errors import InputError
 from rankrls.io.tables.formats import table_format
 
-__all__ = ["File", "Paths", "expanded_paths", "has_data_ending", "one_format", "refuse_packed"]
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _END = 1 << 16
 _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")

@@ -18,8 +18,6 @@ from rankrls.io.datasets.index import Begun, Outline, begun, cut
 from rankrls.io.datasets.layout import Layout
 from rankrls.io.datasets.runs import names_of, run_sizes
 
-__all__ = ["Appearance", "grouped"]
-
 _BUCKET_BYTES = 1 << 26
 _MOST_BUCKETS = 256
 

@@ -16,8 +16,6 @@ from rankrls.io.datasets.dataset import Address, Piece, Span
 from rankrls.io.datasets.files import File
 from rankrls.io.datasets.runs import Runs, Seen, are_whole, keys_of, names_of
 
-__all__ = ["Begun", "Cut", "Levels", "Outline", "begun", "cut", "together"]
-
 _SLACK = 1.1
 """So much smaller than the limit are the parts of a row group that is larger than it: queries end where they end."""
 

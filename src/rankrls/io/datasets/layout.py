@@ -14,8 +14,6 @@ from rankrls.io.datasets.dataset import Dataset
 from rankrls.io.datasets.index import Cut
 from rankrls.io.tables.writing import check_names
 
-__all__ = ["Layout"]
-
 _BLOCK_ROWS = 512  # that become columns at a time, inside the processor's cache
 _SAMPLE = 4096
 _FEW = 256  # different values of a column in the sample, up to which it is written as a dictionary

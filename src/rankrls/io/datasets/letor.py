@@ -23,8 +23,6 @@ from rankrls.io.datasets.index import Outline
 from rankrls.io.tables.columns import Wanted
 from rankrls.io.tables.parts import Rows
 
-__all__ = ["LetorFiles", "open_files"]
-
 _BLOCK = 1 << 21
 _MOST_CELLS = 1 << 25  # that a block is taken to hold before it is counted: there may be blank lines
 _DOCIDS = re.compile(rb"#[^\n]*?docid[ \t\r\v\f]*[=:][ \t\r\v\f]*[^ \t\r\v\f\n][^\n]*")

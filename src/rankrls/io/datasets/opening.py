@@ -16,8 +16,6 @@ from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
 from rankrls.io.datasets.index import Begun, Cut, cut, together
 from rankrls.io.tables.columns import Wanted
 
-__all__ = ["begin", "look", "open_dataset", "opened"]
-
 _PART_BYTES = 1 << 26
 _MANY_ROWS = 1_000_000
 _MODULES = {"letor": "letor", "csv": "tables", "parquet": "parquet"}

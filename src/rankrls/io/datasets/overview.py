@@ -14,8 +14,6 @@ from rankrls.io.datasets.opening import look
 from rankrls.io.datasets.runs import run_sizes
 from rankrls.io.tables.columns import Wanted
 
-__all__ = ["overview"]
-
 
 class _Noted:
     """Labels, rows of queries and units of what is handed on."""

@@ -21,8 +21,6 @@ from rankrls.io.tables.arrow import ArrowTable, Flow
 from rankrls.io.tables.columns import Columns, TableError, Wanted
 from rankrls.io.tables.parts import Request, Rows
 
-__all__ = ["ParquetFiles", "open_files"]
-
 _NARROW = ("float", "halffloat", "bool", "int8", "uint8", "int16", "uint16")
 """Types whose every value is a float32."""
 _LISTS = "lists of "

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankrls.io._rows import IdBlock, coded, is_whole
 
-__all__ = ["Runs", "Seen", "are_whole", "keys_of", "names_of", "run_sizes"]
-
 
 class Runs:
     """Equal ids that follow each other.

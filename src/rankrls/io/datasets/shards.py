@@ -23,8 +23,6 @@ from rankrls.io.datasets.layout import Layout
 from rankrls.io.datasets.opening import begin, opened
 from rankrls.io.tables.columns import TableError, Wanted
 
-__all__ = ["write_shards"]
-
 _GROUP_BYTES = 1 << 24
 _MOST_COLUMNS = 20_000
 _COPIED_ROWS = 1 << 16

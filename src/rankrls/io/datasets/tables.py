@@ -17,8 +17,6 @@ from rankrls.io.tables.columns import Columns, Refuse, TableError, Wanted, assig
 from rankrls.io.tables.delimited import Delimited
 from rankrls.io.tables.parts import Opened, Request, Rows, Stretch
 
-__all__ = ["Alike", "TableFiles", "alike", "open_files"]
-
 T = TypeVar("T", bound=Opened)
 
 

@@ -19,8 +19,6 @@ from rankrls.io.tables.columns import Refuse
 from rankrls.io.tables.parts import Request, Rows
 from rankrls.io.tables.values import Values, is_number, is_text, lengths, places
 
-__all__ = ["ArrowTable", "Flow", "open_arrow"]
-
 _BATCH_CELLS = 1 << 22
 _FIRST_ROWS = 256  # looked at for the length of a column's lists
 _BUFFER = 1 << 16  # of each column

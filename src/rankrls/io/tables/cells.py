@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rankrls._cell_text import MISSING, number
+from rankrls._cell_text import MISSING
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
-
-__all__ = ["MISSING", "Record", "Unreadable", "number", "records", "shown", "split_words", "why_no_number"]
 
 _BLANKS = b" \r\n"
 _BLANK_LINES = re.compile(rb"(?:\n++| *+\r*+\n)++")

@@ -17,8 +17,6 @@ from rankrls._errors import InputError
 from rankrls.io._rows import few, objects
 from rankrls.io._table import FileTable
 
-__all__ = ["ColumnTable", "Columns", "RawTable", "Refuse", "TableError", "Wanted", "assign", "expanded", "matching"]
-
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
 _WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event", "weight": "weight"}

@@ -13,15 +13,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, quoted
 from rankrls.io._source import Limited, foreign, open_bytes
-from rankrls.io.tables.cells import MISSING, Record, Unreadable, number, records, shown, why_no_number
+from rankrls.io.tables.cells import MISSING, Record, Unreadable, records, shown, why_no_number
 from rankrls.io.tables.columns import Refuse
 from rankrls.io.tables.parts import Request, Rows, Stretch, may_be_empty, needed
 from rankrls.io.tables.values import Values
-
-__all__ = ["DELIMITERS", "Delimited", "open_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
 Naming = Callable[[list[str]], list[str] | None]

@@ -10,8 +10,6 @@ from rankrls._errors import InputError
 from rankrls.io.tables.delimited import Naming, open_delimited
 from rankrls.io.tables.parts import Opening
 
-__all__ = ["FORMATS", "Source", "format_of", "open_table", "table_format"]
-
 FORMATS = ("csv", "parquet", "arrow")
 Source = str | os.PathLike[str] | BinaryIO
 """A path or an open binary file; a data frame passes for one too, as far as types go."""

@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 from rankrls.io._rows import Growing, IdBlock, Ids
 from rankrls.io.tables.columns import Columns, Refuse
 
-__all__ = [
-    "AS_IT_IS",
-    "Gathered",
-    "Opened",
-    "Request",
-    "Rows",
-    "Stretch",
-    "gather",
-    "may_be_empty",
-    "needed",
-]
-
 AS_IT_IS = "cell "
 """What the role of a column begins with whose cells stay texts, also if they are numbers."""
 

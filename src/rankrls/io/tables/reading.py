@@ -16,8 +16,6 @@ from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import FORMATS, Source, open_table
 from rankrls.io.tables.parts import AS_IT_IS, Gathered, Opened, Request, gather
 
-__all__ = ["load_table", "read_raw", "read_table"]
-
 
 def load_table(
     path: Source,

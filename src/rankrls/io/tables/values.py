@@ -12,8 +12,6 @@ from rankrls.io._rows import IdBlock, is_utf8, quoted
 from rankrls.io.tables.columns import Refuse, expanded
 from rankrls.io.tables.parts import Request, Rows, may_be_empty, needed
 
-__all__ = ["Values", "is_number", "is_text", "lengths", "places"]
-
 _BLOCK_CELLS = 1 << 17  # so few that columns become rows inside the processor's cache
 _EXACT = 1 << 53
 

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import coded, is_utf8, objects
 from rankrls.io._writer import as_features, check_shape, packed
-from rankrls.io.tables.cells import number
 from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
-
-__all__ = ["cell", "check_names", "save_table", "write_arrow", "write_blocks"]
 
 _BLOCK_CELLS = 1 << 18
 _FORMULA = re.compile(r"[=+\-@\t\r]")

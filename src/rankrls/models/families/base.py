@@ -38,8 +38,6 @@ from rankrls.selection.candidates import Candidate
 from rankrls.selection.costs import cheaper, check_affordable
 from rankrls.selection.plans import Validation
 
-__all__ = ["SOLVERS", "KernelRanker", "NotConverged", "Ranker", "SingleRanker", "check_one_target", "check_square"]
-
 SOLVERS = ("auto", "primal", "dual")
 
 

@@ -21,8 +21,6 @@ from rankrls.problems.problem import Solutions
 from rankrls.problems.scorer import Scorer
 from rankrls.problems.subset import Basis
 
-__all__ = ["BasisRanker", "basis_of", "generator"]
-
 Items = tuple[Any, NDArray[np.intp] | None]
 _CANDIDATES = 4
 _LEAST_CANDIDATES = 1000

@@ -39,16 +39,6 @@ from rankrls.models.inputs.validation import (
 from rankrls.problems.conditional import CompleteUtilities, KernelSide, KnownUtilities, kernel_root
 from rankrls.ranking import rank_positions
 
-__all__ = [
-    "ConditionalRanker",
-    "UtilityData",
-    "check_items",
-    "check_something_known",
-    "check_two_queries",
-    "check_utilities",
-    "solutions",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from rankrls.models.families.base import Ranker
 from rankrls.models.inputs.unscored import PartlyScored, partly_scored
 from rankrls.models.inputs.validation import check_comparable
 
-__all__ = ["PartlyScoredRanker"]
-
 
 class PartlyScoredRanker(Ranker):
     """Learns from rows of which some have a label."""

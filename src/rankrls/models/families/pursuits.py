@@ -29,8 +29,6 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.validation import check_features
 from rankrls.problems.problem import Solutions
 
-__all__ = ["DICTIONARIES", "PathRanker"]
-
 DICTIONARIES = ("kernel", "features")
 _MIB = float(1 << 20)
 

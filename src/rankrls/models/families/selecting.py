@@ -24,8 +24,6 @@ from rankrls.selection.plans import LeavePairOut, Plan
 from rankrls.selection.progress import Meter, reporter
 from rankrls.selection.search import Results, search
 
-__all__ = ["ChosenByFolds", "SelectingRanker", "few_folds", "publish_choice"]
-
 _FOLDS = 5
 
 AUTO_VALUES = 21

@@ -37,14 +37,6 @@ from rankrls.streaming.fitting import (
 )
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = [
-    "LINEAR",
-    "StreamedBasis",
-    "StreamedRanker",
-    "StreamedSelection",
-    "take_columns",
-]
-
 LINEAR = Kernel("linear")
 
 

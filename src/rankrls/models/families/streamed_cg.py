@@ -21,8 +21,6 @@ from rankrls.streaming.krylov_sums import WatchedData, right_sides
 from rankrls.streaming.parts import check_varied
 from rankrls.streaming.stream import Stream, check_streams
 
-__all__ = ["StreamedCG"]
-
 _HELD_OUT = 5
 """One fold of so many is held out if nothing else is said."""
 

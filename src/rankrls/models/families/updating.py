@@ -22,8 +22,6 @@ from rankrls.problems.primal import EquationsProblem
 from rankrls.problems.problem import Problem
 from rankrls.problems.scorer import Scorer
 
-__all__ = ["SeenQueries", "UpdatingRanker"]
-
 
 def _can_update(model: Any) -> bool:
     model._check_updatable()

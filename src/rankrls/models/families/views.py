@@ -28,8 +28,6 @@ from rankrls.models.inputs.views import view_plans
 from rankrls.problems.problem import Solutions
 from rankrls.problems.views import ViewPlan, select_features
 
-__all__ = ["ViewFunction", "ViewPursuer"]
-
 
 @estimator
 class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):

@@ -13,8 +13,6 @@ from rankrls.io import VoteTable
 from rankrls.io.data import Reading, Rows, like_queries
 from rankrls.preprocessing import TableEncoder
 
-__all__ = ["encoded_rows", "encoder_fitted", "encoder_of_items", "in_one_error"]
-
 _VOTES_OF_A_NAME = 5
 _LONG = 80
 

@@ -17,24 +17,6 @@ from rankrls._errors import InputError
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
 
-__all__ = [
-    "BALANCES",
-    "TIES",
-    "BasisParameters",
-    "GraphParameters",
-    "KernelParameters",
-    "SelectionParameters",
-    "check_alpha",
-    "check_alphas",
-    "check_parameters",
-    "choice",
-    "estimator",
-    "flag",
-    "number",
-    "options",
-    "parameter",
-]
-
 T = TypeVar("T")
 Check = Callable[[str, Any], Any]
 

@@ -12,8 +12,6 @@ from sklearn.utils import get_tags
 from rankrls._errors import InputWarning
 from rankrls.metrics._scorer import unwrapped
 
-__all__ = ["label_users", "warn_in_pipeline", "warn_of_seen_labels"]
-
 
 def label_users(model: Any) -> list[str]:
     """The steps before the ranker that learn from labels, such as TargetEncoder.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 
-__all__ = ["check_positive", "constrained_signs"]
-
 _FORMS = (
     "{positive} must be True (all features), False (none), a list of feature numbers or names, a sign (-1, 0 or 1) for "
     "each feature, or a dict of features to signs"

@@ -12,8 +12,6 @@ from rankrls._errors import InputWarning
 from rankrls.equations.graded import MOST_GRADED
 from rankrls.problems.spreads import Spreads
 
-__all__ = ["warn_of_lost_features"]
-
 
 def warn_of_lost_features(
     model: Any, spreads: Spreads | None, alphas: NDArray[np.float64] | None, *, pairs_held_out: bool = False

@@ -15,8 +15,6 @@ from rankrls._queries import query_layout
 from rankrls.models.families.base import check_square
 from rankrls.models.inputs.validation import check_matrix, check_no_extra_qid, split_labels
 
-__all__ = ["PartlyScored", "partly_scored"]
-
 
 @dataclass(frozen=True, eq=False)
 class PartlyScored:

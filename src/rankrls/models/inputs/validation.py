@@ -18,27 +18,11 @@ from rankrls._queries import in_words, query_layout
 from rankrls.features.columns import rows_of
 from rankrls.features.finite import check_finite_features
 from rankrls.graph import PairGraph
-from rankrls.graph.scored import label_varies
+from rankrls.graph.labels import label_varies
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.selection.judging import LabelJudge, judged_queries
 from rankrls.selection.plans import Validation
-
-__all__ = [
-    "check_comparable",
-    "check_features",
-    "check_labels",
-    "check_matrix",
-    "check_no_extra_qid",
-    "check_operator",
-    "check_weights",
-    "holds_objects",
-    "labelled_items",
-    "preferred_items",
-    "split_labels",
-    "validation_data",
-    "without_nan",
-]
 
 _MATRIX: dict[str, Any] = {
     "accept_sparse": "csr",

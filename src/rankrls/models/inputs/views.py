@@ -12,8 +12,6 @@ from rankrls._errors import InputError
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.problems.views import ViewPlan
 
-__all__ = ["view_plans"]
-
 _ROWS = ("rows", "loss_rows", "basis_rows")
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
 
