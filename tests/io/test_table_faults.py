@@ -20,10 +20,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.refusals import Refusal
 
+from rankrls._cell_text import number
 from rankrls._queries import query_layout
 from rankrls.io import LetorError, PairsError, TableError, _source, load_letor, load_pairs, load_table, save_table
 from rankrls.io.tables import delimited
-from rankrls.io.tables.cells import Unreadable, number, records
+from rankrls.io.tables.cells import Unreadable, records
 from rankrls.io.tables.columns import Wanted, assign, matching
 
 ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow"]
