@@ -32,10 +32,11 @@ from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls._compiled.group_pass import weighted_sums
-from rankrls._compiled.threads import n_threads
+from rankrls._compiled.jit import compiled
+from rankrls._compiled.threads import map_threads, n_threads
 from rankrls.equations.dual_holdout import dual_holdout_scores
 from rankrls.equations.spectrum import check_semidefinite
-from rankrls.features.blocks import mirror
+from rankrls.features.blocks import mirror, row_slices
 from rankrls.graph import Graph, ScoredGraph
 from rankrls.kernels import Kernel
 from rankrls.problems.dual import DualProblem, factored_kernel
@@ -94,8 +95,7 @@ class KernelViews(Views):
 
     @cached_property
     def scale(self) -> float:
-        kernels = (make() for make in self.kernels)
-        traces = [_centred_trace(K, self.graph, _query_means(K, self.graph)) for K in kernels]
+        traces = [_Centred.of(make(), self.graph).trace for make in self.kernels]
         return float(np.mean(traces) / self.graph.weights.sum())
 
     def agree(self, mu: float) -> Consensus:
@@ -111,13 +111,10 @@ class KernelViews(Views):
         across, reach = np.zeros((len(self.judged), m)), np.zeros((len(queries), m))
         views: list[Array] = []
         for v, make in enumerate(self.kernels):
-            K = make()
-            means = _query_means(K, graph)
-            faint = mu * _centred_trace(K, graph, means) < _FAINT * graph.weights.sum()
-            rows = K[self.judged] if faint else None
-            K = factored_kernel(K, graph)  # in the place of K: new memory would take longer than the arithmetic
-            K[np.diag_indices_from(K)] += 1.0 / mu
-            A = _inverse(K, f"in views[{v}]")
+            centred = _Centred.of(make(), graph)
+            faint = mu * centred.trace < _FAINT * graph.weights.sum()
+            rows = centred.K[self.judged] if faint else None
+            A = _inverse(centred.overwritten(1.0 / mu), f"in views[{v}]")
             total += A
             views.append(A)
             if rows is not None:
@@ -125,7 +122,7 @@ class KernelViews(Views):
                 continue
             agreed -= A[self.judged]
             agreed[np.arange(len(self.judged)), self.judged] += mu
-            reach += _through(graph, A, means[queries])
+            reach += _through(graph, A, centred.means[queries])
         agreed *= root / mu
         agreed /= root[self.judged, None]
         across += agreed
@@ -157,19 +154,47 @@ class _OfKernels(Consensus):
         return [_through(self.graph, A, h.T).T / len(self.views) for A in self.views]
 
 
-def _query_means(K: Array, graph: ScoredGraph) -> Array:
-    """Means of the rows of K over each query."""
-    layout = graph.layout
-    sums = weighted_sums(K, layout.order, layout.starts, graph.weights, threads=n_threads())
-    return np.asarray(sums / graph.query_weight[:, None])
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """``F K F'`` of a kernel matrix K of all rows, from the means of its rows over each query."""
+
+    K: Array
+    graph: ScoredGraph
+    means: Array
+    rest: Array  # means of columns over each query, less the means of both
+
+    @classmethod
+    def of(cls, K: Array, graph: ScoredGraph) -> _Centred:
+        layout, weights = graph.layout, graph.weights
+        mean = lambda Z: weighted_sums(Z, layout.order, layout.starts, weights, threads=n_threads())
+        means = mean(K) / graph.query_weight[:, None]
+        columns = np.ascontiguousarray(means.T)
+        return cls(K, graph, means, columns - (mean(columns) / graph.query_weight[:, None])[layout.codes])
+
+    @property
+    def trace(self) -> float:
+        codes, rows = self.graph.layout.codes, np.arange(len(self.K))
+        inside = (self.K.diagonal() - self.means[codes, rows]) - self.rest[rows, codes]
+        return float(self.graph.weights @ inside)
+
+    def overwritten(self, ridge: float) -> Array:
+        """``F K F' + ridge I`` in the place of K: new memory would take longer than the arithmetic."""
+        root, codes = np.sqrt(self.graph.weights), self.graph.layout.codes
+
+        def run(rows: slice) -> None:
+            _centre(self.K, codes, self.means, self.rest, root, rows.start, rows.stop)
+
+        map_threads(run, row_slices(0, len(self.K)))
+        self.K[np.diag_indices_from(self.K)] += ridge
+        return self.K
 
 
-def _centred_trace(K: Array, graph: ScoredGraph, means: Array) -> float:
-    """The trace of ``F K F'``, given the means of K's rows over each query."""
-    codes, rows = graph.layout.codes, np.arange(len(K))
-    both = _query_means(np.ascontiguousarray(means.T), graph)
-    inside = (K.diagonal() - means[codes, rows]) - (means[codes, rows] - both[codes, codes])
-    return float(graph.weights @ inside)
+@compiled
+def _centre(K, codes, means, rest, root, first, last):  # type: ignore[no-untyped-def]
+    for i in range(np.uint64(first), np.uint64(last)):
+        query, scale = np.uint64(codes[i]), root[i]
+        for j in range(np.uint64(K.shape[1])):
+            K[i, j] = scale * root[j] * ((K[i, j] - means[query, j]) - rest[i, np.uint64(codes[j])])
 
 
 def _through(graph: ScoredGraph, A: Array, rows: Array) -> Array:
