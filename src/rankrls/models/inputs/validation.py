@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from rankrls._checks import numbers_of
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, query_layout
-from rankrls.features.columns import rows_of
 from rankrls.features.finite import check_finite_features
 from rankrls.graph import PairGraph
 from rankrls.graph.labels import label_varies
@@ -41,9 +40,9 @@ def labelled_items(
         raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator))
     Y, one_target = check_labels(y)  # before scikit-learn looks, whose messages name no row
     X = check_features(estimator, X, kernel=kernel, reset=reset, products=True)
-    if rows_of(X) != len(Y):
+    if _num_samples(X) != len(Y):
         problem = "{X} has {0} items but {y} has {1} labels; it needs one label per item."
-        raise InputError(problem, rows_of(X), len(Y), parameter="y")
+        raise InputError(problem, _num_samples(X), len(Y), parameter="y")
     layout, weights = query_layout(qid, len(Y)), check_weights(sample_weight, len(Y))
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
     return data.of_positive_weight(square=isinstance(kernel, str) and kernel == "precomputed")
@@ -59,7 +58,7 @@ def preferred_items(
     """Check items and preferences; preferences of weight zero are dropped."""
     _refuse_collections(X=X, winners=winners, losers=losers, strength=strength, weight=weight, groups=groups)
     X = check_features(estimator, X, kernel=kernel, reset=True, products=True)
-    m = rows_of(X)
+    m = _num_samples(X)
     given = check_preferences(winners, losers, m, strength, weight)
     if not len(given.winners):
         raise InputError("There are no preferences to learn from.", parameter="winners")
@@ -94,7 +93,7 @@ def validation_data(
     check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
     X = check_features(estimator, X_val, kernel=kernel)
     Y, _ = check_labels(y_val)
-    rows, targets = rows_of(X), data.Y.shape[1] if hasattr(data, "Y") else 1
+    rows, targets = _num_samples(X), data.Y.shape[1] if hasattr(data, "Y") else 1
     if len(Y) != rows:
         raise InputError("{X_val} has {0} rows but {y_val} has {1} labels.", rows, len(Y), parameter="y_val")
     if Y.shape[1] != targets:
