@@ -5,11 +5,11 @@ one thread each. ``convert`` is compared with :func:`rankrls.io.load_letor`, whi
 nothing; convert reads the text twice, once for ids and counts, then encodes the shards and syncs them to the disk.
 Memory is the peak of a whole process, libraries included.
 
-Of 150 MB of text on two processors, load_letor took 0.31 s (short decimals) and 0.28 s (17 digits), convert 0.60 s
-and 0.49 s, 1.9 and 1.7 times as long. Before both became faster it was 0.81 s and 0.57 s beside 0.47 s and 0.38 s.
-The goal of 1.5 is missed: load_letor keeps both processors busy, and pyarrow needs another 0.24 s of one of them to
-encode the shards, or 0.10 s of 17 digits, so that 1.4 and 1.2 would be all that is possible, if nothing ever
-waited. The rest is the beginning and the end, when only one of reading and encoding has something to do: 150 MB are
+Of 150 MB of text on two processors, load_letor took 0.24 s (short decimals) and 0.28 s (17 digits), convert 0.67 s
+and 0.51 s, 2.8 and 1.8 times as long. The goal of 1.5 is of a reader that took 0.47 s and 0.38 s; convert took 0.81 s
+and 0.57 s beside it. pyarrow needs 0.24 s of one processor to encode the shards, or 0.10 s of 17 digits, and load_letor
+keeps both processors busy, so that 1.5 and 1.2 would be all that is possible, if nothing ever waited. The rest is the
+second reading, and the beginning and the end, when only one of reading and encoding has something to do: 150 MB are
 eight row groups, or four.
 
 The sizes are small enough for any machine; ``python -m benchmarks._shards FOLDER`` makes 8 million rows of 136
