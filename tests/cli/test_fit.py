@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLSCV, load
+from rankrls import RankRLS, RankRLSCV, load, save
 from rankrls.cli import _values
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate, resolve_measure
@@ -115,6 +115,28 @@ def test_the_model_file_says_where_it_comes_from(files, rankrls):
     for word in ("map", "leave-query-out over 12 queries", "QueryMinMaxScaler", "numpy", "minmax", "train.txt"):
         assert word in shown.out
     assert rankrls("info", files / "m.rankrls", "--json").json == {"file": str(files / "m.rankrls"), **info}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"measures": {"test": {"ndcg": {"value": "told"}}}},
+        {"measures": {"test": {"ndcg": {"value": 1.0, "standard_error": ["told"]}}}},
+        {"measures": {"test": {"ndcg": "told"}}},
+        {"measures": {"test": "told"}},
+        {"columns_used": "told"},
+        {"columns_used": {"price": "told"}},
+        {"columns_used": ["told"]},
+        {"data": "told"},
+        {"pairs": {"train": "told"}},
+    ],
+    ids=str,
+)
+def test_what_others_saved_under_the_names_of_fit_is_shown_as_it_is(given, files, rankrls):
+    save(RankRLS().fit([[1.0], [0.0]], [1, 0]), files / "other.rankrls", provenance=given)
+    shown = rankrls("info", files / "other.rankrls")
+    assert (shown.status, shown.err) == (0, "")
+    assert "told" in shown.out
 
 
 def test_what_people_read(files, rankrls):

@@ -34,13 +34,15 @@ def run(options: Options, report: Report) -> Result:
     found = read_info(options.about)
     info = dict(found)
     given, selection = dict(info.pop("given", {})), info.pop("selection", None)
-    used, known = given.pop("columns_used", []), {}
+    used, known = given.get("columns_used"), {}
+    if isinstance(used, list) and all(isinstance(use, dict) for use in used):
+        known["columns_used"] = given.pop("columns_used")
     for name, depth in _NESTED.items():
         if _nested(given.get(name), depth):
             known[name] = given.pop(name)
     tables = [Table(str(options.about), ["", ""], _rows(info) + _rows(given), left=2)]
     tables += [Table("Selection", ["", ""], _rows(selection), left=2)] if selection else []
-    tables += columns_table(used) if all(isinstance(use, dict) for use in used) else []
+    tables += columns_table(known.get("columns_used", []))
     for name, title, columns in _FILES:
         parts = {role: part | {"sha256": str(part.get("sha256"))[:16]} for role, part in known.get(name, {}).items()}
         rows = file_rows(parts, *columns, "sha256")
@@ -67,8 +69,12 @@ def _data(options: Options, report: Report) -> Result:
 
 
 def _nested(found: Any, depth: int) -> bool:
-    """Whether a value, which anybody may have saved, is a dictionary of dictionaries, so deep."""
-    return isinstance(found, dict) and (not depth or all(_nested(part, depth - 1) for part in found.values()))
+    """Whether a value, which anybody may have saved, is a dictionary of dictionaries, so deep, and measures numbers."""
+    if not isinstance(found, dict):
+        return False
+    if depth:
+        return all(_nested(part, depth - 1) for part in found.values())
+    return all(isinstance(found.get(name), int | float | None) for name in ("value", "standard_error"))
 
 
 def _rows(values: dict[str, Any]) -> list[list[str]]:
