@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick fuzz faults lint types imports docs bench package check clean
+.PHONY: demo test test-quick test-processors test-oldest fuzz faults lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
@@ -15,6 +15,23 @@ test: $(STAMPS)/test
 # Without the tests marked slow.
 test-quick: $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+# The numeric tests with the loops of other processors: results may differ in their last bits, and no test may notice.
+# SkylakeX runs only where the processor has AVX-512. Once the compiled loops are those of a generic processor, with bounds checked.
+NUMERIC := tests/numerics tests/learners tests/selection tests/metrics tests/golden
+CORES ?= Haswell Sandybridge Nehalem $(shell grep -qs avx512f /proc/cpuinfo && echo SkylakeX)
+test-processors: $(STAMPS)/test
+	set -e; for core in $(CORES); do \
+		OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" $(wildcard $(NUMERIC)); done
+	NUMBA_CPU_NAME=generic NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/generic-loops $(BIN)/python -m pytest -q -n auto \
+		--dist worksteal -m "not slow" $(wildcard tests/numerics tests/learners tests/metrics tests/golden)
+
+# The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+test-oldest: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(PYTHON) -m venv build/oldest
+	$(BIN)/uv pip install --quiet --python build/oldest/bin/python --resolution lowest-direct --editable '.[plots,test]'
+	NUMBA_CACHE_DIR=$(CURDIR)/build/oldest-loops build/oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 # The standing attack: hostile and random input for some minutes. SEED and MINUTES may be given; TARGETS names some.
 MINUTES ?= 4

@@ -14,12 +14,7 @@ from attack.campaign import BAD, VERDICTS, Tally, find, run, table, verdict_of
 
 TARGETS = {
     "letor": "attack.letor:TARGET",
-    "delimited": "attack.tables:DELIMITED",
-    "round-trip": "attack.tables:ROUND_TRIP",
-    "datasets": "attack.datasets:TARGET",
-    "typed": "attack.typed:TARGET",
-    "preferences": "attack.small_files:PREFERENCES",
-    "scores": "attack.small_files:SCORES",
+    "tables": "attack.tables:TARGET",
     "models": "attack.models:TARGET",
     "numerics": "attack.numerics:TARGET",
 }

@@ -57,7 +57,7 @@ def same_as_plain(table: LetorTable, rows: list[plain.Row], zero_based: bool, co
     check("the shape", table.X.shape == (len(rows), columns))
     check("the type", table.X.dtype == dtype)
     check("y", table.y.tobytes() == np.array([row.label for row in rows], dtype=np.float64).tobytes())
-    check("a comment", list(table.comments) == [row.comment for row in rows])
+    check("a comment", (table.comments or [""] * len(rows)) == [row.comment for row in rows])
     shift = 0 if zero_based else 1
     if isinstance(table.X, np.ndarray):
         X = np.zeros((len(rows), columns), dtype=dtype)
@@ -95,6 +95,15 @@ def _text_of(data: bytes) -> bytes:
         raise Unclear(f"gzip: {type(error).__name__}") from None
 
 
+def _based(text: bytes, given: int | None, single: bool) -> bool:
+    """Whether any line before the first one that is wrong in either way of counting names feature 0."""
+    try:
+        plain.letor(text, largest=10**18 if given is None else given, single=single)
+    except plain.BadLine as error:
+        text = b"\n".join(text.split(b"\n")[: (error.line or 1) - 1])
+    return plain.names_feature_0(text)
+
+
 def judge(case: bytes) -> None:
     """Read the case by both."""
     options, data = unpacked(case)
@@ -109,7 +118,7 @@ def judge(case: bytes) -> None:
         text = _text_of(data)
         if plain.is_foreign(data) or not data:
             raise plain.BadLine(None)
-        based = plain.names_feature_0(text) if zero_based == "auto" else zero_based
+        based = _based(text, given, options["single"]) if zero_based == "auto" else zero_based
         first = 0 if based else 1
         largest = 10**18 if given is None else given - 1 + first
         rows = plain.letor(text, least=first, largest=largest, single=options["single"])
@@ -133,7 +142,7 @@ def judge(case: bytes) -> None:
             table = read(data, **keywords)
         except LetorError as error:
             if bad is None:
-                raise Wrong(f"refused: {error.problem[:200]}") from None
+                raise Wrong(f"refused: {error.message[:200]}") from None
             if bad.line is not None and error.line != bad.line:
                 raise Wrong(f"line {error.line} is named, not {bad.line}") from None
             if not error.file or not str(error):

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Changed", "archived", "described", "header", "hostile_nodes", "members", "npy", "paths_of"]
+from rankrls.persistence._archive import checksum
+
+DOCUMENT = "model.json"
 
 
 def members(content: bytes) -> dict[str, bytes]:
@@ -21,7 +23,7 @@ def members(content: bytes) -> dict[str, bytes]:
         return {m.filename: archive.read(m) for m in archive.infolist()}
 
 
-def archived(parts: dict[str, bytes | str], compression: int = zipfile.ZIP_STORED) -> bytes:
+def archived(parts: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     """An archive of members; the same members give the same bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as archive:
@@ -37,48 +39,34 @@ def npy(array: NDArray[Any]) -> bytes:
     return out.getvalue()
 
 
-def header(text: bytes, data: bytes = b"") -> bytes:
-    """A member of numpy's format with a header of one's own."""
+def header(descr: str = "'<f8'", order: str = "False", shape: str = "(2,)", data: bytes = b"") -> bytes:
+    """A member of numpy's format that claims what one likes."""
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
 
 
-def described(descr: str = "'<f8'", order: str = "False", shape: str = "(2,)") -> bytes:
-    """The text of such a header."""
-    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
-
-
 class Changed:
-    """A model file whose tree and arrays can be changed."""
+    """A model file whose document and arrays can be changed; ``content`` makes the checksums right again."""
 
     def __init__(self, content: bytes) -> None:
-        self.parts: dict[str, Any] = {**members(content)}
-        self.document = json.loads(self.parts["model.json"])
-        self.root = self.document["model"]
+        self.parts = members(content)
+        self.document = json.loads(self.parts.pop(DOCUMENT))
 
     @property
     def state(self) -> Any:
-        """The attributes of the model, or of a pipeline's last step."""
-        state = self.root["state"]
-        return state["steps"][-1]["tuple"][1]["state"] if "steps" in state else state
+        """The attributes of the model."""
+        return self.document["model"]["state"]
 
-    def array(self, node: dict[str, str]) -> NDArray[Any]:
-        """The array that a node names."""
-        found: NDArray[Any] = np.load(io.BytesIO(self.parts[node["array"]]))
+    def array(self, name: str) -> NDArray[Any]:
+        """The array of a member."""
+        found: NDArray[Any] = np.load(io.BytesIO(self.parts[name]))
         return found
-
-    def put(self, node: dict[str, str], array: NDArray[Any]) -> None:
-        """Another array in the place of the one that a node names."""
-        self.parts[node["array"]] = npy(array)
-
-    def add(self, array: NDArray[Any]) -> dict[str, str]:
-        """The node of one more array."""
-        name = f"{len(self.parts)}.npy"
-        self.parts[name] = npy(array)
-        return {"array": name}
 
     def content(self) -> bytes:
         """The file."""
-        return archived({**self.parts, "model.json": json.dumps(self.document)})
+        with zipfile.ZipFile(io.BytesIO(archived(self.parts))) as archive:
+            self.document["sha256"] = checksum(self.document, archive.infolist())
+        return archived({**self.parts, DOCUMENT: json.dumps(self.document).encode()})
 
 
 def paths_of(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -89,12 +77,8 @@ def paths_of(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from paths_of(child, (*path, key))
 
 
-def hostile_nodes() -> Iterator[tuple[str, dict[str, Any]]]:
+def hostile_nodes() -> Iterator[dict[str, Any]]:
     """Ways to have something called or imported by those who would look names up."""
-    for name in ("os.system", "builtins.eval", "subprocess.Popen", "numpy.absolute", "functools.partial"):
-        yield name, {"object": name, "state": {"args": {"tuple": ["echo pwned > pwned"]}}}
-    yield "sklearn.linear_model.Ridge", {"object": "sklearn.linear_model.Ridge", "state": {}}
-    yield "rankrls.models.families.base.Ranker", {"object": "rankrls.models.families.base.Ranker", "state": {}}
-    yield "rankrls.models.rankrls.RankRLS", {"object": "rankrls.models.rankrls.RankRLS", "state": {}}
-    yield "this", {"object": "this.s", "state": {}}
-    yield "antigravity", {"object": "antigravity", "state": {}}
+    for name in ("os.system", "builtins.eval", "subprocess.Popen", "functools.partial", "antigravity", "save", "Ridge"):
+        yield {"object": name, "state": {"args": {"tuple": ["echo pwned > pwned"]}}}
+    yield {"object": "rankrls.models.rankrls.RankRLS", "state": {}}

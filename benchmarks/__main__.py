@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks._growth_plot import draw
 from benchmarks._harness import skipped, thread_environment
 
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
@@ -33,7 +32,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; no goal is judged")
     parser.add_argument("--threads", type=int, default=None, help="threads for us and every rival (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the lines to a file")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw how times grow, where that was measured")
     options = parser.parse_args(arguments)
     unknown = set(options.jobs) - set(names())
     if unknown:
@@ -51,8 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
         options.json.write_text(
             json.dumps({"machine": machine, "quick": options.quick, "lines": lines}, indent=2) + "\n"
         )
-    if options.plot:
-        draw(lines, options.plot)
     return 1 if any(line["met"] is False for line in lines) else 0
 
 

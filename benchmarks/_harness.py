@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import compileall
 import json
-import math
 import os
 import subprocess
 import sys
@@ -20,23 +19,6 @@ from statistics import median
 from typing import Any
 
 import rankrls
-
-__all__ = [
-    "THREAD_VARIABLES",
-    "alternate",
-    "as_installed",
-    "at_most",
-    "context",
-    "exponent",
-    "faster",
-    "one_thread",
-    "peak_above",
-    "peak_of",
-    "skipped",
-    "thread_environment",
-    "timed",
-    "within",
-]
 
 THREAD_VARIABLES = (
     "RANKRLS_NUM_THREADS",
@@ -115,20 +97,6 @@ def context(
     """Figures to look at, without a goal."""
     ratio = None if theirs is None else theirs / ours
     return _line(job, ours, rival, theirs, ratio, remark, None, unit)
-
-
-def exponent(
-    job: str, sizes: Sequence[float], values: Sequence[float], goal: str, most: float, slack: float = 0.25
-) -> dict[str, Any]:
-    """The exponent of growth: the slope of a straight line through the logarithms. ``slack`` is the clock's share.
-
-    The line keeps sizes and values, which ``--plot`` draws.
-    """
-    x, v = ([math.log(value) for value in column] for column in (sizes, values))
-    mean_x, mean_v = sum(x) / len(x), sum(v) / len(v)
-    slope = sum((a - mean_x) * (b - mean_v) for a, b in zip(x, v, strict=True)) / sum((a - mean_x) ** 2 for a in x)
-    line = _line(job, slope, "exponent", most, slope / most, f"{goal} (+{slack:g})", slope <= most + slack, "")
-    return line | {"sizes": [float(size) for size in sizes], "values": [float(value) for value in values]}
 
 
 def skipped(job: str, rival: str, why: str) -> dict[str, Any]:

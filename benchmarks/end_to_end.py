@@ -25,7 +25,7 @@ from benchmarks._data import query_lengths
 from benchmarks._harness import alternate, as_installed, faster, skipped
 from rankrls import load
 from rankrls.io import save_letor
-from rankrls.metrics import ndcg
+from rankrls.metrics import Measure
 
 COLUMNS, TREES = 136, 50
 SIZE, QUICK = (723_000, 6000), (12_000, 100)
@@ -84,9 +84,9 @@ def measured(folder: Path, rows: int, queries: int, repeats: int) -> list[dict[s
     unseen = min(UNSEEN, rows)
     X, y, lengths = made(unseen, unseen * queries // rows, 2)
     qid = np.repeat(np.arange(len(lengths)), lengths)
-    own = ndcg(y, load(folder / "m.rankrls").predict(X), qid=qid, k=10)
+    own = Measure("ndcg", k=10)(y, load(folder / "m.rankrls").predict(X), qid=qid)
     X = np.insert(X, 0, 0.0, axis=1)  # LightGBM counts features from 0
-    other = ndcg(y, lightgbm.Booster(model_file=str(folder / "trees.txt")).predict(X), qid=qid, k=10)
+    other = Measure("ndcg", k=10)(y, lightgbm.Booster(model_file=str(folder / "trees.txt")).predict(X), qid=qid)
     size = (folder / "train.txt").stat().st_size
     job = f"rankrls fit, leave-query-out, {rows} x {COLUMNS}, {size / 1e6:.0f} MB of text (NDCG@10 {own:.3f})"
     rival = f"LightGBM, the same text, {TREES} trees (NDCG@10 {other:.3f})"

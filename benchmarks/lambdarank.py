@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks._data import query_lengths
 from benchmarks._harness import alternate, context, skipped
 from rankrls import RankRLSCV
-from rankrls.metrics import ndcg
+from rankrls.metrics import Measure
 
 TREES = 100
 
@@ -43,8 +43,8 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     ours, theirs = alternate(
         lambda: linear.fit(X, y, qid=qid), lambda: trees.fit(X, y, group=lengths), repeats=1 if quick else 3
     )
-    own_ndcg = ndcg(y_test, linear.predict(X_test), qid=qid_test, k=10)
-    their_ndcg = ndcg(y_test, trees.predict(X_test), qid=qid_test, k=10)
+    own_ndcg = Measure("ndcg", k=10)(y_test, linear.predict(X_test), qid=qid_test)
+    their_ndcg = Measure("ndcg", k=10)(y_test, trees.predict(X_test), qid=qid_test)
     remark = f"context: NDCG@10 of unseen queries {own_ndcg:.3f}, theirs {their_ndcg:.3f}"
     return [context(job, ours, f"LightGBM lambdarank, {TREES} trees", theirs, remark)]
 

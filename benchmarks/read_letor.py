@@ -42,7 +42,7 @@ from rankrls.io import load_letor
 def peak_memory():  # of this program alone: ru_maxrss remembers the process that it was forked from
     line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
-import rankrls.io._block, scipy.sparse
+import rankrls.io._letor_loop, scipy.sparse
 before = peak_memory()
 table = load_letor(sys.argv[1])
 peak = peak_memory() - before

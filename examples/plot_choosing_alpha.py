@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 from rankrls.plots import AlphaSelectionDisplay
 
 rng = np.random.default_rng(0)
@@ -33,7 +33,9 @@ model = RankRLSCV().fit(X, y, qid=qid)
 
 X_new, y_new, qid_new = some_queries(500)
 alphas = model.cv_results_["alpha"]
-on_new = [disagreement_error(y_new, RankRLS(alpha).fit(X, y, qid=qid).predict(X_new), qid=qid_new) for alpha in alphas]
+on_new = [
+    Measure("disagreement")(y_new, RankRLS(alpha).fit(X, y, qid=qid).predict(X_new), qid=qid_new) for alpha in alphas
+]
 
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 axes.plot(alphas, on_new, color="black", linestyle="--", label="500 new queries")

@@ -29,7 +29,7 @@ AlphaSelectionDisplay.from_estimator(simplest, ax=axes)
 plt.show()
 
 # %%
-# The weights do: one factorisation gives them for every alpha. Cholesterol and ldl rise and fall together in patients
+# The weights do. Cholesterol and ldl rise and fall together in patients
 # (their correlation is 0.9), and where little keeps them small their weights grow large with opposite signs, to say
 # nearly the same. The one-standard-error rule stops before that.
 

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls.metrics import kendall_tau
+from rankrls.metrics import Measure
 
 TAGS = ("the", "adjective", "noun", "verb", "adverb", "of")
 HEADS = {"the": ("noun",), "adjective": ("noun",), "noun": ("of", "verb"), "adverb": ("verb",), "of": ("noun",)}
@@ -128,7 +128,7 @@ held_out, on_new = [], []
 for inside, across in matrices.values():
     chosen = RankRLSCV(kernel="precomputed", scoring="tau").fit(inside, share[learn], qid=qid[learn])
     held_out.append(chosen.best_score_)
-    on_new.append(float(kendall_tau(share[new], chosen.predict(across), qid=qid[new])))
+    on_new.append(float(Measure("kendall_tau")(share[new], chosen.predict(across), qid=qid[new])))
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(list(matrices), held_out, marker="o", label="sentences held out, 30")
 ax.plot(list(matrices), on_new, marker="s", label="new sentences, 20")

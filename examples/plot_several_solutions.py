@@ -13,7 +13,7 @@ import numpy as np
 
 from rankrls import CoRankingPursuit, RankingPursuit
 from rankrls.inspection import borda_scores
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 
 rng = np.random.default_rng(0)
 n_patients, n_genes = 260, 1000
@@ -45,7 +45,7 @@ for name, model, look in (
     ("second view", second, {"color": "tab:orange"}),
     ("both, weighted", several, {"color": "tab:green"}),
 ):
-    errors = [disagreement_error(outcome[new], scores) for scores in model.staged_predict(genes[new])]
+    errors = [Measure("disagreement")(outcome[new], scores) for scores in model.staged_predict(genes[new])]
     left.plot(stages, errors, marker=".", label=name, **look)
 left.set(xlabel="genes of a view", ylabel="disagreement error on new patients")
 left.legend()
@@ -84,5 +84,5 @@ for how in ("mean", "weighted", "best"):
 parts = np.column_stack([view.predict(genes[new]) for view in model.views_])
 found |= {"first view": parts[:, 0], "second view": parts[:, 1], "Borda": borda_scores(parts)}
 for name, scores in found.items():
-    print(f"{name:25} {disagreement_error(outcome[new], scores):.3f}")
+    print(f"{name:25} {Measure('disagreement')(outcome[new], scores):.3f}")
 print("genes:", *[view.support_.tolist() for view in model.views_])

@@ -13,8 +13,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures
 
 from rankrls import CGRankRLS
-from rankrls.metrics import disagreement_error
-from rankrls.plots import ValidationSurfaceDisplay
+from rankrls.metrics import Measure
+from rankrls.plots import AlphaSelectionDisplay
 
 X, y = load_diabetes(return_X_y=True)
 X = PolynomialFeatures(3, include_bias=False).fit_transform(X / X.std(axis=0))
@@ -39,7 +39,7 @@ early = fitted(selection="early_stopping")
 hybrid = fitted(alphas=ALPHAS)
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-ValidationSurfaceDisplay.from_estimator(tikhonov, ax=axes)
+AlphaSelectionDisplay.from_estimator(tikhonov, ax=axes)
 for model, name, color in ((early, "early stopping", "black"), (hybrid, "hybrid", "tab:orange")):
     axes.plot([model.n_iter_], [model.best_score_], "s", color=color, label=name)
 axes.set(ylabel="disagreement error on 111 patients", ylim=(0.2, 0.47))
@@ -50,5 +50,5 @@ plt.show()
 # On the patients that nobody has looked at yet:
 
 for name, model in (("Tikhonov", tikhonov), ("early stopping", early), ("hybrid", hybrid)):
-    error = disagreement_error(y[test], model.predict(X[test]))
+    error = Measure("disagreement")(y[test], model.predict(X[test]))
     print(f"{name:15} alpha {model.alpha_:<6g} iterations {model.n_iter_:<4d} test error {error:.3f}")

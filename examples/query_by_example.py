@@ -44,7 +44,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from rankrls.io import save_letor
-from rankrls.metrics import precision
+from rankrls.metrics import Measure
 
 FOLDER = Path("demo-output")
 RETRIEVED = 30  # there are about 30 images of the query's digit among its 300 candidates
@@ -189,7 +189,8 @@ def main():
     scores, measured = learn_and_judge()
     qid = np.repeat(np.arange(len(queries)), same_digit.shape[1])
     per_query = {
-        name: precision(same_digit.ravel(), scores[name], k=RETRIEVED, qid=qid, per_query=True) for name in METHODS
+        name: Measure("precision", k=RETRIEVED)(same_digit.ravel(), scores[name], qid=qid, per_query=True)
+        for name in METHODS
     }
     print_table(measured, per_query)
     draw(images, digits, queries, items, same_digit, scores, per_query)

@@ -33,7 +33,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from rankrls import RankRLSCV, SparseRankRLSCV, save
 from rankrls.comparison import compare_rankings
 from rankrls.export import to_solr
-from rankrls.metrics import ndcg
+from rankrls.metrics import Measure
 
 FOLDER = Path("demo-output")
 SHOWN = 8  # candidates in a list
@@ -133,7 +133,7 @@ def learn(train: Table, n_basis: int = 1600) -> dict[str, Ranker]:
 
 def measure(table: Table, scores: np.ndarray) -> float:
     _, y, qid = table.rows()
-    return ndcg(y, scores.ravel(), qid=qid, k=10)
+    return Measure("ndcg", k=10)(y, scores.ravel(), qid=qid)
 
 
 # %%

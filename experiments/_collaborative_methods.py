@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _collaborative_problem import ALPHAS, Method, Problem, Setting
-from _collaborative_views import Consenting, CoPursuit, CoPursuitOfFeatures
+from _collaborative_problem import ALPHAS, Method, Problem, Setting, graph_of
+from _collaborative_views import Consenting, CoPursuit
 from numpy.typing import NDArray
 
 from rankrls import RankSVM
-from rankrls.greedy.dictionaries import held_dictionary
-from rankrls.greedy.pursuit import pursue
 from rankrls.kernels import Kernel
-from rankrls.problems.dual import DualProblem
-from rankrls.problems.subset import Basis, SubsetProblem
-
-__all__ = ["METHODS", "LeastSquares", "Pursuit", "SameSize", "Subset", "SupportVectors"]
+from rankrls.learners.dictionaries import HeldDictionary
+from rankrls.learners.pursuit import pursue
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.smoother import DualEquations, normal_equations
 
 
 @dataclass(frozen=True)
@@ -33,12 +31,8 @@ class LeastSquares(Method):
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n = problem.n_scored
         graph = problem.graph(self.regression_weight)
-        target = (graph.F @ problem.y[:n])[:, None]
-        path = (
-            DualProblem.from_kernel(problem.K[:n, :n].copy(), graph, target)
-            .path(np.array([setting["alpha"] for setting in settings]))
-            .coefficients
-        )
+        smoother = DualEquations.of_kernel(problem.K[:n, :n].copy(), graph).smoother()
+        path = smoother.path(np.array([setting["alpha"] for setting in settings]))
         return problem.K[problem.n_learn :, :n] @ path[:, :, 0].T, np.full(len(settings), float(n))
 
 
@@ -54,7 +48,6 @@ class Subset(Method):
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n = problem.n_scored
         graph = problem.graph(0.0)
-        target = (graph.F @ problem.y[:n])[:, None]
         K = problem.K[:n, :n]
         out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
         used = np.empty(len(settings))
@@ -62,13 +55,11 @@ class Subset(Method):
         for size in np.unique(wanted):
             columns = np.flatnonzero(wanted == size)
             r = min(int(size), n)
-            basis = Basis.build(Kernel("precomputed"), np.arange(r), K[:r, :r].copy())
-            path = (
-                SubsetProblem(K, basis, graph, target)
-                .path(np.array([settings[k]["alpha"] for k in columns]))
-                .coefficients
-            )
-            out[:, columns] = problem.K[problem.n_learn :, :r] @ path[:, :, 0].T
+            basis = Basis.build(Kernel("precomputed"), np.arange(r), np.arange(r), K[:r, :r].copy())
+            smoother = normal_equations(graph, basis.features(K)).whitened(basis.whitening).smoother()
+            path = smoother.path(np.array([settings[k]["alpha"] for k in columns]))[:, :, 0].T
+            a = basis.to_items @ path if basis.rows_first else path
+            out[:, columns] = problem.K[problem.n_learn :, :r] @ a
             used[columns] = r
         return out, used
 
@@ -85,23 +76,18 @@ class SameSize(Subset):
 
 @dataclass(frozen=True)
 class Pursuit(Method):
-    """Ranking pursuit, kernel matching pursuit or their mixture: one path for all numbers of basis functions.
-
-    With ``all_rows`` unscored items may be taken for the basis too.
-    """
+    """Ranking pursuit, kernel matching pursuit or their mixture: one path for all numbers of basis functions."""
 
     regression_weight: float = 0.0
     most: int = 50
-    all_rows: bool = False
 
     def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
         return [{"n_basis": p, "backfit": backfit} for backfit in (True, False) for p in range(1, self.most + 1)]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n = problem.n_scored
-        graph = problem.graph(self.regression_weight)
-        dictionary = held_dictionary(problem.K[: problem.n_learn if self.all_rows else n, :n].copy(), graph)
-        target = graph.F @ problem.y[:n]
+        graph = graph_of(problem.y[:n], self.regression_weight)
+        dictionary, target = HeldDictionary.of(problem.K[:n, :n], graph), graph.target[:, 0]
         out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
         used = np.empty(len(settings))
         for backfit in (True, False):
@@ -147,7 +133,6 @@ _RANKING = (
     SameSize("Random Subset", "sparse RankRLS with a random basis of the size that ranking pursuit chose"),
     Pursuit("Ranking Pursuit", "basis functions chosen one by one by the pairwise loss"),
 )
-_INCREMENTS: dict[str, Any] = {"agreement": "increments", "backfits": (False,)}
 METHODS: dict[str, tuple[Method, ...]] = {
     "full": (_RLS, _MATCHING, *_RANKING, Pursuit("CRRP", "combined ranking and regression pursuit, beta = 0.5", 0.5)),
     "half": (
@@ -156,17 +141,6 @@ METHODS: dict[str, tuple[Method, ...]] = {
         *_RANKING,
         CoPursuit("SS Ranking Pursuit", "semi-supervised; all scored rows in each view's loss, half of the basis each"),
         CoPursuit("SS, nu = 0", "the same, whose views need not agree", nus=(0.0,)),
-        Pursuit("RP, all rows", "ranking pursuit that may take unscored items for its basis", all_rows=True),
-        CoPursuit(
-            "SS, nu = 0, scored", "SS, nu = 0 with half of the scored rows as basis", nus=(0.0,), scored_basis=True
-        ),
-        CoPursuit("SS, increments", "the same, where the steps agree (the paper's J); no backfitting", **_INCREMENTS),
-        CoPursuit("SS, own rows", "each view learns from its half of the scored rows only", own_loss=True),
-        CoPursuit("SS, own rows, nu = 0", "the same, whose views need not agree", own_loss=True, nus=(0.0,)),
-        CoPursuitOfFeatures(
-            "SS, features", "the views are two halves of the reference users, with the basis in common"
-        ),
-        CoPursuitOfFeatures("SS, features, nu = 0", "the same, whose views need not agree", nus=(0.0,)),
         Consenting("CoRankRLS", "co-regularised RankRLS: 16 random halves of the reference users"),
     ),
 }

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from rankrls._cached import cached_property
-from rankrls._queries import query_layout
-from rankrls.graph import ScoredGraph
+from rankrls.numerics.graph import LabelledGraph
 
 __all__ = ["ALPHAS", "N_HALVES", "Items", "Method", "Problem", "Setting", "graph_of"]
 
@@ -24,9 +23,9 @@ N_HALVES = 16
 """Random halves of the reference users, the same for all test users of a group."""
 
 
-def graph_of(y: Array, regression_weight: float = 0.0) -> ScoredGraph:
+def graph_of(y: Array, regression_weight: float = 0.0) -> LabelledGraph:
     """All pairs of the items, each weighing the same."""
-    return ScoredGraph.build(y, query_layout(None, len(y)), balance="pairs", regression_weight=regression_weight)
+    return LabelledGraph.build(y, balance="pairs", regression_weight=regression_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ class Problem:
     def halves(self) -> list[Array]:
         return self.make_halves()
 
-    def graph(self, regression_weight: float) -> ScoredGraph:
+    def graph(self, regression_weight: float) -> LabelledGraph:
         """All pairs of scored items."""
         return graph_of(self.y[: self.n_scored], regression_weight)
 

@@ -13,7 +13,7 @@ from _ratings_data import Ratings
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 
 __all__ = [
     "GROUPS",
@@ -284,7 +284,7 @@ def _judge_chunk(
 def _judge(method: Method, problem: Problem, settings: list[Setting]) -> NDArray[np.float64]:
     scores, sizes = method.scores(problem, settings)
     y = problem.y[problem.n_learn :]
-    error = disagreement_error(y, scores, tied_labels="half")
+    error = Measure("disagreement", tied_labels="half")(y, scores)
     with np.errstate(over="ignore"):  # a ranker's scores have no level, and some settings none of its size
         squares = np.mean((scores - y[:, None]) ** 2, axis=0)
     return np.column_stack((error, squares, sizes))

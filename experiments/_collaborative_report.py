@@ -1,4 +1,4 @@
-"""Tables, tests and notes of the collaborative filtering experiment."""
+"""Tables and tests of the collaborative filtering experiment."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 from _collaborative_paper import CLAIMS, TABLES, Claim
-from _collaborative_problem import Method, Setting
+from _collaborative_problem import Method
 from _collaborative_protocol import GROUPS, Choice, Group, Part, Sizes
-from _text import aligned, headed, p_text, wrapped
+from _text import aligned, headed, p_text
 from numpy.typing import NDArray
 
 from rankrls.comparison import bootstrap_interval, compare_per_query
-
-__all__ = ["Result", "as_json", "as_text"]
 
 _TITLES = {
     "full": "Disagreement error, all training ratings",
     "half": "Disagreement error, half of the training ratings unscored",
     "mse": "Mean squared error, all training ratings; parameters chosen by mean squared error",
 }
-_NEAR = 0.025
 _LEVEL = 0.05
 _RESAMPLES = 2000
 
@@ -46,11 +43,11 @@ class Result:
     def rows(self, table: str) -> tuple[Method, ...]:
         return self.methods["half" if table == "half" else "full"]
 
-    def values(self, table: str, bounds: tuple[int, int], method: str, by: str | None = None) -> NDArray[np.float64]:
+    def values(self, table: str, bounds: tuple[int, int], method: str) -> NDArray[np.float64]:
         """One value a test user; the mean of them for one who was drawn more than once."""
         measure = "mse" if table == "mse" else "disagreement"
         part = self.parts[bounds]["full" if table == "mse" else table]
-        values = part.figures[by or measure, measure][method]
+        values = part.figures[measure, measure][method]
         _, user = np.unique(part.users, return_inverse=True)
         return np.bincount(user, values) / np.bincount(user)
 
@@ -107,9 +104,7 @@ def verdicts(result: Result) -> list[Verdict]:
 
 def _verdict(result: Result, claim: Claim, bounds: tuple[int, int]) -> Verdict:
     values = {name: result.values(claim.part, bounds, name) for name in (claim.first, claim.second)}
-    (pair,) = compare_per_query(
-        values, test="wilcoxon", greater_is_better=False, n_resamples=_RESAMPLES, random_state=0
-    ).pairs
+    (pair,) = compare_per_query(values, greater_is_better=False, n_resamples=_RESAMPLES, random_state=0).pairs
     part = result.parts[bounds]["full" if claim.part == "mse" else claim.part]
     measure = "mse" if claim.part == "mse" else "disagreement"
     table = part.figures[measure, measure]
@@ -122,7 +117,7 @@ def _verdict(result: Result, claim: Claim, bounds: tuple[int, int]) -> Verdict:
         pair.difference,
         pair.low,
         pair.high,
-        pair.p_value,
+        pair.p_wilcoxon,
         pair.wins,
         pair.ties,
         pair.losses,
@@ -133,13 +128,10 @@ def _verdict(result: Result, claim: Claim, bounds: tuple[int, int]) -> Verdict:
 
 def as_text(result: Result) -> str:
     s = result.sizes
+    title = f"{result.name}: {s.users} test users, {s.repetitions} repetitions, {s.reference} reference users"
     parts = [
-        headed(f"{result.name}: {s.users} test users, {s.repetitions} repetitions, {s.reference} reference users", "="),
-        *(
-            f"  group {_name(g.bounds)}: {g.members} users to draw the reference users from, {g.eligible} to draw the "
-            f"test users from, {g.skipped} drawn users skipped"
-            for g in result.groups
-        ),
+        headed(title, "="),
+        "Means over test users, half the width of 95 % bootstrap intervals, the paper's figures.",
     ]
     for table in result.tables:
         title = _TITLES[table]
@@ -148,18 +140,11 @@ def as_text(result: Result) -> str:
         parts += ["", headed(title), _table(result, table)]
     names = {m.name: m.what for m in (*result.methods["full"], *result.methods["half"])}
     parts += ["", *(f"  {name}: {what}" for name, what in names.items())]
-    parts += ["", headed("Chosen on the hold-out users"), _choice_table(result)]
     found = verdicts(result)
     if found:
-        parts += [
-            "",
-            headed(
-                "What the paper claims (<, =) and what it does not (?): Wilcoxon's signed ranks over the test users"
-            ),
-        ]
-        parts += [_claim_table(found, s.repetitions)]
-    parts += ["", "Notes", *(wrapped(note) for note in notes(result)), ""]
-    return "\n".join(parts)
+        title = "What the paper claims (<, =) and what it does not (?): Wilcoxon's signed ranks over the test users"
+        parts += ["", headed(title), _claim_table(found, s.repetitions)]
+    return "\n".join([*parts, ""])
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -167,10 +152,6 @@ def as_json(result: Result) -> dict[str, Any]:
         "data": result.name,
         "sizes": vars(result.sizes),
         "seconds": result.seconds,
-        "groups": [
-            {"bounds": g.bounds, "members": g.members, "eligible": g.eligible, "skipped": g.skipped}
-            for g in result.groups
-        ],
         "tables": {
             table: {
                 _name(g.bounds): {
@@ -178,7 +159,6 @@ def as_json(result: Result) -> dict[str, Any]:
                         "mean": float(result.values(table, g.bounds, m.name).mean()),
                         "interval": _interval(result, table, g.bounds, m.name),
                         "paper": result.paper(table, g.bounds, m.name),
-                        "basis": None if table == "mse" else _basis(result, table, g.bounds, m.name),
                         "width": result.choice(table, g.bounds, m.name).width,
                         **result.choice(table, g.bounds, m.name).setting,
                     }
@@ -188,99 +168,25 @@ def as_json(result: Result) -> dict[str, Any]:
             }
             for table in result.tables
         },
-        "claims": [
-            {
-                **vars(v.claim),
-                **{k: value for k, value in vars(v).items() if k != "claim"},
-                "verdict": v.text,
-            }
-            for v in verdicts(result)
-        ],
-        "notes": notes(result),
+        "claims": [{**vars(v), "claim": vars(v.claim), "verdict": v.text} for v in verdicts(result)],
     }
-
-
-def notes(result: Result) -> list[str]:
-    s = result.sizes
-    out = [
-        f"Means over {s.users * s.repetitions} test users of each group; after +- half the width of their 95 % "
-        "bootstrap interval; then the paper's figure. Basis: how many training items the model weighs, on average.",
-        f"Width and all other parameters were chosen once a group on {s.holdout} other users, never for a test user.",
-        "A claim of being better is confirmed where p < 0.05 and the difference has its sign; where p < 0.05 and it "
-        "has the other, the reverse was found. Two methods that are said to be equal differ where p < 0.05. So many "
-        "users make differences significant that are too small to matter: see the difference. Runs: repetitions whose "
-        "own mean difference has the same sign.",
-    ]
-    out += _sparsity(result)
-    worse = []
-    for table in ("full", "half"):
-        for group in result.groups if table in result.tables else []:
-            for method in result.rows(table):
-                paper = result.paper(table, group.bounds, method.name)
-                gap = None if paper is None else result.values(table, group.bounds, method.name).mean() - paper
-                if gap is not None and gap > _NEAR:
-                    worse.append(f"{method.name} {_name(group.bounds)} {gap:+.3f}")
-    if result.published:
-        out.append(f"Cells that are more than {_NEAR} worse than the paper's: {', '.join(worse) if worse else 'none'}.")
-    if "mse" in result.tables:
-        out.append(
-            "Rank-only methods learn differences: their scores have no level, which the mean squared error counts "
-            "against them. The last columns of its table are the same methods with the parameters of the ranking table."
-        )
-    return out
-
-
-def _sparsity(result: Result) -> list[str]:
-    """How many basis functions ranking pursuit does without."""
-    names = {m.name for m in result.rows("full")}
-    if not {"Ranking Pursuit", "RankRLS"} <= names:
-        return []
-    shares = []
-    for group in result.groups:
-        own, all_items = (_basis(result, "full", group.bounds, name) for name in ("Ranking Pursuit", "RankRLS"))
-        shares.append(f"{1 - own / all_items:.0%} ({_name(group.bounds)})")
-    return [
-        f"Ranking pursuit uses {', '.join(shares)} fewer basis functions than there are training items, all of which "
-        "RankRLS uses. The paper has about 30 % (Jester) and 35 % (MovieLens) fewer than RankSVM has support vectors."
-    ]
 
 
 def _table(result: Result, table: str) -> str:
     digits = 1 if table == "mse" else 3
     head = ["method"]
     for group in result.groups:
-        head += [_name(group.bounds), "+-"]
-        head += ["paper"] if result.published and group.bounds in GROUPS else []
-        head += [] if table == "mse" else ["basis"]
-    if table == "mse":
-        head += [f"{_name(g.bounds)} ranking" for g in result.groups]
+        head += [_name(group.bounds), "+-", "paper"] + ([] if table == "mse" else ["basis"])
     rows = [head]
     for method in result.rows(table):
         row = [method.name]
         for group in result.groups:
             low, high = _interval(result, table, group.bounds, method.name)
-            row += [
-                f"{result.values(table, group.bounds, method.name).mean():.{digits}f}",
-                f"{(high - low) / 2:.{digits}f}",
-            ]
-            if result.published and group.bounds in GROUPS:
-                paper = result.paper(table, group.bounds, method.name)
-                row.append("" if paper is None else f"{paper:.{digits}f}")
-            if table != "mse":
-                row.append(f"{_basis(result, table, group.bounds, method.name):.1f}")
-        if table == "mse":
-            same = [result.values(table, g.bounds, method.name, by="disagreement") for g in result.groups]
-            row += [f"{v:.1f}" if (v := values.mean()) < 1e3 else f"{v:.0e}" for values in same]
+            paper = result.paper(table, group.bounds, method.name)
+            row.append(f"{result.values(table, group.bounds, method.name).mean():.{digits}f}")
+            row += [f"{(high - low) / 2:.{digits}f}", "" if paper is None else f"{paper:.{digits}f}"]
+            row += [] if table == "mse" else [f"{result.parts[group.bounds][table].sizes[method.name].mean():.1f}"]
         rows.append(row)
-    return aligned(rows)
-
-
-def _choice_table(result: Result) -> str:
-    rows = [["table, method", *(_name(g.bounds) for g in result.groups)]]
-    for table in result.tables:
-        for method in result.rows(table):
-            choices = [result.choice(table, g.bounds, method.name) for g in result.groups]
-            rows.append([f"{table}: {method.name}", *(_described(c.width, c.setting) for c in choices)])
     return aligned(rows)
 
 
@@ -308,20 +214,6 @@ def _claim_table(found: list[Verdict], repetitions: int) -> str:
 def _interval(result: Result, table: str, bounds: tuple[int, int], method: str) -> tuple[float, float]:
     interval = bootstrap_interval(result.values(table, bounds, method), n_resamples=_RESAMPLES, random_state=0)
     return interval.low, interval.high
-
-
-def _basis(result: Result, table: str, bounds: tuple[int, int], method: str) -> float:
-    return float(result.parts[bounds][table].sizes[method].mean())
-
-
-def _described(width: float, setting: Setting) -> str:
-    return ", ".join(f"{name} {_number(value)}" for name, value in {"width": width, **setting}.items())
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, float) and value > 0.0 and np.log2(value).is_integer():
-        return f"2^{np.log2(value):.0f}"
-    return str(value)
 
 
 def _name(bounds: tuple[int, int]) -> str:

@@ -10,14 +10,10 @@ import numpy as np
 from _collaborative_problem import ALPHAS, N_HALVES, Array, Method, Problem, Setting, graph_of
 from numpy.typing import NDArray
 
-from rankrls._queries import query_layout
-from rankrls.graph import ScoredGraph
-from rankrls.greedy.copursuit import co_pursue
-from rankrls.greedy.dictionaries import held_dictionary
-from rankrls.greedy.walk import View
-from rankrls.problems.consensus import ConsensusProblem, KernelViews
-
-__all__ = ["N_VIEWS", "CoPursuit", "CoPursuitOfFeatures", "Consenting", "split_views"]
+from rankrls.learners.consensus import Centring, ConsensusProblem, Views
+from rankrls.learners.copursuit import co_pursue
+from rankrls.learners.dictionaries import HeldDictionary
+from rankrls.learners.pursuit import View
 
 N_VIEWS = 2
 
@@ -28,25 +24,13 @@ def split_views(n_scored: int, n_learn: int) -> list[NDArray[np.intp]]:
     return [np.concatenate((scored[v::N_VIEWS], unscored[v::N_VIEWS])) for v in range(N_VIEWS)]
 
 
-class _OfHalves(Method):
-    """A method whose views are halves of the features."""
-
-    def sees_the_same(self, one: Problem, other: Problem) -> bool:
-        pairs = zip((one.K, *one.halves), (other.K, *other.halves), strict=True)
-        return all(np.array_equal(K, L) for K, L in pairs)
-
-
 @dataclass(frozen=True)
 class CoPursuit(Method):
     """Semi-supervised ranking pursuit of two views, which differ by their rows; one path for all numbers of stages.
 
-    A view takes its basis from its half of the rows, scored and unscored, or with ``scored_basis`` scored only.
-    ``own_loss`` says whether the scored rows of that half alone are in its loss, or all scored rows.
+    A view takes its basis from its half of the rows; all labelled rows are in each view's loss.
     """
 
-    agreement: str = "functions"
-    own_loss: bool = False
-    scored_basis: bool = False
     backfits: tuple[bool, ...] = (True, False)
     nus: tuple[float, ...] = (2.0**-8, 2.0**-4, 1.0, 2.0**4, 2.0**8)
     most: int = 20
@@ -60,75 +44,50 @@ class CoPursuit(Method):
             for p in range(1, self.most + 1)
         ]
 
-    def kernels(self, problem: Problem) -> list[Array]:
-        return [problem.K] * N_VIEWS
-
-    def rows(self, problem: Problem) -> list[NDArray[np.intp]]:
-        """From which each view takes its basis."""
-        return split_views(problem.n_scored, problem.n_scored if self.scored_basis else problem.n_learn)
-
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
         n, learn = problem.n_scored, problem.n_learn
-        kernels, bases = self.kernels(problem), self.rows(problem)
-        losses = [basis[basis < n] if self.own_loss else np.arange(n) for basis in bases]
+        bases = split_views(n, learn)
         agreement = graph_of(np.zeros(learn - n))
-        views = [
-            _view(K, problem.y, basis, rows, np.arange(n, learn), agreement)
-            for K, basis, rows in zip(kernels, bases, losses, strict=True)
-        ]
+        views = [_view(problem.K, problem.y, basis, np.arange(n), np.arange(n, learn), agreement) for basis in bases]
         out = np.empty((len(problem.y) - learn, len(settings)))
         used = np.empty(len(settings))
         for nu, backfit in dict.fromkeys((setting["nu"], setting["backfit"]) for setting in settings):
             columns = [k for k, s in enumerate(settings) if (s["nu"], s["backfit"]) == (nu, backfit)]
             stages = np.array([settings[k]["n_stages"] for k in columns])
-            path = co_pursue(
-                views,
-                int(stages.max()),
-                nu,
-                shared=False,
-                increments=self.agreement == "increments",
-                backfit=backfit,
-            )
+            path = co_pursue(views, int(stages.max()), nu, shared=False, backfit=backfit)
             # A path that nothing improves any more stays where it is.
             last = np.minimum(stages, path.n_stages) - 1
             parts = []
-            for v, (K, basis) in enumerate(zip(kernels, bases, strict=True)):
+            for v, basis in enumerate(bases):
                 taken, coefficients = path.view(v).merged()
-                parts.append(K[learn:, basis[taken]] @ coefficients[last].T)
+                parts.append(problem.K[learn:, basis[taken]] @ coefficients[last].T)
             out[:, columns] = np.mean(parts, axis=0)
             items = np.column_stack([basis[path.indices[:, v]] for v, basis in enumerate(bases)])
             used[columns] = [len(np.unique(items[: stage + 1])) for stage in last]
         return out, used
 
 
-@dataclass(frozen=True)
-class CoPursuitOfFeatures(CoPursuit, _OfHalves):
-    """The views are two halves of the reference users; all rows, scored and unscored, are their basis."""
-
-    def kernels(self, problem: Problem) -> list[Array]:
-        return [problem.halves[0], problem.halves[-1]]
-
-    def rows(self, problem: Problem) -> list[NDArray[np.intp]]:
-        return [np.arange(problem.n_learn)] * N_VIEWS
-
-
 def _view(
-    K: Array, y: Array, basis: NDArray[np.intp], rows: NDArray[np.intp], apart: NDArray[np.intp], agreement: ScoredGraph
+    K: Array, y: Array, basis: NDArray[np.intp], rows: NDArray[np.intp], apart: NDArray[np.intp], agreement: Any
 ) -> View:
     graph = graph_of(y[rows])
     return View(
-        held_dictionary(K[np.ix_(basis, rows)], graph),
-        graph.F @ y[rows],
-        held_dictionary(K[np.ix_(basis, apart)], agreement),
+        HeldDictionary.of(K[np.ix_(basis, rows)], graph),
+        graph.target[:, 0],
+        HeldDictionary.of(K[np.ix_(basis, apart)], agreement),
     )
 
 
 @dataclass(frozen=True)
-class Consenting(_OfHalves):
+class Consenting(Method):
     """Co-regularised RankRLS: random halves of the reference users as views; all alphas from one decomposition a mu."""
 
     mus: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
     holdout: ClassVar[int | None] = 100
+
+    def sees_the_same(self, one: Problem, other: Problem) -> bool:
+        pairs = zip((one.K, *one.halves), (other.K, *other.halves), strict=True)
+        return all(np.array_equal(K, L) for K, L in pairs)
 
     def settings(self, chosen: Mapping[str, Any]) -> list[Setting]:
         return [{"mu": mu, "alpha": alpha} for mu in self.mus for alpha in ALPHAS]
@@ -137,16 +96,15 @@ class Consenting(_OfHalves):
         n, learn = problem.n_scored, problem.n_learn
         halves = problem.halves[:N_HALVES]
         kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in halves]
-        everything = ScoredGraph.build(np.zeros((learn, 1)), query_layout(None, learn))
-        views = KernelViews([lambda K=K: K for K in kernels], everything, np.arange(n))
-        graph = problem.graph(0.0)
-        target = (graph.F @ problem.y[:n])[:, None]
+        everything = Centring(np.zeros(learn, dtype=np.intp), np.ones(learn))
+        views = Views([lambda K=K: K for K in kernels], everything, np.arange(n))
+        graph = graph_of(problem.y[:n])
         out = np.empty((len(problem.y) - learn, len(settings)))
         for mu in dict.fromkeys(setting["mu"] for setting in settings):
             columns = [k for k, setting in enumerate(settings) if setting["mu"] == mu]
             # mu counts in units of the mean square of the centred views, as that of CoRankRLS.
             consensus = views.agree(mu / views.scale)
-            path = ConsensusProblem(consensus, np.arange(n), graph, target).path(
+            path = ConsensusProblem(consensus, np.arange(n), graph).path(
                 np.array([settings[k]["alpha"] for k in columns])
             )
             h = consensus.columns(np.arange(n)) @ path.coefficients[:, :, 0].T

@@ -12,31 +12,13 @@ import numpy as np
 from _large_scale_data import Items, Task, sampled_pairs
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from rankrls import CGRankRLS
-from rankrls.metrics import disagreement_error
-
-__all__ = [
-    "ALPHAS",
-    "FIGURE_ALPHAS",
-    "METHODS",
-    "Bounds",
-    "Method",
-    "Outcome",
-    "Training",
-    "bounds",
-    "figure",
-    "first_single_step",
-    "run_method",
-    "training_of",
-    "warm_up",
-]
+from rankrls.metrics import Measure
 
 ALPHAS = tuple(2.0**k for k in range(-10, 11))
 FIGURE_ALPHAS = (0.0, *(2.0**k for k in (-10, -5, 0, 5, 10)))
 MAX_ITER, TOL, PATIENCE = 500, 1e-5, 10
-_SETTLED = ("converged", "stagnated")
 
 
 @dataclass(frozen=True)
@@ -75,38 +57,6 @@ class Training:
                 return model.fit(self.items.X, self.items.y, qid=self.items.qid, **given)
             return model.fit_pairs(self.items.X, *self.pairs, **given)
 
-    def product(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """The function from p to X'LXp, as plainly as it can be written."""
-        X, XT = self.items.X, self.items.X.T  # no copy
-        if self.pairs is not None:
-            i, j = self.pairs
-            m = X.shape[0]
-
-            def laplacian(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-                lead = scores[i] - scores[j]
-                return np.bincount(i, lead, minlength=m) - np.bincount(j, lead, minlength=m)
-        else:
-            query = self._queries()
-            counts = np.bincount(query)
-
-            def laplacian(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-                return scores - (np.bincount(query, scores) / counts)[query]
-
-        return lambda p: XT @ laplacian(X @ np.ravel(p))
-
-    def rank_bound(self) -> int:
-        """What the rank of X'LX is at most."""
-        m, n = self.items.X.shape
-        if self.pairs is not None:
-            m = len(np.unique(np.concatenate(self.pairs)))
-            return min(m - 1, len(self.pairs[0]), n)
-        return min(m - len(np.unique(self._queries())), n)
-
-    def _queries(self) -> NDArray[np.intp]:
-        if self.items.qid is None:
-            return np.zeros(len(self.items.y), dtype=np.intp)
-        return np.unique(self.items.qid, return_inverse=True)[1]
-
 
 def warm_up(task: Task) -> None:
     """Compile what is timed later: nothing of the data set is looked at but its number formats."""
@@ -134,15 +84,6 @@ class Outcome:
         The one run that chooses, whose model is the result.
     training_seconds : float
         A run with the chosen alpha alone, to convergence or for the chosen number of iterations.
-    selection_iterations : int
-        Products with the data of the former; the latter has ``n_iter``.
-    same_seconds : float
-        A run with one alpha (the smallest) for as many iterations as the selection took, judged by the validation
-        data after each: what the further alphas cost.
-    separate_seconds : float or None
-        A run of its own for every alpha, as in 2010.
-    separate_gap : float or None
-        The best validation error of those runs minus that of the one run.
     """
 
     method: Method
@@ -152,51 +93,22 @@ class Outcome:
     test_error: float
     selection_seconds: float
     training_seconds: float
-    selection_iterations: int
-    same_seconds: float
-    separate_seconds: float | None
-    separate_gap: float | None
-    iterations_of: dict[float, tuple[int, bool]]
 
 
-def run_method(method: Method, task: Task, training: Training, *, separate: bool) -> Outcome:
-    """Choose, train alone with what was chosen, and judge."""
+def run_method(method: Method, task: Task, training: Training) -> Outcome:
+    """Choose, fit again with what was chosen, and evaluate on the test items."""
     seconds, model = _timed(lambda: training.fit(_learner(method.alphas, method.selection), task.validation))
-    surface = np.atleast_2d(model.validation_surface_)
     limit = MAX_ITER if method.selection == "tikhonov" else max(int(model.n_iter_), 1)
     alone, _ = _timed(lambda: training.fit(_learner((model.alpha_,), "tikhonov", max_iter=limit), None))
-    same = CGRankRLS(
-        (min(method.alphas),), selection="early_stopping", max_iter=surface.shape[1], tol=0.0, patience=surface.shape[1]
-    )
-    same_seconds, _ = _timed(lambda: training.fit(same, task.validation))
-    separate_seconds = gap = None
-    if separate and len(method.alphas) > 1:
-        separate_seconds, errors = _timed(lambda: [_one_run(method, alpha, task, training) for alpha in method.alphas])
-        gap = min(errors) - float(model.best_score_)
     return Outcome(
-        method,
-        float(model.alpha_),
-        int(model.n_iter_),
-        float(model.best_score_),
-        _error(model, task.test),
-        seconds,
-        alone,
-        surface.shape[1],
-        same_seconds,
-        separate_seconds,
-        gap,
-        {
-            float(a): (int(t), status in _SETTLED)
-            for a, t, status in zip(model.alphas_, model.iterations_, model.status_, strict=True)
-        },
+        method=method,
+        alpha=float(model.alpha_),
+        n_iter=int(model.n_iter_),
+        validation_error=float(model.best_score_),
+        test_error=_error(model, task.test),
+        selection_seconds=seconds,
+        training_seconds=alone,
     )
-
-
-def _one_run(method: Method, alpha: float, task: Task, training: Training) -> float:
-    """Validation error of one alpha by a run of its own."""
-    if method.selection == "tikhonov":
-        return _error(training.fit(_learner((alpha,), "tikhonov"), None), task.validation)
-    return float(training.fit(_learner((alpha,), "early_stopping"), task.validation).best_score_)
 
 
 def figure(task: Task, training: Training) -> tuple[tuple[float, ...], NDArray[np.float64]]:
@@ -205,49 +117,12 @@ def figure(task: Task, training: Training) -> tuple[tuple[float, ...], NDArray[n
     return tuple(float(a) for a in model.alphas_), np.atleast_2d(model.validation_surface_)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What the 2010 paper says of the number of iterations, section 3.3."""
-
-    rank: int
-    largest_eigenvalue: float
-
-    def by_rank(self) -> int:
-        """One more than the rank."""
-        return self.rank + 1
-
-    def by_condition(self, alpha: float) -> float:
-        """``1/2 sqrt(kappa) ln(2 / eps)``, with 0 for the smallest eigenvalue."""
-        if alpha == 0.0:
-            return np.inf
-        return 0.5 * np.sqrt((self.largest_eigenvalue + alpha) / alpha) * np.log(2.0 / TOL)
-
-
-def bounds(training: Training) -> Bounds:
-    """The bounds' ingredients."""
-    n = training.items.X.shape[1]
-    operator = LinearOperator((n, n), matvec=training.product(), dtype=np.float64)
-    start = np.random.default_rng(0).normal(size=n)
-    (largest,) = eigsh(operator, 1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)
-    return Bounds(training.rank_bound(), float(largest))
-
-
-def first_single_step(task: Task, training: Training, found: Bounds) -> float | None:
-    """The smallest power of two, from the largest eigenvalue on, that converges in one iteration."""
-    lowest = int(np.ceil(np.log2(found.largest_eigenvalue)))
-    alphas = tuple(2.0**k for k in range(lowest, lowest + 30))
-    model = training.fit(_learner(alphas, "tikhonov", max_iter=60), task.validation)
-    settled = np.array([status in _SETTLED for status in model.status_])
-    single = model.alphas_[(model.iterations_ <= 1) & settled]
-    return float(single.min()) if len(single) else None
-
-
 def _learner(alphas: tuple[float, ...], selection: str, max_iter: int = MAX_ITER) -> CGRankRLS:
     return CGRankRLS(alphas, selection=selection, max_iter=max_iter, tol=TOL, patience=PATIENCE)
 
 
 def _error(model: CGRankRLS, items: Items) -> float:
-    return float(disagreement_error(items.y, model.predict(items.X), qid=items.qid))
+    return float(Measure("disagreement")(items.y, model.predict(items.X), qid=items.qid))
 
 
 def _timed(run: Callable[[], Any]) -> tuple[float, Any]:

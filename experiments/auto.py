@@ -27,9 +27,8 @@ from _letor_data import Collection, Rows, _files_in, find_collections
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from rankrls import AutoRankRLS, RankRLSCV, group_to_qid
-from rankrls._queries import query_layout
 from rankrls.io import load_letor
-from rankrls.metrics import pair_accuracy, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 
 METHODS: dict[str, Callable[[str], Any]] = {
     "RankRLSCV": lambda scoring: RankRLSCV(scoring=scoring),
@@ -57,7 +56,7 @@ def scores_of(model: Any, rows: Rows) -> np.ndarray:
 
 def judged(rows: Rows, scores: np.ndarray) -> np.ndarray:
     """NDCG@10 of each test query that has two labels."""
-    return resolve_measure("ndcg@10").per_query(rows.y, scores, query_layout(rows.qid, len(rows.y)))
+    return resolve_measure("ndcg@10")(rows.y, scores, qid=rows.qid, per_query=True)
 
 
 def chosen(model: Any) -> str:
@@ -195,7 +194,9 @@ def tables() -> None:
     for table, train, test in table_splits():
         for name in ("RankRLSCV", "auto"):
             model = METHODS[name]("pair_accuracy").fit(train.X, train.y)
-            found.setdefault(table, {}).setdefault(name, []).append(pair_accuracy(test.y, model.predict(test.X)))
+            found.setdefault(table, {}).setdefault(name, []).append(
+                Measure("pair_accuracy")(test.y, model.predict(test.X))
+            )
     for table, values in found.items():
         base, auto = (np.array(values[name]) for name in ("RankRLSCV", "auto"))
         error = (auto - base).std(ddof=1) / np.sqrt(len(base))

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from _large_scale_data import PAIRS, SOURCES, Task, load
-from _large_scale_protocol import METHODS, bounds, figure, first_single_step, run_method, training_of, warm_up
+from _large_scale_protocol import METHODS, figure, run_method, training_of, warm_up
 from _large_scale_report import Part, as_json, as_text, draw
 
 _DATA_HELP = """\
@@ -27,19 +27,16 @@ data sets:
 examples:
   python experiments/large_scale.py --data ~/data --plots figures
   python experiments/large_scale.py synthetic --quick
-  python experiments/large_scale.py rcv1 --separate none --json
+  python experiments/large_scale.py rcv1 --json
 """
 _QUICK_PAIRS = 50_000
 
 
-def run(task: Task, number_of_pairs: int | None, separate: bool) -> Part:
+def run(task: Task, number_of_pairs: int | None) -> Part:
     """Every method on one data set."""
     training = training_of(task, number_of_pairs)
-    outcomes = tuple(run_method(method, task, training, separate=separate) for method in METHODS)
-    found = bounds(training)
-    single = first_single_step(task, training, found)
-    kind = "scored" if number_of_pairs is None else "pairs"
-    return Part(task, kind, number_of_pairs, outcomes, found, single, figure(task, training))
+    outcomes = tuple(run_method(method, task, training) for method in METHODS)
+    return Part(task, number_of_pairs, outcomes, figure(task, training))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,12 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="draw the figures into this folder")
-    parser.add_argument(
-        "--separate",
-        choices=("scored", "all", "none"),
-        default="scored",
-        help="where to time 21 separate runs as well, for comparison (default: scored data only)",
-    )
     parser.add_argument("--pairs", type=int, metavar="N", help="pairs to sample (default: a million; 0: none)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the tables")
     options = parser.parse_args(arguments)
@@ -78,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             task = load(name, data, quick=options.quick)
             warm_up(task)
             for number in _numbers_of_pairs(task, options):
-                part = run(task, number, options.separate == "all" or (options.separate == "scored" and number is None))
+                part = run(task, number)
                 if not options.json:
                     print(as_text(part), flush=True)
                 if options.plots is not None:

@@ -14,12 +14,10 @@ import os
 import sys
 from pathlib import Path
 
-import numpy as np
-from _letor_data import COLLECTIONS, Collection, load_fold
+from _letor_data import COLLECTIONS, Collection
 from _letor_data import find_collections as find
-from _letor_methods import FAMILIES, published
-from _letor_protocol import Outcome, run_fold
-from _letor_report import Result, as_json, as_text
+from _letor_methods import Method, known_methods, published
+from _letor_report import as_json, as_text, run
 
 _DATA_HELP = """\
 where the data come from:
@@ -39,27 +37,6 @@ the benchmark's own predictions:
 """
 
 
-def run(collection: Collection, numbers: tuple[int, ...], families: tuple[str, ...]) -> Result:
-    """Every method of the families on the given folds."""
-    notes, methods = [], []
-    for family in (FAMILIES[name] for name in families):
-        reason = family.missing()
-        if reason is None:
-            methods += family.methods
-        notes.append(family.note if reason is None else f"Not run, since {reason}: {family.name}.")
-    methods += published(collection)
-    outcomes: dict[str, list[Outcome]] = {method.name: [] for method in methods}
-    documents = queries = features = 0
-    for number in numbers:
-        fold = load_fold(collection, number)
-        documents += len(fold.test.y)
-        queries += len(np.unique(fold.test.qid))
-        features = fold.test.X.shape[1]
-        for method in methods:
-            outcomes[method.name].append(run_fold(method, fold))
-    return Result(collection, (documents, queries, features), tuple(methods), outcomes, tuple(notes))
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=_DATA_HELP, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -72,16 +49,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--dataset", choices=("auto", *COLLECTIONS), default="auto", help="default: all that are there")
     parser.add_argument("--folds", help="folds to run, such as 1,2 (default: all)")
-    parser.add_argument("--methods", help=f"some of {','.join(FAMILIES)}, with commas (default: all)")
+    parser.add_argument("--methods", help=f"some of {', '.join(known_methods())}, with commas (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the tables")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("give the folder of the data: --data DIR, or set RANKRLS_DATA.")
     try:
-        families = _families(options.methods)
+        methods = _methods(options.methods)
         results = []
         for collection in find(Path(options.data).expanduser(), options.dataset):
-            result = run(collection, _folds(options.folds, collection), families)
+            result = run(collection, _folds(options.folds, collection), [*methods, *published(collection)])
             results.append(result)
             if not options.json:
                 print(as_text(result), flush=True)
@@ -93,12 +70,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _families(text: str | None) -> tuple[str, ...]:
-    names = tuple(FAMILIES) if text is None else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+def _methods(text: str | None) -> list[Method]:
+    known = known_methods()
+    names = list(known) if text is None else [part.strip() for part in text.split(",")]
     for name in names:
-        if name not in FAMILIES:
-            raise ValueError(f"--methods must be some of {', '.join(FAMILIES)}, with commas; got {name!r}.")
-    return names
+        if name not in known:
+            raise ValueError(f"--methods must be some of {', '.join(known)}, with commas; got {name!r}.")
+    return [known[name] for name in dict.fromkeys(names)]
 
 
 def _folds(text: str | None, collection: Collection) -> tuple[int, ...]:

@@ -75,7 +75,6 @@ class Result:
             for name, values in others.items():
                 (pair,) = compare_per_query(
                     {best: self.values(table, best), name: values},
-                    test="wilcoxon",
                     greater_is_better=table == "2007",
                     random_state=0,
                 ).pairs
@@ -133,7 +132,7 @@ def as_text(result: Result) -> str:
                 f"{table}: {pair.first} - {pair.second}",
                 f"{pair.difference:+.3f}",
                 f"[{pair.low:+.3f}, {pair.high:+.3f}]",
-                p_text(pair.p_value),
+                p_text(pair.p_wilcoxon),
                 f"{pair.wins}/{pair.ties}/{pair.losses}",
             ]
         )

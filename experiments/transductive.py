@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rankrls import RankRLSCV, TransductiveRankRLS
 from rankrls.comparison import paired_wilcoxon
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 SHARES = (0.02, 0.1, 0.5, 1.0)
@@ -70,7 +70,7 @@ def run_fold(fold: Fold, share: float, penalties: tuple[float, ...]) -> Errors:
     y = np.where(has_labels, rows.y, np.nan)
 
     def judge(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(disagreement_error(fold.test.y, scores[is_test], qid=fold.test.qid, per_query=True))
+        return np.asarray(Measure("disagreement")(fold.test.y, scores[is_test], qid=fold.test.qid, per_query=True))
 
     found, predicted = [], []
     for penalty in penalties:

@@ -22,7 +22,7 @@ FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 @cache
 def processes() -> BaseContext:
     """A context of multiprocessing: its processes are forked from one that has no thread and has computed nothing."""
-    context, modules = multiprocessing.get_context("forkserver"), ["rankrls.models", "tests.streaming.engines"]
+    context, modules = multiprocessing.get_context("forkserver"), ["rankrls.models", "tests.streaming.arrays"]
     if find_spec("distributed"):
         import dask
         from distributed.utils import get_mp_context

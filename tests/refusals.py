@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rankrls import InputError
-from rankrls._errors import Stated
+from rankrls import InputError, InputWarning
 
 FACTS = ("parameter", "row", "column", "file", "line", "remedy")
 
@@ -23,7 +22,7 @@ class Refusal:
     def __init__(self, *words: str, kind: type[BaseException] = InputError, **facts: Any) -> None:
         assert words or facts, "A refusal tells something."
         assert set(facts) <= {*FACTS}, facts
-        assert not facts or issubclass(kind, Stated), f"{kind.__name__} has no facts"
+        assert not facts or issubclass(kind, InputError | InputWarning), f"{kind.__name__} has no facts"
         self.words, self.kind, self.facts = words, kind, facts
 
     def __enter__(self) -> Refusal:
@@ -45,7 +44,7 @@ class Refusal:
         """The kind and the facts of an error, and the words of its text as somebody is shown it."""
         assert isinstance(error, self.kind), repr(error)
         for name, expected in self.facts.items():
-            found = getattr(error, name)
+            found = text if name == "remedy" else getattr(error, name)  # what to do is in the message
             if name == "file":
                 agrees = found is not None and found.endswith(str(expected))
             elif name == "remedy":

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, kernels
+from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _rows, kernels
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
-from rankrls.features import blocks
 from rankrls.kernels import KERNELS, Kernel, check_kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
@@ -61,7 +60,7 @@ def test_tiles_and_threads_change_nothing(name, tile, wrap, monkeypatch):
     expected, own = by_definition(name, X, Z), by_definition(name, X, X)
     monkeypatch.setattr(kernels, "_TILE", tile)
     monkeypatch.setattr(kernels, "_CACHED", 1)  # strips of 16 rows
-    monkeypatch.setattr(blocks, "_PANEL", 5)
+    monkeypatch.setattr(_rows, "_PANEL", 5)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "3")
     K = kernel(name)(wrap(X))
     np.testing.assert_array_equal(K, K.T)

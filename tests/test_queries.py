@@ -194,4 +194,4 @@ def test_sizes_that_do_not_add_up_name_both_numbers():
 def test_sizes_given_as_ids_are_recognised(ids, sizes):
     with pytest.raises(InputError) as error:
         query_layout(ids, 3)
-    assert ("group_to_qid" in error.value.remedy) is sizes
+    assert ("group_to_qid" in error.value.message) is sizes

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rankrls import CGRankRLS, RankRLS, RankRLSCV, RankSVM
+from rankrls import CGRankRLS, RankRLS, RankRLSCV
 from rankrls._cached import cached_property
 from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
@@ -27,8 +26,6 @@ from rankrls._compiled.threads import (
     map_threads,
     n_threads,
     one_blas_thread,
-    one_thread,
-    threads_worth,
 )
 from tests.refusals import Refusal
 
@@ -72,17 +69,6 @@ def test_how_many_threads(no_limits):
     for useless in ("", "0", "-1", "many", "1.5"):
         no_limits.setenv("RANKRLS_NUM_THREADS", useless)
         assert n_threads() == 5
-
-
-@given(st.floats(0.0, 1e12), st.floats(1.0, 1e9), st.integers(1, 64))
-def test_threads_only_where_each_has_enough_to_do(work, each, allowed):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RANKRLS_NUM_THREADS", str(allowed))
-        threads = threads_worth(work, each)
-        assert threads == 1 or work / threads >= each
-        assert threads == allowed or work / (threads + 1) < each
-        with one_thread():
-            assert threads_worth(work, each) == 1
 
 
 def test_results_come_in_order(no_limits):
@@ -167,22 +153,6 @@ def test_blas_is_limited_while_anybody_is_inside():
         with one_blas_thread():
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
-    assert blas_threads() == before
-
-
-@pytest.mark.parametrize(("rows", "limited"), [(60, True), (9000, False)])
-def test_blas_is_limited_where_a_fit_is_too_small_for_its_threads(rows, limited):
-    """Whoever scores held-out rows is inside the fit: its BLAS shows."""
-    before, seen = blas_threads(), []
-
-    def scoring(y, f):
-        seen.extend(blas_threads())
-        return 0.0
-
-    rng = np.random.default_rng(0)
-    X, y, qid = rng.normal(size=(rows, 100)), rng.normal(size=rows), np.arange(rows) % 3
-    RankRLSCV((1.0,), scoring=scoring).fit(X, y, qid=qid)
-    assert set(seen) == ({1} if limited else set(before))
     assert blas_threads() == before
 
 
@@ -362,36 +332,6 @@ def test_a_fork_while_another_thread_computes_a_property():
     finally:
         leave.set()
         thread.join()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("kind", ["rbf", "hinges"])
-def test_forks_while_threads_fit(kind, no_limits):
-    """Each child fits what the threads of its parent are just fitting."""
-    no_limits.setenv("RANKRLS_NUM_THREADS", "1")
-    X, y, qid = some_data(240)
-    model = RankSVM() if kind == "hinges" else RankRLSCV((0.1, 1.0), kernel="rbf", ties="exclude")
-    fit = lambda: clone(model).fit(X, y, qid=qid)
-    fit()
-    stop = threading.Event()
-
-    def fit_on():
-        while not stop.is_set():
-            fit()
-
-    threads = [threading.Thread(target=fit_on) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    rng = np.random.default_rng(0)
-    try:
-        for _ in range(20):
-            time.sleep(rng.uniform(0.0, 0.01))
-            assert ends_well(fork(fit), 60), "a child waits for a lock"
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 @pytest.mark.slow

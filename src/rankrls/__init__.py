@@ -7,9 +7,8 @@ exact cross-validated ranking of every query.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rankrls._public import on_first_use
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -97,4 +96,12 @@ if TYPE_CHECKING:
     )
     from rankrls.survival import survival_pairs
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

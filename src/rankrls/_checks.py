@@ -18,15 +18,14 @@ def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{{{name}}} must hold numbers: {{0}}.", error) from None
+        raise InputError(f"{name} must hold numbers: {error}.", parameter=name) from None
 
 
 def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
     """A one-dimensional array of float64; ``each`` says what its entries are, such as "one label per row"."""
     out = numbers_of(name, values)
     if out.ndim != 1:
-        problem = f"{{{name}}} must be one-dimensional, {{0}}; got shape {{1}}."
-        raise InputError(problem, each, out.shape)
+        raise InputError(f"{name} must be one-dimensional, {each}; got shape {out.shape}.", parameter=name)
     return out
 
 
@@ -37,11 +36,9 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
         return
     row, *column = (int(k) for k in np.unravel_index(int(np.argmin(good)), values.shape))
     raise InputError(
-        f"{{{name}}} holds {{0}} in row {{1}}{{2}}: every {{3}} must be a finite number.",
-        values[(row, *column)],
-        row,
-        f", column {column[0]}" if column else "",
-        what,
+        f"{name} holds {values[row, *column]} in row "
+        f"{row}{f', column {column[0]}' if column else ''}: every {what} must be a finite number.",
+        parameter=name,
         row=row,
         column=column[0] if column else None,
     )
@@ -52,15 +49,12 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> None:
     known = tuple(words)
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
-        raise InputError(
-            f"{{{name}}} must be one of {{0}}; got {{1!r}}.", listed, value, remedy=did_you_mean(value, known)
-        )
+        raise InputError(f"{name} must be one of {listed}; got {value!r}.{did_you_mean(value, known)}", parameter=name)
 
 
 def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:
     """A whole number of at least ``least``; ``none`` says what None stands for, if the caller takes that too."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         also = f", or None for {none}" if none else ""
-        problem = f"{{{name}}} must be a whole number of at least {{0}}{{1}}; got {{2!r}}."
-        raise InputError(problem, least, also, value)
+        raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
     return int(value)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.near_ties import merge_near_ties
+from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.features.columns import take_items
-from rankrls.graph import Graph, OrderedPairs, PairGraph, ScoredGraph
+from rankrls._rows import take_items
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,6 @@ class Setting:
     ties: Any = "include"
     balance: Any = "examples"
     regression_weight: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """A graph over the items, what ``F f`` is fitted to, (rows of F, targets), and which targets these are."""
-
-    graph: Graph
-    target: NDArray[np.float64]
-    targets: slice
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +73,8 @@ class Comparisons(ABC):
         """The settings that make different graphs, and what each chooses."""
 
     @abstractmethod
-    def graphs(self, setting: Setting) -> list[Comparison]:
-        """The comparisons of all targets."""
-
-    def target_parts(self, setting: Setting) -> list[slice]:
-        """The targets of each of :meth:`graphs`."""
-        return [slice(0, 1)]
-
-    @abstractmethod
-    def ordered(self, balance: Any) -> OrderedPairs | PairGraph:
-        """The ordered pairs of the first target, for losses of pairs."""
+    def numeric_graphs(self, setting: Setting) -> list[LabelledGraph] | list[PreferenceGraph]:
+        """One graph for all targets, or one for each."""
 
     @abstractmethod
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> Comparisons:
@@ -103,14 +86,6 @@ class Comparisons(ABC):
     @abstractmethod
     def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
         """What a function of items says of some units: scores of rows, or leads of winners over losers."""
-
-    def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
-        """Scores of all units, (units, values, targets), in which those that differ by rounding only are equal.
-
-        ``near`` is the share of a query's range that counts as rounding, one for all values or one for each. The
-        scores that are given may be overwritten.
-        """
-        return scores
 
     def rows_of(self, units: NDArray[np.intp] | None) -> NDArray[np.intp]:
         """The rows of X that :meth:`take` of some units is over; of all units with None."""
@@ -168,32 +143,20 @@ class LabelledItems(Comparisons):
         for tie, balance in product(ties, balances):
             yield Setting(tie, balance, beta), {"ties": tie, "balance": balance}
 
-    def target_parts(self, setting: Setting) -> list[slice]:
-        """One for all targets, or one a target if ties are excluded: graphs then differ from target to target."""
+    def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
         targets = self.Y.shape[1]
-        return [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
-
-    def graphs(self, setting: Setting) -> list[Comparison]:
-        out = []
-        for part in self.target_parts(setting):
-            graph = ScoredGraph.build(
+        every = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
+        return [
+            LabelledGraph.build(
                 self.Y[:, part],
-                self.layout,
+                self.layout.codes,
                 weights=self.weights,
                 ties=setting.ties,
                 balance=setting.balance,
                 regression_weight=setting.regression_weight,
             )
-            out.append(Comparison(graph, graph.F @ self.Y[:, part], part))
-        return out
-
-    def ordered(self, balance: Any) -> OrderedPairs:
-        return OrderedPairs.build(self.Y[:, 0], self.layout, weights=self.weights, balance=balance)
-
-    @property
-    def row_weights(self) -> NDArray[np.float64]:
-        """The weights, 1 where none are given."""
-        return np.ones(self.n_rows) if self.weights is None else self.weights
+            for part in every
+        ]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
         X = take_items(self.X, units) if items else None
@@ -217,13 +180,6 @@ class LabelledItems(Comparisons):
 
     def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
         return score(take_items(self.X, units))
-
-    def with_ties(self, scores: NDArray[np.float64], near: Any) -> NDArray[np.float64]:
-        columns = np.repeat(np.broadcast_to(near, scores.shape[1]), scores.shape[2])
-        layout = self.layout
-        return merge_near_ties(
-            scores.reshape(len(scores), -1), layout.order, layout.starts, columns, overwrite=True
-        ).reshape(scores.shape)
 
     def sample(self, most: int, rng: np.random.Generator) -> tuple[LabelledItems, NDArray[np.intp]]:
         """Random whole queries; of one larger query random rows."""
@@ -254,7 +210,7 @@ class LabelledItems(Comparisons):
 class PreferredItems(Comparisons):
     """Items between which preferences are known."""
 
-    graph: PairGraph
+    graph: PreferenceTable
 
     @property
     def n_queries(self) -> int:
@@ -271,15 +227,17 @@ class PreferredItems(Comparisons):
     def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
         yield Setting(), {}
 
-    def graphs(self, setting: Setting) -> list[Comparison]:
-        return [Comparison(self.graph, self.graph.target[:, None], slice(0, 1))]
-
-    def ordered(self, balance: Any) -> PairGraph:
-        return self.graph
+    def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
+        g = self.graph
+        return [
+            PreferenceGraph.build(
+                g.winners, g.losers, g.n_items, strength=g.strength, weights=g.weight, groups=g.groups
+            )
+        ]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
-        return replace(self, graph=replace(self.graph.part(units), groups=None))
+        return replace(self, graph=self.graph.take(units))
 
     def sample(self, most: int, rng: np.random.Generator) -> tuple[PreferredItems, NDArray[np.intp]]:
         """All of them: preferences are few numbers each."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._public import publish
 
 __all__ = ["Items"]
 
@@ -42,11 +41,9 @@ class Items:
         if not hasattr(self.features, "shape"):
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
         if len(self.features.shape) != 2:
-            raise InputError("{items} need one row an item; got shape {0}.", self.features.shape)
+            raise InputError(f"items need one row an item; got shape {self.features.shape}.", parameter="items")
         if self.ids is not None and len(self.ids) != self.features.shape[0]:
-            raise InputError(
-                "There are {0} ids for {1} items.", len(self.ids), self.features.shape[0], parameter="items"
-            )
+            raise InputError(f"There are {len(self.ids)} ids for {self.features.shape[0]} items.", parameter="items")
 
     @property
     def n_items(self) -> int:
@@ -55,6 +52,3 @@ class Items:
 
     def __repr__(self) -> str:
         return f"Items({self.n_items} items with {self.features.shape[1]} features)"
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -55,12 +55,11 @@ class Formula:
             if ("power" not in {step[0] for step in steps}) or float(np.abs(block).max(initial=0.0)) < _MOST:
                 return
         given = [name for name in ("degree", "gamma") if name in self.parameters]
-        at = ", ".join(f"{{{name}}}={{{i}:g}}" for i, name in enumerate(given, 2))
+        at = " at " + ", ".join(f"{name}={getattr(kernel, name):g}" for name in given) if given else ""
+        lower = f", or lower {' or '.join(given)}" if given else ""
         raise InputError(
-            "Values of the {0} kernel are too large to be multiplied: {1:.1g}" + (f" at {at}." if given else "."),
-            *(self.names[0], float(np.abs(block).max()), *(getattr(kernel, name) for name in given)),
-            remedy="Scale the features"
-            + (f", or lower {' or '.join(f'{{{name}}}' for name in given)}." if given else "."),
+            f"Values of the {self.names[0]} kernel are too large to be multiplied: "
+            f"{float(np.abs(block).max()):.1g}{at}. Scale the features{lower}.",
             parameter=[*given, "kernel"][0],
         )
 
@@ -85,10 +84,3 @@ TABLE = (
 FORMULAS = {name: formula for formula in TABLE for name in formula.names}
 KERNELS = tuple(FORMULAS)
 """Names of the kernels that have a formula."""
-PARAMETERS = frozenset(name for formula in TABLE for name in formula.parameters)
-"""The parameters that some kernel has."""
-
-
-def kernels_with(parameter: str) -> str:
-    """The kernels for which a parameter makes a difference, for people."""
-    return ", ".join(formula.names[0] for formula in TABLE if parameter in formula.parameters)

@@ -8,6 +8,6 @@ from typing import Any
 
 
 def did_you_mean(given: Any, words: Iterable[str]) -> str:
-    """A question about the word that was perhaps meant; empty if none is near."""
+    """A question about the word that was perhaps meant, behind a space; empty if none is near."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
-    return f"Did you mean {near[0]!r}?" if near else ""
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,26 +40,29 @@ def check_preferences(
     i = _row_numbers("winners", winners, n_items, each)
     j = _row_numbers("losers", losers, n_items, each)
     if len(i) != len(j):
-        problem = "{winners} has {0} entries but {losers} has {1}: each {2} needs one of both."
-        raise InputError(problem, len(i), len(j), each, parameter="losers")
+        raise InputError(
+            f"winners has {len(i)} entries but losers has {len(j)}: each {each} needs one of both.", parameter="losers"
+        )
     same = i == j
     if same.any():
         e = int(np.argmax(same))
-        problem = "{0} {1} compares row {2} with itself;"
-        raise InputError(problem, each.capitalize(), e, i[e], remedy="remove such pairs.", parameter="losers", row=e)
+        raise InputError(
+            f"{each.capitalize()} {e} compares row {i[e]} with itself; remove such pairs.", parameter="losers", row=e
+        )
     s = _values("strength", strength, len(i), each)
     c = _values("weight", weight, len(i), each)
     if (c < 0.0).any():
         e = int(np.argmax(c < 0.0))
-        raise InputError("{weight} must not be negative; {0} {1} has {2}.", each, e, c[e], row=e)
+        raise InputError(f"weight must not be negative; {each} {e} has {c[e]}.", parameter="weight", row=e)
     return Preferences(i, j, s, c)
 
 
 def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
     numbers = np.asarray(values)
     if numbers.ndim != 1:
-        problem = f"{{{name}}} must be one-dimensional, one row number per {{0}}; got shape {{1}}."
-        raise InputError(problem, each, numbers.shape)
+        raise InputError(
+            f"{name} must be one-dimensional, one row number per {each}; got shape {numbers.shape}.", parameter=name
+        )
     if len(numbers) and numbers.dtype.kind not in "iu":
         real = numbers.dtype.kind == "f"
         with np.errstate(invalid="ignore"):
@@ -66,12 +70,11 @@ def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
         if broken.any():
             e = int(np.argmax(broken)) if real else None
             found = f"dtype {numbers.dtype}" if e is None else f"{numbers[e]} in {each} {e}"
-            raise InputError(f"{{{name}}} must hold whole row numbers of X; got {{0}}.", found, row=e)
+            raise InputError(f"{name} must hold whole row numbers of X; got {found}.", parameter=name, row=e)
     outside = (numbers < 0) | (numbers >= m)  # before the cast, in which large numbers would become negative
     if outside.any():
         e = int(np.argmax(outside))
-        problem = f"{{{name}}}[{{0}}] is {{1:.0f}}, but X has rows 0 to {{2}}."
-        raise InputError(problem, e, numbers[e], m - 1, row=e)
+        raise InputError(f"{name}[{e}] is {numbers[e]:.0f}, but X has rows 0 to {m - 1}.", parameter=name, row=e)
     return numbers.astype(np.intp)
 
 
@@ -80,13 +83,71 @@ def _values(name: str, values: Any, p: int, each: str) -> NDArray[np.float64]:
     try:
         out = np.asarray(1.0 if values is None else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{{{name}}} must be numeric, one value per {{0}}.", each) from None
+        raise InputError(f"{name} must be numeric, one value per {each}.", parameter=name) from None
     if out.ndim == 0:
         out = np.full(p, float(out))
     if out.shape != (p,):
-        problem = f"{{{name}}} has shape {{0}}; it needs one value for each of the {{1}} {{2}}s."
-        raise InputError(problem, out.shape, p, each)
+        raise InputError(
+            f"{name} has shape {out.shape}; it needs one value for each of the {p} {each}s.", parameter=name
+        )
     if not np.isfinite(out).all():
         e = int(np.argmin(np.isfinite(out)))
-        raise InputError(f"{{{name}}} must be finite; {{0}} {{1}} has {{2}}.", each, e, out[e], row=e)
+        raise InputError(f"{name} must be finite; {each} {e} has {out[e]}.", parameter=name, row=e)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceTable:
+    """Preferences between numbered items, in the order in which they came.
+
+    Attributes
+    ----------
+    winners, losers : ndarray of shape (p,), intp
+    n_items : int
+        Items in all, those without preferences too.
+    strength, weight : ndarray of shape (p,)
+    groups : ndarray of shape (p,), intp, or None
+        Numbers of the groups that are held out together; None if each preference is a group by itself.
+    """
+
+    winners: NDArray[np.intp]
+    losers: NDArray[np.intp]
+    n_items: int
+    strength: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    groups: NDArray[np.intp] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Preferences."""
+        return len(self.winners)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of preferences."""
+        return self.n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
+
+    def blocks(self) -> list[NDArray[np.intp]]:
+        """The preferences of each group."""
+        numbers = np.arange(self.n_rows, dtype=np.intp)
+        if self.groups is None:
+            return list(numbers[:, None])
+        order = np.argsort(self.groups, kind="stable")
+        cuts = np.searchsorted(self.groups[order], np.arange(1, self.n_groups))
+        return np.split(numbers[order], cuts)
+
+    def differences(self, values: NDArray[Any], rows: Any = slice(None)) -> NDArray[Any]:
+        """Winner minus loser of some preferences. Exact where an offset is common to both."""
+        return np.asarray(values[self.winners[rows]] - values[self.losers[rows]])
+
+    def take(self, rows: Any) -> PreferenceTable:
+        """Some preferences, between the same items; their groups are numbered anew."""
+        groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1].astype(np.intp)
+        columns = (self.strength[rows], self.weight[rows], groups)
+        return PreferenceTable(self.winners[rows], self.losers[rows], self.n_items, *columns)
+
+    def among_own_items(self, rows: Any) -> tuple[NDArray[np.intp], PreferenceTable]:
+        """The items of some preferences, ascending, and these preferences between those items alone."""
+        items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
+        winners, losers = number.reshape(2, -1)
+        return items, PreferenceTable(winners, losers, len(items), self.strength[rows], self.weight[rows])

@@ -88,7 +88,7 @@ class QueryLayout:
         return slice(lo, hi) if self.contiguous else self.order[lo:hi]
 
 
-def query_layout(qid: Any, n_rows: int) -> QueryLayout:
+def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     """Group rows by ``qid``.
 
     Parameters
@@ -97,11 +97,13 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
         One id per row, any order, any hashable dtype. None is one query that holds every row.
     n_rows : int
         The number of rows that ``qid`` must have.
+    name : str, default="qid"
+        The parameter that errors are about.
 
     Raises
     ------
-    ValueError
-        Where ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds a missing id.
+    InputError
+        If ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds a missing id.
     """
     if qid is None:
         return QueryLayout(
@@ -112,18 +114,26 @@ def query_layout(qid: Any, n_rows: int) -> QueryLayout:
         )
     ids = _as_id_array(qid)
     if ids.ndim != 1:
-        raise InputError("{qid} must be one-dimensional, one id per row; got shape {0}.", ids.shape)
+        raise InputError(f"{name} must be one-dimensional, one id per row; got shape {ids.shape}.", parameter=name)
     if len(ids) != n_rows:
         raise InputError(
-            "{qid} has {0} entries but there are {1} rows: it needs one id per row of X (not the sizes of the groups).",
-            len(ids),
-            n_rows,
-            remedy=FROM_SIZES if _may_be_sizes(ids, n_rows) else "",
+            f"{name} has {len(ids)} entries but there are {n_rows} rows: it needs one id per row (not the sizes of "
+            f"the groups).{' ' + FROM_SIZES if _may_be_sizes(ids, n_rows) else ''}",
+            parameter=name,
         )
-    _check_no_missing(ids)
+    _check_no_missing(ids, name)
     if n_rows == 0:
         return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)
     return _group(ids)
+
+
+def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+    """Whether each query holds two different labels, in any target."""
+    if layout.n_rows == 0:
+        return np.zeros(layout.n_queries, dtype=bool)
+    sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
+    first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
+    return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
 
 
 def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
@@ -160,22 +170,27 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     """
     given = np.asarray(group)
     if given.ndim != 1:
-        problem = "{group} must be one-dimensional, the number of rows of each query; got shape {0}."
-        raise InputError(problem, given.shape)
+        raise InputError(
+            f"group must be one-dimensional, the number of rows of each query; got shape {given.shape}.",
+            parameter="group",
+        )
     try:
         sizes = given.astype(np.float64)
     except (TypeError, ValueError):
-        problem = "{group} must hold the number of rows of each query; got dtype {0}."
-        raise InputError(problem, given.dtype) from None
+        raise InputError(
+            f"group must hold the number of rows of each query; got dtype {given.dtype}.", parameter="group"
+        ) from None
     good = np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))
     if not good.all():
         k = int(np.argmin(good))
-        problem = "{group} must hold whole numbers that are not negative; the size of query {0} is {1}."
-        raise InputError(problem, k, given[k], row=k)
+        raise InputError(
+            f"group must hold whole numbers that are not negative; the size of query {k} is {given[k]}.",
+            parameter="group",
+            row=k,
+        )
     total = int(sizes.sum())
     if n_rows is not None and total != n_rows:
-        problem = "The sizes in {group} add up to {0}, but there are {1} rows."
-        raise InputError(problem, total, n_rows)
+        raise InputError(f"The sizes in group add up to {total}, but there are {n_rows} rows.", parameter="group")
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
@@ -187,7 +202,8 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
     if not isinstance(qid, (list, tuple)):
         return np.asarray(qid)
     kinds = {type(v) for v in qid}
-    if len(kinds) == 1 and kinds <= {str, float, bool}:
+    cut = kinds == {str} and any(v.endswith("\0") for v in qid)  # numpy's texts lose NUL at their end
+    if len(kinds) == 1 and kinds <= {str, float, bool} and not cut:
         return np.asarray(qid)
     if kinds == {int} or all(issubclass(kind, np.generic) for kind in kinds):
         ids = np.asarray(qid)
@@ -200,7 +216,7 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
     return ids
 
 
-def _check_no_missing(ids: NDArray[Any]) -> None:
+def _check_no_missing(ids: NDArray[Any], name: str) -> None:
     if ids.dtype.kind == "f":
         missing = np.isnan(ids)
     elif ids.dtype.kind in "mM":
@@ -211,7 +227,7 @@ def _check_no_missing(ids: NDArray[Any]) -> None:
         return
     if missing.any():
         row = int(np.argmax(missing))
-        raise InputError("{qid} is missing in row {0}: every row needs an id.", row, row=row)
+        raise InputError(f"{name} is missing in row {row}: every row needs an id.", parameter=name, row=row)
 
 
 def _is_missing(value: Any) -> bool:
@@ -242,7 +258,9 @@ def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], 
         try:
             codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
         except TypeError as error:
-            raise InputError("{qid} must hold hashable ids, such as numbers or strings: {0}.", error) from None
+            raise InputError(
+                f"qid must hold hashable ids, such as numbers or strings: {error}.", parameter="qid"
+            ) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

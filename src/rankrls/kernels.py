@@ -30,8 +30,9 @@ from rankrls._checks import check_count
 from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
 from rankrls._kernel_table import FORMULAS, Formula
+from rankrls._memory import check_kernel_matrix
+from rankrls._rows import mirror, row_slices
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import mirror, row_slices
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
@@ -85,6 +86,9 @@ class Kernel:
         neither is copied or upcast whole. O(rows x rows x features), threaded.
         """
         formula = self.formula
+        m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
+        if Z is None and formula is not None:
+            check_kernel_matrix(m, m)
         if callable(self.name):
             return self._called(X, Z)
         if formula is None:
@@ -137,19 +141,13 @@ class Kernel:
             number = float(value)
         except (TypeError, ValueError):
             raise InputError(
-                "The {kernel} function must return one number for two items; for items {0} and {1} it returned {2}.",
-                i,
-                j,
-                type(value).__name__,
+                f"The kernel function must return one number for two items; for items {i} and {j} it returned "
+                f"{type(value).__name__}.",
                 parameter="kernel",
             ) from None
         if not np.isfinite(number):
             raise InputError(
-                "The {kernel} function returned {0} for items {1} and {2}; it must be finite.",
-                number,
-                i,
-                j,
-                parameter="kernel",
+                f"The kernel function returned {number} for items {i} and {j}; it must be finite.", parameter="kernel"
             )
         return number
 
@@ -275,22 +273,19 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
         For an unknown name, and for parameters that are not numbers or out of range.
     """
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
-        remedy = "A matrix of kernel values is X, with {kernel='precomputed'}." if hasattr(kernel, "shape") else ""
-        raise InputError(
-            "{kernel} must be one of {0}, or a function; got {1!r}.",
-            ", ".join(map(repr, KERNELS)),
-            kernel,
-            parameter="kernel",
-            remedy="The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else remedy,
-        )
+        hint = " The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else ""
+        if hasattr(kernel, "shape"):
+            hint = " A matrix of kernel values is X, with kernel='precomputed'."
+        listed = ", ".join(map(repr, KERNELS))
+        raise InputError(f"kernel must be one of {listed}, or a function; got {kernel!r}.{hint}", parameter="kernel")
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise InputError("{gamma} must be a positive number; got {0!r}.", gamma, parameter="gamma")
+        raise InputError(f"gamma must be a positive number; got {gamma!r}.", parameter="gamma")
     check_count("degree", degree)
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-        raise InputError("{coef0} must be a finite number; got {0!r}.", coef0, parameter="coef0")
+        raise InputError(f"coef0 must be a finite number; got {coef0!r}.", parameter="coef0")
     if kernel_params is not None and not callable(kernel):
         raise InputError(
-            "{kernel_params} are the keyword arguments of a kernel function; {kernel} is a name here.",
+            "kernel_params are the keyword arguments of a kernel function; kernel is a name here.",
             parameter="kernel_params",
         )
 

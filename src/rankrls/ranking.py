@@ -54,10 +54,10 @@ class Ranking(Shown):
     def of(self, query: Any) -> NDArray[np.intp]:
         """The rows of one query, best first."""
         if self.qid is None:
-            raise InputError("Everything was ranked together, without {qid}: there is no query to name.")
+            raise InputError("Everything was ranked together, without qid: there is no query to name.", parameter="qid")
         found = self.rows[np.fromiter((q == query for q in self.qid.tolist()), dtype=bool, count=len(self.qid))]
         if not len(found):
-            raise InputError("There is no query {0!r}.", query)
+            raise InputError(f"There is no query {query!r}.")
         return found
 
 
@@ -100,8 +100,7 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     """
     values = _checked_scores(scores)
     if values.ndim != 1:
-        problem = "{scores} must have shape (m,), one target at a time; got {0}."
-        raise InputError(problem, values.shape)
+        raise InputError(f"scores must have shape (m,), one target at a time; got {values.shape}.", parameter="scores")
     if k is not None:
         check_count("k", k, none="all")
     layout = query_layout(qid, len(values))
@@ -171,8 +170,7 @@ def borda_scores(scores: Any, *, qid: Any = None) -> NDArray[np.float64]:
     """
     values = _checked_scores(scores)
     if values.ndim != 2:
-        problem = "{scores} must have shape (m, rankings); got {0}."
-        raise InputError(problem, values.shape)
+        raise InputError(f"scores must have shape (m, rankings); got {values.shape}.", parameter="scores")
     layout = query_layout(qid, len(values))
     others = np.maximum(np.repeat(layout.counts, layout.counts) - 1.0, 1.0)
     start = np.repeat(layout.starts[:-1], layout.counts)
@@ -194,8 +192,9 @@ def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
     """Rows query by query, the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
-        problem = "{docno} must hold one id per row, shape ({0},); got {1}."
-        raise InputError(problem, layout.n_rows, ids.shape)
+        raise InputError(
+            f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}.", parameter="docno"
+        )
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
 
@@ -216,7 +215,6 @@ def _places(layout: QueryLayout) -> NDArray[np.intp]:
 def _checked_scores(scores: Any) -> NDArray[np.float64]:
     values = numbers_of("scores", scores)
     if values.ndim not in (1, 2):
-        problem = "{scores} must have shape (m,) or (m, targets); got {0}."
-        raise InputError(problem, values.shape)
+        raise InputError(f"scores must have shape (m,) or (m, targets); got {values.shape}.", parameter="scores")
     check_finite("scores", values, "score")
     return values

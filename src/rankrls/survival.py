@@ -69,8 +69,9 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     missing = ~np.isfinite(t)
     if missing.any():
         row = int(np.argmax(missing))
-        problem = "{time} must be finite; row {0} has {1}."
-        raise InputError(problem, row, t[row], remedy="Leave out rows without a time.", row=row)
+        raise InputError(
+            f"time must be finite; row {row} has {t[row]}. Leave out rows without a time.", parameter="time", row=row
+        )
     observed = _observed(event, len(t))
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
@@ -84,8 +85,8 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     counts = np.where(seen, end - first_longer, 0)
     if not counts.any():
         raise InputError(
-            "No pair is comparable: of {0} items {1} had an event, and none of these before another one's time.",
-            *(len(t), int(observed.sum())),
+            f"No pair is comparable: of {len(t)} items {int(observed.sum())} had an event, and none of "
+            "these before another one's time.",
             parameter="event",
         )
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -96,10 +97,13 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 def _observed(event: Any, m: int) -> NDArray[np.bool_]:
     values = vector_of("event", event, "one for each item")
     if len(values) != m:
-        raise InputError("{event} has {0} entries but {time} has {1}.", len(values), m)
+        raise InputError(f"event has {len(values)} entries but time has {m}.", parameter="event")
     wrong = (values != 0.0) & (values != 1.0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        problem = "{event} must be 1 where the event was observed and 0 elsewhere; row {0} has {1:g}."
-        raise InputError(problem, row, values[row], row=row)
+        raise InputError(
+            f"event must be 1 where the event was observed and 0 elsewhere; row {row} has {values[row]:g}.",
+            parameter="event",
+            row=row,
+        )
     return values == 1.0

@@ -21,7 +21,7 @@ def judge(case):
     elif what == "memory":
         np.ones(1 << 30)
     elif what == "error":
-        raise InputError("{alpha} is wrong.", parameter="alpha")
+        raise InputError("alpha is wrong.", parameter="alpha")
     elif what == "runs":
         with watched(lambda event, arguments: not event.startswith("subprocess.")):
             subprocess.run([sys.executable, "--version"], capture_output=True, check=True)

@@ -13,10 +13,7 @@ from attack.fuzz import TARGETS
 from attack import fuzz
 from tests.processes import processes
 
-CASES = {
-    **{"letor": 60, "delimited": 250, "round-trip": 40, "typed": 120, "preferences": 250},
-    **{"scores": 250, "datasets": 150, "numerics": 25},
-}
+CASES = {"letor": 60, "tables": 100, "numerics": 25}
 CORPUS = ROOT / "attack" / "corpus"
 
 
@@ -31,7 +28,7 @@ def test_the_first_cases(name):
             found.setdefault(verdict, []).append((number, what))
     assert not {verdict: found[verdict] for verdict in BAD if verdict in found}
     assert found["read"]  # a target that reads nothing, or refuses nothing, tests one half only
-    assert name == "round-trip" or found["refused"]
+    assert found["refused"]
 
 
 def test_the_first_model_files(tmp_path):

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankrls.cli import _run, main
+from rankrls.cli import _program, main
 
 
 def write_letor(path: Path, X, y, qid=None, *, docid=False) -> Path:
@@ -39,16 +39,19 @@ def rows():
 
 
 @pytest.fixture
-def files(tmp_path):
-    """train.txt, vali.txt, test.txt: three grades, five features."""
+def files(tmp_path, monkeypatch):
+    """The working folder, with train.txt, vali.txt, test.txt: three grades, five features, ids."""
+    monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("train", "vali", "test"), start=1):
-        write_letor(tmp_path / f"{name}.txt", *make_rows(seed))
+        write_letor(tmp_path / f"{name}.txt", *make_rows(seed), docid=True)
     return tmp_path
 
 
 class Result:
     def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
+        self.status, self.out = status, out
+        lines = err.splitlines(keepends=True)  # compiling may take so long that progress is shown
+        self.err = "".join(line for line in lines if not line.endswith(" s\n"))
 
     @property
     def json(self):
@@ -69,17 +72,29 @@ def rankrls(capsys):
 
 
 @pytest.fixture
+def works(rankrls):
+    """Run a command that must succeed."""
+
+    def run(*argv):
+        result = rankrls(*argv)
+        assert result.status == 0, result.err
+        return result
+
+    return run
+
+
+@pytest.fixture
 def refused(rankrls, monkeypatch):
-    """``refused("fit", ..., Refusal(...))``: the command must end with status 2, and one line that tells this."""
+    """``refused("fit", ..., Refusal(...))``: the command must end with status 2 and one line, about these facts."""
     errors = []
-    ended = _run._failed
-    monkeypatch.setattr(_run, "_failed", lambda error, *rest: errors.append(error) or ended(error, *rest))
+    described = _program._described
+    monkeypatch.setattr(_program, "_described", lambda error: errors.append(error) or described(error))
 
     def run(*argv):
         *words, refusal = argv
         result = rankrls(*words)
         assert result.status == 2, result.err
-        lines = result.err.splitlines()
+        lines = [line for line in result.err.splitlines() if not line.startswith("rankrls: note: ")]
         assert len(lines) == 1, result.err
         assert lines[0].startswith("rankrls: error: ")
         refusal.check(errors[-1], lines[0])

@@ -1,294 +1,184 @@
-"""Other people's layouts: sizes of groups beside the rows, votes with both sides in a row, right-censored times."""
-
-import gzip
+"""Tables with columns of all kinds, votes, preferences between rows, sizes of groups, and censored times."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, RankRLSCV, load, survival_pairs
-from rankrls.metrics import preference_accuracy
-from rankrls.model_selection import leave_pair_out
+from rankrls import RankRLSCV, load, survival_pairs
+from rankrls.io import load_letor
+from rankrls.preprocessing import TableEncoder
 
-SIZES = "\n".join(["8"] * 12) + "\n"
+ROLES = ("--label", "grade", "--qid", "query", "--id", "product")
+
+
+def shop(seed=0, queries=14):
+    """Rows of a shop: categories, gaps, dates, texts, and a column that is no feature."""
+    rng = np.random.default_rng(seed)
+    m = queries * 8
+    brand = rng.choice(["H&M", 'The "Best"', "Zed, Inc", *(["New"] if seed else [])], m)
+    words = np.array(["red", "blue", "shoe", "shirt", "summer"])
+    frame = pd.DataFrame(
+        {
+            "query": np.repeat([f"q{k}" for k in range(queries)], 8),
+            "product": [f"P{k:03d}" for k in range(m)],
+            "grade": np.digitize((brand == "H&M") + rng.normal(size=m), [0.3, 1.0]),
+            "brand": brand,
+            "price": rng.lognormal(3, 1, m).round(2),
+            "stock": rng.integers(0, 9, m),
+            "added": [f"2023-{k % 12 + 1:02d}-03" for k in rng.integers(0, 24, m)],
+            "title": [" ".join(rng.choice(words, 3)) for _ in range(m)],
+        }
+    )
+    frame.loc[::9, "price"] = np.nan
+    return frame
 
 
 @pytest.fixture
-def sized(tmp_path, rows, letor):
-    """rank.train and its twin with qid, and the sizes in other.txt."""
-    X, y, qid = rows(1)
-    letor(tmp_path / "rank.train", X, y)
-    letor(tmp_path / "qid.txt", X, y, qid)
-    frame = pd.DataFrame(X).add_prefix("f").assign(label=y)
-    frame.to_csv(tmp_path / "rank.csv", index=False)
-    (tmp_path / "rank.csv.gz").write_bytes(gzip.compress((tmp_path / "rank.csv").read_bytes()))
-    (tmp_path / "other.txt").write_text(SIZES)
+def tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("train.csv", "test.csv")):
+        shop(seed).to_csv(name, index=False)
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("data", "sizes"),
-    [
-        ("rank.train", "rank.train.query"),
-        ("rank.train", "rank.train.group"),
-        ("rank.csv", "rank.csv.query"),
-        ("rank.csv.gz", "rank.csv.query"),
-        ("rank.csv", "other.txt"),
-    ],
-)
-def test_sizes_of_groups_are_queries(sized, rankrls, data, sizes):
-    (sized / sizes).write_text(SIZES)
-    given = ["--group", sized / sizes] if sizes == "other.txt" else []
-    expected = rankrls("fit", sized / "qid.txt", "-m", sized / "qid.rankrls", "--json").json
-    result = rankrls("fit", sized / data, *given, "-m", sized / "m.rankrls", "--json")
-    assert result.status == 0, result.err
-    assert result.json["data"]["train"]["queries"] == 12
-    assert result.json["chosen"] == expected["chosen"]
-    assert (str(sized / sizes) in result.err) == (not given)
-    judged = [
-        rankrls("evaluate", sized / "m.rankrls", sized / d, *g, "--json") for d, g in ((data, given), ("qid.txt", []))
-    ]
-    assert judged[0].json["measures"] == judged[1].json["measures"]
+def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, works):
+    line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", Refusal("train.csv", column="brand"))
+    for column in ("'brand' (categories", "'added' (", "'title' (", "'price' ("):
+        assert column in line
+    given = line.partition(" Give ")[2].partition("; or ")[0]
+    for part in ("categorical=['brand'", "dates=['added']", "impute='median'"):
+        assert part in given
+    texts = [] if "text=" not in given else ["--set", "text=title"]
+    settings = ["--set", "categorical=['brand']", "--set", "dates=['added']", "--set", "impute='median'"]
+    if not texts:
+        settings[1] = "categorical=['brand', 'title']"
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *settings, *texts)
 
 
-def test_only_the_first_file_is_that_of_the_option(sized, rankrls):
-    (sized / "qid.txt.query").write_text("1\n")  # the rows' own ids come first
-    result = rankrls(
-        *("fit", sized / "rank.train", "--group", sized / "other.txt", "--test", sized / "qid.txt", "--json"),
-        *("-m", sized / "m.rankrls"),
-    )
-    assert result.json["data"]["test"]["queries"] == 12
+@pytest.mark.parametrize("named", [True, False])
+def test_encoded_columns_are_those_of_table_encoder(tables, works, named):
+    how = ["--columns", "auto"]
+    parameters = {"columns": "auto"}
+    if named:
+        parameters = {"columns": "named", "categorical": "brand", "dates": "added", "text": "title"}
+        how = ["--categorical", "brand", "--dates", "added", "--text", "title", "--set", "impute=median"]
+    found = works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *how, "--alphas", "1", "--json").json
+    uses = {use["name"]: use["kind"] for use in found["columns_used"]}
+    assert (uses["brand"], uses["added"], uses["price"]) == ("category", "date", "number")
+    train, test = shop(0), shop(1)
+    columns = ["brand", "price", "stock", "added", "title"]
+    encoder = TableEncoder(**parameters)
+    model = RankRLSCV(alphas=[1.0]).fit(encoder.fit_transform(train[columns]), train["grade"], qid=train["query"])
+    scores = [float(line) for line in works("predict", "m.rankrls", "test.csv").out.split()]
+    if named:
+        np.testing.assert_allclose(scores, model.predict(encoder.transform(test[columns])), rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [("8\n" * 11, "88, but"), ("8\n" * 11 + "x\n", "other.txt:12: 'x'"), ("-8\n", ":1: '-8'"), ("8.5\n", ":1: '8.5'")],
-)
-def test_sizes_that_do_not_fit(sized, refused, text, match):
-    (sized / "other.txt").write_text(text)
-    message = refused(
-        *("fit", sized / "rank.train", "--group", sized / "other.txt", "-m", sized / "m.rankrls"), Refusal(match)
-    )
-    assert str(sized / "other.txt") in message
-    assert not (sized / "m.rankrls").exists()
+def test_missing_and_unseen_cells_are_counted_at_every_prediction(tables, works):
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
+    err = works("predict", "m.rankrls", "test.csv").err
+    missing, new = int(shop(1)["price"].isna().sum()), int((shop(1)["brand"] == "New").sum())
+    assert f"price {missing} missing" in err
+    assert f"brand {new} unseen" in err
 
 
-@pytest.mark.parametrize(
-    ("data", "sizes"),
-    [("rank.train", "rank.train.query"), ("rank.csv", "rank.csv.group"), ("rank.csv.gz", "rank.csv.query")],
-)
-def test_split_keeps_sizes_beside_the_rows(sized, rankrls, data, sizes):
-    counts = [3, 10, 1, 0, 20, 8, 8, 8, 30, 8]
-    (sized / sizes).write_text("".join(f"{n}\n" for n in counts))
-    result = rankrls("split", sized / data, sized / "parts", "--parts", "60,40", "--json")
-    assert result.status == 0, result.err
-    assert sizes in result.err
-    ending, end = data.removeprefix("rank").replace(".train", ".txt"), "." + sizes.rpartition(".")[2]
-    read = lambda path: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    lines = read(sized / data).splitlines()[data != "rank.train" :]
-    queries = [lines[a : a + n] for a, n in zip(np.cumsum([0, *counts]), counts, strict=False) if n]
-    found = []
-    for part in ("train", "test"):
-        path = sized / "parts" / f"{part}{ending}"
-        rows = iter(read(path).splitlines()[data != "rank.train" :])
-        own = [int(n) for n in (path.parent / f"{path.name}{end}").read_text().split()]
-        assert result.json["parts"][part]["queries"] == len(own)
-        found += [[next(rows) for _ in range(n)] for n in own]
-        assert next(rows, None) is None
-    assert sorted(found) == sorted(queries)
-    fitted = rankrls("fit", sized / "parts" / f"train{ending}", "-m", sized / "m.rankrls", "--json")
-    assert fitted.status == 0, fitted.err
-    if data == "rank.train":
-        moved = (sized / sizes).rename(sized / "moved.txt")
-        rankrls("split", sized / data, sized / "same", "--group", moved, "--parts", "60,40")
-        same = [(sized / folder / f"train{ending}.query").read_text() for folder in ("parts", "same")]
-        assert same[0] == same[1]
-
-
-def test_sizes_that_split_would_write_over(sized, refused):
-    (sized / "rank.train").rename(sized / "rank.txt")
-    sizes = (sized / "other.txt").rename(sized / "train.txt.query")
-    said = refused("split", sized / "rank.txt", sized, "--group", sizes, Refusal(""))
-    assert "train.txt.query" in said
-    assert sizes.read_text() == SIZES
-
-
-def test_sizes_of_rows_that_have_ids(sized, refused):
-    refused("fit", sized / "qid.txt", "--group", sized / "other.txt", "-m", sized / "m.rankrls", Refusal("--group"))
+def test_models_of_tables_are_explained_and_exported(tables, works):
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto", "--ignore", "title")
+    assert "price" in works("explain", "m.rankrls", "test.csv", "P000", "P003", "--ids", "docid").out
+    works("export", "m.rankrls", "model.json", "--format", "solr")
+    assert "brand" in (tables / "features.json").read_text()
 
 
 @pytest.fixture
-def votes(tmp_path):
-    """sides.csv: features on either side; names.csv: names and choices; the same 200 votes of four prompts."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(30, 3)).round(3)
-    a, b = rng.integers(30, size=(2, 200))
-    a, b = a[a != b], b[a != b]
-    lead = (X[a] - X[b]) @ [1.0, -1.0, 0.0] + 0.5 * rng.normal(size=len(a))
-    choice = np.where(np.abs(lead) < 0.2, "tie", np.where(lead > 0, "left", "right"))
-    prompt = [f"p{k % 4}" for k in range(len(a))]
-    sides = pd.concat([pd.DataFrame(X[k]).add_prefix(f"{side}_x") for k, side in ((a, "left"), (b, "right"))], axis=1)
-    sides.assign(choice=choice, prompt=prompt).to_csv(tmp_path / "sides.csv", index=False)
-    names = pd.DataFrame({"left": [f"item {k}" for k in a], "right": [f"item {k}" for k in b]})
-    names.assign(choice=choice, prompt=prompt).to_csv(tmp_path / "names.csv", index=False)
-    winners, losers = np.where(choice == "right", b, a), np.where(choice == "right", a, b)
-    return tmp_path, X, winners, losers, (choice != "tie").astype(float), prompt
+def votes(tmp_path, monkeypatch):
+    """Votes between five names of different strength."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    strength = dict(zip("abcde", (2.0, 1.0, 0.0, -1.0, -2.0), strict=True))
+    rows = []
+    for _ in range(300):
+        left, right = rng.choice(list(strength), 2, replace=False)
+        better = strength[left] - strength[right] + rng.logistic() > 0
+        rows.append((left, right, "tie" if rng.random() < 0.1 else left if better else right))
+    pd.DataFrame(rows, columns=["left", "right", "choice"]).to_csv("votes.csv", index=False)
+    return tmp_path
 
 
-FEATURES = ("--left", "left_*", "--right", "right_*", "--preferred", "choice")
-NAMES = ("--left", "left", "--right", "right", "--preferred", "choice")
+def test_votes_give_ratings(votes, works, refused):
+    given = ("--left", "left", "--right", "right", "--preferred", "choice")
+    found = works("fit", "votes.csv", *given, "-m", "m.rankrls", "--json").json
+    assert [each["item"] for each in found["ratings"]] == [*"abcde"]
+    assert sum(each["votes"] for each in found["ratings"]) == 2 * found["pairs"]["train"]["preferences"]
+    assert "Ratings" in works("fit", "votes.csv", *given, "-m", "m.rankrls").out
+    assert found["selection"] == works("cv", "votes.csv", *given, "--json").json["selection"]
+    refused("fit", "votes.csv", *given, "--label", "x", "-m", "m.rankrls", Refusal("exclude", parameter="preferred"))
+    refused("fit", "votes.csv", *given[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_votes_with_features_on_either_side(votes, rankrls, keep):
-    folder, X, winners, losers, strength, prompt = votes
-    ties = () if keep else ("--ties", "exclude")
-    result = rankrls(
-        *("fit", folder / "sides.csv", *FEATURES, *ties, "--group", "prompt", "-m", folder / "m.rankrls", "--json"),
-        *("--test", folder / "sides.csv"),
+def test_preferences_between_rows(files, works, refused):
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, 96, (60, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    text = "winner,loser\n" + "".join(f"d{i},d{j}\n" for i, j in pairs)
+    (files / "pairs.csv").write_text(text)
+    found = works("fit", "train.txt", "--pairs", "pairs.csv", "-m", "m.rankrls", "--alphas", "1,10", "--json").json
+    data = load_letor("train.txt", dense=True)
+    model = RankRLSCV(alphas=[1.0, 10.0]).fit_pairs(data.X, *pairs.T)
+    assert found["chosen"]["alpha"] == model.alpha_
+    judged = works("evaluate", "m.rankrls", "train.txt", "--pairs", "pairs.csv", "--json").json
+    scores = model.predict(data.X)
+    assert judged["measures"]["pair_accuracy"]["value"] == pytest.approx(
+        np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])
     )
-    assert result.status == 0, result.err
-    kept = keep | (strength > 0)
-    groups = np.array(prompt)[kept]
-    given = {"strength": strength[kept], "groups": groups}
-    expected = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners[kept], losers[kept], **given)
-    found = result.json
-    assert found["chosen"]["alpha"] == pytest.approx(expected.alpha_, rel=1e-9)
-    assert found["selection"]["value"] == pytest.approx(expected.best_score_, abs=1e-12)
-    assert found["pairs"]["train"]["ties"] == (strength == 0).sum() * keep
-    share = preference_accuracy(expected.predict(X), winners, losers, strength=strength)
-    assert found["measures"]["test"]["pair_accuracy"]["value"] == pytest.approx(share, abs=1e-12)
-    model = load(folder / "m.rankrls")
-    assert model.feature_names_in_.tolist() == ["x0", "x1", "x2"]
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    (files / "bad.csv").write_text("winner,loser\nd1,d999\n")
+    refused("fit", "train.txt", "--pairs", "bad.csv", "-m", "m.rankrls", Refusal("d999", file="bad.csv"))
 
 
-def test_names_get_a_rating_each(votes, rankrls):
-    folder, _, winners, losers, strength, _ = votes
-    result = rankrls("fit", folder / "names.csv", *NAMES, "-m", folder / "m.rankrls", "--alphas", "1", "--json")
-    assert result.status == 0, result.err
-    expected = RankRLS(alpha=1.0).fit_pairs(np.eye(30), winners, losers, strength=strength).coef_
-    ratings = result.json["ratings"]
-    assert [r["rating"] for r in ratings] == sorted((r["rating"] for r in ratings), reverse=True)
-    counts = np.bincount(np.concatenate((winners, losers)), minlength=30)
-    for each in ratings:
-        item = int(each["item"].removeprefix("item "))
-        assert each["rating"] == pytest.approx(expected[item], abs=1e-9)
-        assert each["votes"] == counts[item]
-    shown = rankrls("fit", folder / "names.csv", *NAMES, "-m", folder / "m.rankrls")
-    assert ratings[0]["item"] in shown.out
-    assert ratings[-1]["item"] not in shown.out
-
-
-@pytest.mark.parametrize("said", [True, False])
-def test_texts_are_read_as_words(tmp_path, rankrls, said):
-    good, bad = ["a warm answer", "warm words"], ["cold answer", "so cold and short"]
-    lines = [f"{good[k % 2]} number {k},{bad[k // 2 % 2]} number {k + 50}" for k in range(20)]
-    (tmp_path / "v.csv").write_text("better,worse\n" + "\n".join(lines) + "\n")
-    how = ("--sides", "texts") if said else ()
-    result = rankrls(
-        "fit", tmp_path / "v.csv", "--winner", "better", "--loser", "worse", *how, "-m", tmp_path / "m.rankrls"
-    )
-    assert result.status == 0, result.err
-    assert ("texts" in result.err) is not said
-    scores = load(tmp_path / "m.rankrls").predict({"item": ["warm", "cold", "unheard"]})
-    assert scores[0] > scores[2] > scores[1]
-
-
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        (("--left", "left", "--right", "right"), "--preferred"),
-        (("--left", "left"), "--right"),
-        (("--winner", "left", "--right", "right"), "--right"),
-        (("--preferred", "choice"), "--left"),
-        ((*NAMES[:-1], "chosen"), "chosen"),
-        ((*NAMES, "--label", "prompt"), "--label"),
-        ((*NAMES, "--pairs", "names.csv"), "--pairs"),
-        ((*NAMES, "--ties", "both"), "--ties"),
-        ((*NAMES, "--balance", "pairs"), "--balance"),
-        ((*NAMES, "--event", "prompt"), "--event"),
-        (("--left", "left", "--right", "right", "--preferred", "prompt"), "names.csv:2: the choice 'p0'"),
-    ],
-)
-def test_votes_that_cannot_be_read(votes, refused, given, match):
-    folder = votes[0]
-    refused("fit", folder / "names.csv", *given, "-m", folder / "m.rankrls", Refusal(match))
-    assert not (folder / "m.rankrls").exists()
+def test_sizes_of_groups_are_queries(files, rows, letor, works, refused):
+    X, y, _ = rows(1)
+    letor(files / "flat.txt", X, y)
+    (files / "sizes").write_text("8\n" * 12)
+    expected = works("fit", "train.txt", "-m", "m.rankrls", "--json").json["chosen"]
+    assert works("fit", "flat.txt", "--group", "sizes", "-m", "m.rankrls", "--json").json["chosen"] == expected
+    (files / "flat.txt.query").write_text("8\n" * 12)
+    result = works("fit", "flat.txt", "-m", "m.rankrls", "--json")
+    assert result.json["chosen"] == expected
+    assert "flat.txt.query" in result.err
+    (files / "sizes").write_text("8\n" * 11)
+    refused("fit", "flat.txt", "--group", "sizes", "-m", "m.rankrls", Refusal("88", parameter="group"))
 
 
 @pytest.fixture
-def times(tmp_path):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(60, 3)).round(3)
-    lasted, seen = np.exp(X[:, 0] + 0.5 * rng.normal(size=60)), rng.exponential(2.0, size=60)
-    frame = pd.DataFrame(X).add_prefix("g").assign(days=np.minimum(lasted, seen).round(3), died=(lasted <= seen) * 1)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    return tmp_path, X, frame.days.to_numpy(), frame.died.to_numpy(), frame
+def patients(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    time = np.exp(X[:, 0] + 0.5 * rng.normal(size=60)).round(3)
+    event = (rng.random(60) < 0.7).astype(int)
+    frame = pd.DataFrame(X, columns=[*"abcd"]).assign(time=time, event=event)
+    frame.to_csv("patients.csv", index=False)
+    return frame
 
 
-EVENT = ("--label", "days", "--event", "died")
+def test_censored_times(patients, works, refused):
+    given = ("patients.csv", "--label", "time", "--event", "event", "--global", "--alphas", "1,10")
+    found = works("fit", *given, "-m", "m.rankrls", "--json").json
+    winners, losers = survival_pairs(patients["time"], patients["event"])
+    model = RankRLSCV(alphas=[1.0, 10.0]).fit_pairs(patients[[*"abcd"]].to_numpy(), winners, losers, groups=losers)
+    assert found["chosen"]["alpha"] == model.alpha_
+    assert found["selection"]["measure"] == "C-index"
+    judged = works("evaluate", "m.rankrls", *given[:6], "--json").json["measures"]["C-index"]
+    scores = load("m.rankrls").predict(patients[[*"abcd"]])
+    assert judged["value"] == pytest.approx(np.mean(scores[winners] > scores[losers]))
+    assert "C-index" in works("cv", *given).out
+    refused("fit", *given[:4], "none", "-m", "m.rankrls", Refusal("none", kind=Exception))
 
 
-def test_censored_times(times, rankrls):
-    folder, X, time, event, _ = times
-    result = rankrls("fit", folder / "t.csv", *EVENT, "--test", folder / "t.csv", "-m", folder / "m.rankrls", "--json")
-    assert result.status == 0, result.err
-    winners, losers = survival_pairs(time, event)
-    expected = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners, losers, groups=losers)
-    np.testing.assert_allclose(load(folder / "m.rankrls").coef_, expected.coef_, rtol=1e-9)
-    c_index = preference_accuracy(expected.predict(X), winners, losers)
-    assert result.json["measures"]["test"]["C-index"]["value"] == pytest.approx(c_index, abs=1e-12)
-    judged = rankrls("evaluate", folder / "m.rankrls", folder / "t.csv", *EVENT, "--json").json
-    assert judged["measures"]["C-index"]["value"] == pytest.approx(c_index, abs=1e-12)
-    assert judged["pairs"]["preferences"] == len(winners)
-
-
-def test_censored_times_by_leave_pair_out(times, rankrls):
-    folder, X, time, event, _ = times
-    result = rankrls("cv", folder / "t.csv", *EVENT, "--leave-pair-out", "--alphas", "1,10", "--json")
-    assert result.status == 0, result.err
-    expected = leave_pair_out(RankRLS(), X, time, event=event, alphas=[1.0, 10.0])
-    assert [entry["c_index"] for entry in result.json["curve"]] == pytest.approx(
-        expected.score[::-1].tolist(), abs=1e-12
-    )
-    assert [entry["low"] for entry in result.json["curve"]] == pytest.approx(expected.interval[0][::-1].tolist())
-    assert result.json["how"] == f"leave-pair-out over {expected.n_pairs} comparable pairs"
-
-
-def test_censored_times_by_leave_pair_out_of_several_kernels(times, rankrls, refused):
-    folder, X, time, event, _ = times
-    command = ("cv", folder / "t.csv", *EVENT, "--leave-pair-out")
-    result = rankrls(*command, "--alphas", "1,10", "--kernel", "linear,rbf", "--json")
-    assert result.status == 0, result.err
-    for kernel in ("linear", "rbf"):
-        expected = leave_pair_out(RankRLS(kernel=kernel), X, time, event=event, alphas=[10.0, 1.0])
-        found = [entry["c_index"] for entry in result.json["curve"] if entry["kernel"] == kernel]
-        assert found == pytest.approx(expected.score.tolist(), abs=1e-12)
-    refused(
-        *command, "--method", "sparse", "--kernel", "rbf", Refusal("--leave-pair-out", "--event", "--method rankrls")
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "given", "match"),
-    [
-        ({"died": 0}, EVENT, "comparable"),
-        ({"died": 2}, EVENT, "--event must be 1"),
-        ({"days": [np.nan] + [1.0] * 59}, EVENT, "t.csv:2"),
-        ({}, ("--event", "died"), "--label"),
-        ({}, ("--label", "days", "--event", "dead"), "dead"),
-        ({}, ("--label", "days", "--event", "days"), "days"),
-        ({}, (*EVENT, "--metrics", "map"), "--metrics"),
-        ({}, (*EVENT, "--ties", "exclude"), "--ties"),
-    ],
-)
-def test_times_that_cannot_be_compared(times, refused, change, given, match):
-    folder, *_, frame = times
-    frame.assign(**change).to_csv(folder / "t.csv", index=False)
-    refused("fit", folder / "t.csv", *given, "-m", folder / "m.rankrls", Refusal(match))
-
-
-def test_letor_text_has_no_events(files, refused):
-    refused("fit", files / "train.txt", "--event", "died", "-m", files / "m.rankrls", Refusal("--event"))
+def test_one_small_ranking_by_leave_pair_out(patients, works):
+    given = ("patients.csv", "--label", "time", "--ignore", "event", "--global", "--leave-pair-out", "--alphas", "1,10")
+    result = works("cv", *given)
+    assert "C-index by" in result.out
+    assert "95 % interval" in result.out
+    curve = works("cv", *given, "--json").json["curve"]
+    assert all(entry["low"] < entry["mean_score"] < entry["high"] for entry in curve)

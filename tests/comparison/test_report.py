@@ -1,25 +1,21 @@
 """The report of several rankings: every number by other means, the page in a browser."""
 
 import json
-import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import pytrec_eval
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankrls._errors import InputError
-from rankrls.comparison import compare_rankings, holm
+from rankrls.comparison import compare_rankings
 from rankrls.comparison._charts import tick_values
-from rankrls.metrics import average_precision, disagreement_error
+from rankrls.comparison.judgement import Judgement
+from rankrls.metrics import Measure
 
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-)
 AWKWARD = 'b & <script>alert("x")</script>'
 
 
@@ -43,8 +39,10 @@ def report():
 def test_values_are_the_measures(report):
     y, scores, qid = rankings()
     for name, column in scores.items():
-        assert report.measures[0].intervals[name].estimate == pytest.approx(average_precision(y, column, qid=qid))
-        by_query = disagreement_error(y, column, qid=qid, per_query=True)
+        assert report.measures[0].intervals[name].estimate == pytest.approx(
+            Measure("average_precision")(y, column, qid=qid)
+        )
+        by_query = Measure("disagreement")(y, column, qid=qid, per_query=True)
         np.testing.assert_array_equal(report.measures[1].per_query[name], by_query)
     assert report.qid == tuple(np.unique(qid)) or set(report.qid) == set(qid)
     assert report.items.sum() == len(y)
@@ -52,18 +50,14 @@ def test_values_are_the_measures(report):
     assert report.measures[1].best == "a"
 
 
-def test_wilcoxon_is_scipys_and_holm_over_the_pairs(report):
+def test_wilcoxon_is_scipys(report):
     for m in report.measures:
-        found = [line.p_value for line in m.wilcoxon]
-        wanted = []
-        for line in m.wilcoxon:
+        for line in m.comparison:
             gap = m.per_query[line.first] - m.per_query[line.second]
             gap = gap[~np.isnan(gap) & (np.abs(gap) > 1e-12)]
-            wanted.append(scipy.stats.wilcoxon(gap, method="approx", correction=False).pvalue)
-        np.testing.assert_allclose(found, wanted, atol=2e-3)
-        np.testing.assert_allclose([line.p_holm for line in m.wilcoxon], holm(found))
-        np.testing.assert_allclose([r.p_holm for r in m.randomization], holm([r.p_value for r in m.randomization]))
-        assert [(r.first, r.second) for r in m.randomization] == [("a", AWKWARD), ("a", "c"), (AWKWARD, "c")]
+            wanted = scipy.stats.wilcoxon(gap, method="approx", correction=False).pvalue
+            assert line.p_wilcoxon == pytest.approx(wanted, abs=2e-3)
+        assert [(r.first, r.second) for r in m.comparison] == [("a", AWKWARD), ("a", "c"), (AWKWARD, "c")]
 
 
 def test_changed_queries_are_those_of_the_largest_difference(report):
@@ -75,7 +69,7 @@ def test_changed_queries_are_those_of_the_largest_difference(report):
     for c in changed:
         k = report.qid.index(c.qid)
         assert (c.first, c.second) == (m.per_query["a"][k], m.per_query["c"][k])
-        assert c.n_items == 12
+        assert c.items == 12
     assert report.changed("map", "a", "a") == []
     with pytest.raises(InputError, match="No measure 'ndcg'.*map, disagreement"):
         report.changed("ndcg", "a", "c")
@@ -84,7 +78,7 @@ def test_changed_queries_are_those_of_the_largest_difference(report):
 
 
 def test_wins_count_the_better_side(report):
-    line = report.measures[1].randomization.pairs[1]
+    line = report.measures[1].comparison.pairs[1]
     gap = report.measures[1].per_query["a"] - report.measures[1].per_query["c"]
     assert line.wins == (gap < 0).sum()
     assert line.losses == (gap > 0).sum()
@@ -96,44 +90,58 @@ def test_json_holds_everything(report):
     assert found["measures"]["disagreement"]["values"]["a"]["queries"] == 29
     pair = found["measures"]["map"]["pairs"][0]
     assert len(pair["changed_most"]) == 3
-    assert pair["wins"] + pair["ties"] + pair["losses"] == pair["queries"] == 30
+    assert pair["wins"] + pair["ties"] + pair["losses"] == pair["n_queries"] == 30
     assert pair["p_randomization"] <= pair["p_randomization_holm"] <= 1.0
 
 
 def test_prints_as_tables(report):
     text = str(report)
-    assert "map (paired randomisation test over queries)" in text
-    assert re.search(r"a - c +\+0\.\d{4}", text)
+    assert "map, p values by Holm" in text
+    assert "p randomization" in text
 
 
-def test_same_seed_same_report():
+def test_trec_breaks_ties_by_document_id_as_trec_eval_does():
     y, scores, qid = rankings(queries=8)
-    one, two = (compare_rankings(y, scores, qid=qid, measures=["map"], random_state=3).as_dict() for _ in range(2))
-    assert one == two
+    scores = {name: np.round(column) for name, column in scores.items()}
+    docno = np.array([f"d{k}" for k in np.random.default_rng(1).permutation(len(y))])
+    report = compare_rankings(y, scores, qid=qid, measures=["map"], convention="trec", docno=docno, n_resamples=10)
+    qrel, run = {}, {}
+    for q, d, label, score in zip(qid, docno, y, scores["a"], strict=True):
+        qrel.setdefault(q, {})[d] = int(label)
+        run.setdefault(q, {})[d] = float(score)
+    theirs = pytrec_eval.RelevanceEvaluator(qrel, {"map"}).evaluate(run)
+    np.testing.assert_allclose(report.measures[0].per_query["a"], [theirs[q]["map"] for q in report.qid], atol=1e-12)
+
+
+def test_an_interval_ends_where_the_measure_does():
+    values = np.array([1.0, 1.0, 1.0, 0.6])
+    low, high = Judgement(values.mean(), 0.1, 4, values).interval()
+    assert 0.6 < low < high == 1.0
+    assert Judgement(0.99, 0.01, 5, None, unit="preferences").interval() == (0.99 - 0.0196, 1.0)
 
 
 def test_one_baseline():
     y, scores, qid = rankings(queries=8)
     found = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="c")
-    assert [(r.first, r.second) for r in found.measures[0].wilcoxon] == [("a", "c"), (AWKWARD, "c")]
+    assert [(r.first, r.second) for r in found.measures[0].comparison] == [("a", "c"), (AWKWARD, "c")]
 
 
 @pytest.mark.parametrize(
-    ("options", "parameter", "words"),
+    ("options", "parameter"),
     [
-        ({"qid": None}, "qid", "only one here"),
-        ({"scores": {"a": np.zeros(48)}}, None, "at least two rankings"),
-        ({"scores": [np.zeros(48)]}, "scores", "mapping .*got list"),
-        ({"scores": {"a": np.zeros(48), "c": np.zeros(5)}}, "scores", "^ranking 'c': scores has 5 rows"),
-        ({"measures": []}, "measures", "nothing to compare"),
-        ({"y_true": np.ones(48), "measures": ["disagreement"]}, None, "^disagreement: .*two judged"),
-        ({"baseline": "d"}, "baseline", "'d'"),
+        ({"qid": None}, "qid"),
+        ({"scores": {"a": np.zeros(48)}}, None),
+        ({"scores": [np.zeros(48)]}, "scores"),
+        ({"scores": {"a": np.zeros(48), "c": np.zeros(5)}}, "scores"),
+        ({"measures": []}, "measures"),
+        ({"y_true": np.ones(48), "measures": ["disagreement"]}, None),
+        ({"baseline": "d"}, "baseline"),
     ],
 )
-def test_refusals(options, parameter, words):
+def test_refusals(options, parameter):
     y, scores, qid = rankings(queries=4)
     good = {"y_true": y, "scores": scores, "qid": qid, "measures": ["map"]}
-    with pytest.raises(InputError, match=words) as error:
+    with pytest.raises(InputError) as error:
         compare_rankings(**(good | options))
     assert error.value.parameter == parameter
 
@@ -194,27 +202,13 @@ def test_page_says_where_the_lead_may_be_chance():
 def test_no_winner_is_named_without_its_test():
     rng = np.random.default_rng(0)
     qid, y = np.repeat(np.arange(40), 10), rng.integers(0, 2, 400)
-    scores = {
-        "best": y + 0.1 * rng.normal(size=400),
-        "good": y + 0.8 * rng.normal(size=400),
-        "base": rng.normal(size=400),
-    }
-    html = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base").to_html()
-    assert "it is better than base" in html
-    assert "it was not tested against good" in html
-    (found,) = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base").measures
-    assert found.winner(0.95) is None
+    spreads = {"best": 0.1, "good": 0.8, "base": 100.0}
+    scores = {name: y + spread * rng.normal(size=400) for name, spread in spreads.items()}
+    report = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base")
+    assert "its lead over good may be chance, or was not tested" in report.to_html()
+    assert report.measures[0].winner(0.95) is None
     (found,) = compare_rankings(y, scores, qid=qid, measures=["map"]).measures
     assert found.winner(0.95) == "best"
-
-
-def test_page_says_where_it_comes_from_and_has_one_minus(report):
-    html = report.to_html(about={"data": "a<b.csv, SHA-256 12"}, date="2026-01-31")
-    assert "a&lt;b.csv, SHA-256 12" in html
-    assert "on 2026-01-31" in html
-    body = html.partition("<body>")[2]
-    assert re.findall(r">-[0-9.]", body) == []
-    assert re.search(r">−[0-9.]", body)
 
 
 def test_differences_point_to_the_better_ranking(report):
@@ -240,26 +234,3 @@ def test_save_is_whole_or_nothing(report, tmp_path):
     assert (tmp_path / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     with pytest.raises(OSError, match="no"):
         report.save_html(tmp_path / "no" / "r.html")
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
-@pytest.mark.parametrize("width", [500, 1200])
-def test_a_browser_shows_it_without_scrolling_sideways(report, tmp_path, width):
-    probe = "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth</script></body>"
-    path = tmp_path / "r.html"
-    path.write_text(report.to_html().replace("</body>", probe), encoding="utf-8")
-    common = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
-    folder = f"--user-data-dir={tmp_path / 'profile'}"
-    dumped = subprocess.run(
-        [*common, folder, "--dump-dom", path.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=True
-    ).stdout
-    wide, inside = map(int, re.search(r"<title>(\d+) (\d+)</title>", dumped).groups())
-    assert wide <= inside <= width
-    shot = tmp_path / "shot.png"
-    subprocess.run(
-        [*common, folder, f"--screenshot={shot}", path.as_uri()], capture_output=True, timeout=120, check=True
-    )
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    picture = pyplot.imread(shot)[..., :3]
-    assert (picture.reshape(-1, 3).max(axis=1) < 0.5).mean() > 0.005  # text and charts are there

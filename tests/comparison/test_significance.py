@@ -10,7 +10,6 @@ from scipy import stats
 
 from rankrls._errors import InputError
 from rankrls.comparison import bootstrap_interval, holm, paired_randomization, paired_wilcoxon
-from rankrls.comparison import significance as module
 
 
 def enumerated(d, statistic):
@@ -57,17 +56,8 @@ def test_wilcoxon_over_many_queries_is_scipys_approximation(rounded):
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
 
 
-def test_exact_and_approximate_wilcoxon_meet(monkeypatch):
-    rng = np.random.default_rng(1)
-    a, b = rng.uniform(size=(2, 180))
-    exact = paired_wilcoxon(a, b)
-    monkeypatch.setattr(module, "_EXACT_UP_TO", 10)
-    assert not paired_wilcoxon(a, b).exact
-    assert paired_wilcoxon(a, b).p_value == pytest.approx(exact.p_value, abs=5e-4)
-
-
 @given(d=st.lists(st.integers(-4, 4), min_size=2, max_size=9))
-def test_small_randomisation_tests_are_enumerated(d):
+def test_small_randomization_tests_are_enumerated(d):
     moved = [v for v in d if v]
     test = paired_randomization(np.array(d) / 10 + 0.3, np.full(len(d), 0.3))
     assert test.exact
@@ -76,7 +66,7 @@ def test_small_randomisation_tests_are_enumerated(d):
     assert test.difference == pytest.approx(np.mean(d) / 10, abs=1e-12)
 
 
-def test_randomisation_is_scipys():
+def test_randomization_is_scipys():
     rng = np.random.default_rng(5)
     a, b = rng.uniform(size=(2, 12))
     theirs = stats.permutation_test(
@@ -88,13 +78,14 @@ def test_randomisation_is_scipys():
     assert sampled.p_value == pytest.approx(theirs.pvalue, abs=4 * np.sqrt(0.25 / 4000))
 
 
-def test_randomisation_of_many_queries_agrees_with_the_normal_limit():
+def test_randomization_of_many_queries_agrees_with_the_normal_limit():
     rng = np.random.default_rng(2)
     d = rng.normal(0.05, 1, 800)
     p = paired_randomization(d, np.zeros(800), n_resamples=20_000, random_state=3).p_value
     limit = 2 * stats.norm.sf(abs(d.sum()) / np.sqrt(np.sum(d**2)))
     assert p == pytest.approx(limit, abs=0.02)
-    assert paired_randomization(d + 9, np.zeros(800), n_resamples=999, random_state=3).p_value == 1 / 1000
+    floor = paired_randomization(d + 9, np.zeros(800), n_resamples=999, random_state=3)
+    assert (floor.p_value, floor.at_floor) == (1 / 1000, True)
 
 
 @pytest.mark.parametrize("test", [paired_wilcoxon, lambda a, b: paired_randomization(a, b, random_state=0)])
@@ -126,40 +117,23 @@ class TestBoth:
         assert there.difference == -back.difference
 
     @pytest.mark.parametrize(
-        ("a", "b", "parameter", "row", "words"),
-        [
-            ([1.0], [2.0], None, None, "there are 1"),
-            ([1.0, np.nan], [2.0, 1.0], None, None, r"there are 1 \(1 are"),
-            ([1.0, 2.0], [2.0], "a", None, "got 2 and 1"),
-            ([1.0, np.inf], [2.0, 1.0], "a", 1, "inf"),
-            ([1.0, 2.0], [[2.0, 1.0]], "b", None, "one-dimensional"),
-            (["x", "y"], [2.0, 1.0], "a", None, "numbers"),
-        ],
+        ("a", "b", "parameter", "row"),
+        [([1.0, np.nan], [2.0, 1.0], None, None), ([1.0, 2.0], [2.0], "a", None), ([1.0, np.inf], [2.0, 1.0], "a", 1)],
     )
-    def test_bad_input(self, test, a, b, parameter, row, words):
-        with pytest.raises(InputError, match=words) as error:
+    def test_bad_input(self, test, a, b, parameter, row):
+        with pytest.raises(InputError) as error:
             test(a, b)
         assert (error.value.parameter, error.value.row) == (parameter, row)
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_intervals_are_scipys(method):
+def test_intervals_are_scipys():
     x = np.random.default_rng(1).exponential(size=60)
-    ours = bootstrap_interval(x, n_resamples=40_000, random_state=0, method=method)
-    theirs = stats.bootstrap((x,), np.mean, n_resamples=40_000, method=method, rng=np.random.default_rng(7))
+    ours = bootstrap_interval(x, n_resamples=40_000, random_state=0)
+    theirs = stats.bootstrap((x,), np.mean, n_resamples=40_000, method="percentile", rng=np.random.default_rng(7))
     width = ours.high - ours.low
     assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.02 * width)
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.02 * width)
     assert ours.estimate == x.mean()
-
-
-def test_a_skewed_sample_moves_the_corrected_interval_up():
-    x = np.random.default_rng(1).exponential(size=40) ** 2
-    plain, corrected = (
-        bootstrap_interval(x, n_resamples=20_000, random_state=0, method=m) for m in ("percentile", "bca")
-    )
-    assert corrected.low > plain.low
-    assert corrected.high > plain.high
 
 
 def test_percentiles_of_every_resample_of_four():
@@ -171,39 +145,16 @@ def test_percentiles_of_every_resample_of_four():
         assert np.mean(means <= value + 1e-9) >= tail - 0.01
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_intervals_of_equal_values_and_of_unjudged_queries(method):
-    interval = bootstrap_interval([0.25, np.nan, 0.25, 0.25], method=method)
+def test_intervals_of_equal_values_and_of_unjudged_queries():
+    interval = bootstrap_interval([0.25, np.nan, 0.25, 0.25])
     assert (interval.low, interval.estimate, interval.high) == (0.25, 0.25, 0.25)
     assert (interval.n_queries, interval.n_dropped) == (3, 1)
 
 
-def test_blocks_bound_the_memory_and_change_nothing_else(monkeypatch):
-    rng = np.random.default_rng(3)
-    a, b = rng.uniform(size=(2, 50))
-    whole = bootstrap_interval(a, n_resamples=3000, random_state=1)
-    p = paired_randomization(a, b, n_resamples=3000, random_state=1).p_value
-    monkeypatch.setattr(module, "_BLOCK", 1000)
-    assert max(len(block) for block in module._blocks(3000, 50)) == 20
-    pieces = bootstrap_interval(a, n_resamples=3000, random_state=1)
-    assert pieces.low == pytest.approx(whole.low, abs=0.02)
-    assert paired_randomization(a, b, n_resamples=3000, random_state=1).p_value == pytest.approx(p, abs=0.05)
-    assert np.concatenate(list(module._blocks(3000, 50))).tolist() == list(range(3000))
-
-
-def test_seeds_repeat():
-    x = np.random.default_rng(0).uniform(size=30)
-    assert bootstrap_interval(x, random_state=5) == bootstrap_interval(x, random_state=5)
-    assert bootstrap_interval(x, random_state=5) != bootstrap_interval(x, random_state=6)
-
-
-@pytest.mark.parametrize(
-    "options", [{"confidence": 1.0}, {"method": "basic"}, {"n_resamples": 0}, {"n_resamples": 10.5}], ids=str
-)
-def test_bad_interval_parameters(options):
-    ((parameter, value),) = options.items()
-    with pytest.raises(InputError, match=f"got {value!r}") as error:
-        bootstrap_interval([0.1, 0.2], **options)
+@pytest.mark.parametrize(("parameter", "value"), [("confidence", 1.0), ("n_resamples", 0)])
+def test_bad_interval_parameters(parameter, value):
+    with pytest.raises(InputError) as error:
+        bootstrap_interval([0.1, 0.2], **{parameter: value})
     assert error.value.parameter == parameter
 
 
@@ -220,12 +171,3 @@ def test_holm_by_its_definition(p):
             rejected[i] = True
         if level < 1:
             np.testing.assert_array_equal(adjusted <= level, rejected)
-
-
-@pytest.mark.parametrize("p", [[0.1, 1.2], [np.nan], [-0.1]])
-def test_holm_wants_probabilities(p):
-    with pytest.raises(InputError, match="between 0 and 1") as error:
-        holm(p)
-    assert (error.value.parameter, error.value.row) == ("p_values", len(p) - 1)
-    with pytest.raises(InputError, match="one-dimensional"):
-        holm([p])

@@ -115,7 +115,6 @@ def test_every_public_name_is_in_the_reference():
     from rankrls import (
         comparison,
         export,
-        graph,
         inspection,
         io,
         metrics,
@@ -134,7 +133,6 @@ def test_every_public_name_is_in_the_reference():
             rankrls,
             comparison,
             export,
-            graph,
             inspection,
             io,
             metrics,

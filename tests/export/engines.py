@@ -79,9 +79,7 @@ def elasticsearch(text, values, feature_set):
 def vespa(text, values, names):
     """Vespa: the expression of the rank profile, evaluated as arithmetic; rank features are what names says."""
     (expression,) = re.findall(r"expression \{\n(.*?)\n\s*\}", text, re.S)
-    functions = r"(    function \w+\(\) \{\n        expression: .*\n    \}\n)*"
-    assert re.match(r"rank-profile [\w-]+ inherits default \{\n" + functions + r"    \S+-phase \{\n", text)
-    text = re.sub(functions, "", text)
+    assert re.match(r"rank-profile [\w-]+ inherits default \{\n    \S+-phase \{\n", text)
     assert text.count("{") == text.count("}")
     columns = {}
     for k, name in enumerate(sorted(names, key=len, reverse=True)):
@@ -274,38 +272,3 @@ _QUERIES = {
     "function_score": _function_score,
     "match": lambda body, documents: _matches(documents, *[f for f, text in body.items() if text == "{{query_text}}"]),
 }
-
-
-def vespa_functions(text, documents):
-    """Vespa, ranking expressions: the functions of a rank profile, by name; a number that is not there is NaN."""
-    out = {}
-    for name, body in re.findall(r"\n    function (\w+)\(\) \{\n        expression: (.*)\n    \}", text):
-        matches = re.fullmatch(r"fieldMatch\((\w+)\)\.matches", body)
-        if matches:
-            values = _matches(documents, matches[1])
-        else:
-            values = [_expression(body, documents, row) for row in range(len(documents))]
-        out[name] = np.array(values, dtype=F)
-    return out
-
-
-def _expression(body, documents, row):
-    """``attribute(price)``, or ``if (test, yes, no)`` of arithmetic."""
-    names = {"isNan": lambda x: float(x != x), "sin": np.sin, "cos": np.cos, "if_": lambda t, yes, no: yes if t else no}
-    strings = {}
-
-    def attribute(name):
-        value = documents.of(name)[row]
-        return (
-            ("" if isinstance(next(v for v in documents.of(name) if v is not None), str) else math.nan)
-            if value is None
-            else value
-        )
-
-    def string(found):
-        strings[f"s{len(strings)}"] = re.sub(r"\\(.)", r"\1", found[1])
-        return f"s{len(strings) - 1}"
-
-    plain = re.sub(r'"((?:[^"\\]|\\.)*)"', string, body)
-    plain = re.sub(r"attribute\((\w+)\)", r"attribute('\1')", plain).replace("if (", "if_(")
-    return eval(plain, {"__builtins__": {}}, {**names, **strings, "attribute": attribute})

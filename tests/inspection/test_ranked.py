@@ -1,7 +1,6 @@
 """Positions and lists, against sorting by hand and trec_eval's own order."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
@@ -82,28 +81,13 @@ def test_a_model_and_a_pipeline_that_scales_by_query():
             call()
 
 
-@pytest.mark.parametrize(
-    ("scores", "row", "refusal"),
-    [
-        ([1.0, np.nan], 1, Refusal("nan", parameter="scores", row=1)),
-        (["a"], None, Refusal("numbers", parameter="scores")),
-        (np.zeros((2, 2)), None, Refusal("one target", parameter="scores")),
-        (np.zeros((2, 2, 2)), None, Refusal("targets", parameter="scores")),
-    ],
-)
-def test_bad_scores(scores, row, refusal):
-    with refusal as error:
-        rank_scores(scores)
-    assert (error.value.parameter, error.value.row) == ("scores", row)
-
-
-def test_bad_numbers_and_names():
-    for k in (0, 1.5, True):
-        with Refusal(f"got {k}", parameter="k"):
-            rank_scores([1.0], k=k)
-    with Refusal("one id per row", parameter="docno"):
-        rank_scores([1.0], docno=["a", "b"])
-    with Refusal("no query 'z'"):
-        rank_scores([1.0], qid=["a"]).of("z")
-    with Refusal("without qid", parameter="qid"):
-        rank_scores([1.0]).of("z")
+def test_bad_scores_numbers_and_names():
+    for call, parameter in (
+        (lambda: rank_scores([1.0, np.nan]), "scores"),
+        (lambda: rank_scores(np.zeros((2, 2))), "scores"),
+        (lambda: rank_scores([1.0], k=0), "k"),
+        (lambda: rank_scores([1.0], docno=["a", "b"]), "docno"),
+        (lambda: rank_scores([1.0]).of("z"), "qid"),
+    ):
+        with Refusal(parameter=parameter):
+            call()

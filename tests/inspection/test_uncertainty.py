@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, graph_id, kernel_matrix, laplacian, ranking_data
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS
+from rankrls import RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.inspection import pair_posterior, posterior
 
 X, Y, QID = ranking_data(3, queries=9, longest=9, n=4)
@@ -288,48 +288,20 @@ def test_it_can_be_pickled(model, features):
 def test_what_is_refused():
     good = posterior(RankRLS(), X, Y, qid=QID)
     line = np.ones((5, 3)) * np.arange(5)[:, None]
-    for call, refusal in (
-        (lambda: posterior(RankRLSCV(), X, Y, qid=QID), Refusal(parameter="estimator", remedy="pass RankRLS")),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), Refusal("at least 0", parameter="alpha")),
-        (lambda: posterior(RankRLS(), X, np.column_stack((Y, Y)), qid=QID), Refusal("y has 2", parameter="y")),
-        (
-            lambda: posterior(RankSVM(), X, Y, qid=QID),
-            Refusal("got RankSVM", parameter="estimator", remedy="SparseRankRLS"),
-        ),
-        (lambda: posterior(make_pipeline(RankRLS()), X, Y), Refusal(parameter="estimator", remedy="Transform X first")),
-        (lambda: posterior(RankRLS(), X, np.zeros(len(X)), qid=QID), Refusal("Nothing to compare", parameter="y")),
-        (lambda: posterior(RankRLS(alpha=1e-18), line, range(5)), Refusal("lost in rounding", parameter="alpha")),
-        (
-            lambda: posterior(RankRLS(), np.ones((5, 3)), range(5), alpha="evidence"),
-            Refusal("do not vary", parameter="X"),
-        ),
-        (lambda: good.probability(A, B, of="votes"), Refusal("'labels'", parameter="of")),
-        (lambda: good.difference(A[:, :2], B[:, :2]), Refusal("2 features", kind=ValueError)),
+    for call, parameter in (
+        (lambda: posterior(RankRLSCV(), X, Y, qid=QID), "estimator"),
+        (lambda: posterior(make_pipeline(RankRLS()), X, Y), "estimator"),
+        (lambda: posterior(RankRLS(positive=True), X, Y, qid=QID), "positive"),
+        (lambda: posterior(RankRLS(kernel="precomputed"), X @ X.T, Y), "kernel"),
+        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), "alpha"),
+        (lambda: posterior(RankRLS(alpha=0), X, Y, qid=QID), "alpha"),
+        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha="best"), "alpha"),
+        (lambda: posterior(RankRLS(alpha=1e-18), line, range(5)).difference(line[:1], line[1:2]), "alpha"),
+        (lambda: posterior(RankRLS(), np.ones((5, 3)), range(5), alpha="evidence"), "X"),
+        (lambda: posterior(RankRLS(), X, np.column_stack((Y, Y)), qid=QID), "y"),
+        (lambda: posterior(RankRLS(), X, Y, qid=QID, noise=0.0), "noise"),
+        (lambda: good.probability(A, B, of="votes"), "of"),
+        (lambda: good.difference(A, B[:2]), "X_b"),
     ):
-        with refusal:
+        with Refusal(parameter=parameter):
             call()
-    for call, parameter, refusal in (
-        (
-            lambda: posterior(RankRLS(positive=True), X, Y, qid=QID),
-            "positive",
-            Refusal(parameter="positive", remedy="Leave positive out"),
-        ),
-        (lambda: posterior(RankRLS(alpha=0), X, Y, qid=QID), "alpha", Refusal("alpha > 0", parameter="alpha")),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha="best"), "alpha", Refusal("'evidence'", parameter="alpha")),
-        (
-            lambda: posterior(RankRLS(), X, Y, qid=QID, noise="none"),
-            "noise",
-            Refusal("'marginal', 'residual'", parameter="noise"),
-        ),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, noise=0.0), "noise", Refusal("got 0.0", parameter="noise")),
-        (lambda: posterior(RankRLS(), X, Y, qid=QID, noise=True), "noise", Refusal("got True", parameter="noise")),
-        (
-            lambda: posterior(RankRLS(kernel="precomputed"), X @ X.T, Y),
-            "kernel",
-            Refusal("between new items", parameter="kernel"),
-        ),
-        (lambda: good.difference(A, B[:2]), "X_b", Refusal("6 rows", "2", parameter="X_b")),
-    ):
-        with refusal as error:
-            call()
-        assert error.value.parameter == parameter

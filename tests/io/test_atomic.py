@@ -1,25 +1,23 @@
-"""What replaces a file: its owner and bits, what killed writers leave, and what is written to in place."""
+"""What replaces a file: its permissions, what killed writers leave, and what is written to in place."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, _temporary, load, save
+from rankrls import RankRLS, load, save
 from rankrls.cli import main
 from rankrls.io import atomic_write
+from rankrls.io._atomic import new_folder
 
-posix = pytest.mark.skipif(os.name != "posix", reason="owners, pipes and devices as POSIX has them")
-root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices as POSIX has them")
 
 
 def write(path, text="new"):
@@ -27,71 +25,19 @@ def write(path, text="new"):
         file.write(text)
 
 
-def what(path):
-    status = os.stat(path)
-    return status.st_uid, status.st_gid, oct(stat.S_IMODE(status.st_mode))
-
-
-def as_somebody(uid, groups, action):
-    """Run an action as another user, in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.setgroups(groups)
-            os.setgid(groups[0])
-            os.setuid(uid)
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.fixture
-def shared():
-    """A folder in which everybody may write, and that everybody can reach."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o777)
-        yield Path(name)
-
-
-@root
 @posix
-def test_owner_group_and_bits_are_kept_by_who_may(tmp_path):
+def test_permissions(tmp_path):
     path = tmp_path / "x"
-    path.write_text("old")
-    os.chown(path, 4321, 5432)
-    path.chmod(0o6754)
+    (tmp_path / "plain").write_text("")
     write(path)
-    assert what(path) == (4321, 5432, oct(0o6754))
-    assert path.read_text() == "new"
-
-
-@root
-@posix
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("groups", "left"),
-    [([5432], (1234, 5432, oct(0o754))), ([999, 5432], (1234, 5432, oct(0o754))), ([999], (1234, 999, oct(0o754)))],
-    ids=["own group", "further group", "other group"],
-)
-def test_a_new_owner_does_not_get_the_bits_of_the_old_one(groups, left, shared):
-    path = shared / "x"
-    path.write_text("old")
-    os.chown(path, 4321, 5432)
-    path.chmod(0o6754)
-    as_somebody(1234, groups, lambda: write(path))
-    assert what(path) == left
-
-
-@posix
-def test_the_owner_keeps_the_bits(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("old")
-    path.chmod(0o4751)
-    write(path)
-    assert what(path)[2] == oct(0o4751)
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    path.chmod(0o4604)
+    write(path, "again")
+    assert (stat.S_IMODE(path.stat().st_mode), path.read_text()) == (0o604, "again")
+    (tmp_path / "link").symlink_to(path)
+    write(tmp_path / "link", "third")
+    assert (tmp_path / "link").is_symlink()
+    assert path.read_text() == "third"
 
 
 @posix
@@ -116,72 +62,50 @@ def kill_while_writing(path, *, text="half"):
 
 
 @posix
-def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
-    name = "ü" * 60 + "\udcff.txt"
-    path, other = tmp_path / name, tmp_path / "other.txt"
-    kill_while_writing(os.fsencode(path).decode("utf-8", "surrogateescape"))
-    kill_while_writing(other)
-    assert len(os.listdir(tmp_path)) == 2
-    write(path)
-    assert len(os.listdir(tmp_path)) == 2  # what belongs to another target stays
-    write(other)
-    assert sorted(os.listdir(tmp_path)) == ["other.txt", name]
+@pytest.mark.parametrize("name", ["x", "y" * 250, "a*[0-9]"])
+def test_the_next_writer_removes_what_a_killed_one_left(name, tmp_path):
+    (tmp_path / ".x.tmpl").write_text("mine")
+    kill_while_writing(tmp_path / name)
+    assert len([*tmp_path.iterdir()]) == 2
+    write(tmp_path / "other")
+    assert len([*tmp_path.iterdir()]) == 3
+    write(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == sorted([".x.tmpl", name, "other"])
 
 
-@posix
-def test_what_looks_abandoned_and_is_not(tmp_path, monkeypatch):
-    path = tmp_path / "x"
-    (tmp_path / ".x.tmp").write_text("of somebody else")
-    (tmp_path / ".x.0123abcd.tmp").write_text("of somebody else")
-    with atomic_write(path, "w") as first:
-        first.write("first")
-        write(path, "second")  # a concurrent writer
-        assert len(os.listdir(tmp_path)) == 4
-    assert path.read_text() == "first"
-    kill_while_writing(path)
-    with monkeypatch.context() as patch:  # locks need not be seen from another machine
-        patch.setattr(_temporary, "_machine", lambda: "00000000")
-        write(path)
-        assert len(os.listdir(tmp_path)) == 4
-    with monkeypatch.context() as patch:  # nor does every file system have them
-
-        def flock(*_):
-            raise OSError(95, "Operation not supported")
-
-        patch.setattr(_temporary.fcntl, "flock", flock)
-        write(path)
-        assert len(os.listdir(tmp_path)) == 4
-    write(path)
-    assert sorted(os.listdir(tmp_path)) == [".x.0123abcd.tmp", ".x.tmp", "x"]
+def test_what_fails_leaves_the_old_file(tmp_path):
+    write(tmp_path / "x", "old")
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "x", "w") as file:
+        file.write(str(1 // 0))
+    assert (os.listdir(tmp_path), (tmp_path / "x").read_text()) == (["x"], "old")
+    with pytest.raises(IsADirectoryError):
+        write(tmp_path)
+    with pytest.raises(FileNotFoundError) as found:
+        write(tmp_path / "none" / "x")
+    assert found.value.filename == str(tmp_path / "none" / "x")
+    with pytest.raises(FileNotFoundError) as found, atomic_write(tmp_path / "x"):
+        (tmp_path / "another").read_text()
+    assert found.value.filename == str(tmp_path / "another")
 
 
-@posix
-def test_links_and_pipes_of_such_a_name_are_left_alone(tmp_path):
-    """Somebody else may put them into a folder that is shared, to have a file removed or a writer wait."""
-    path, secret = tmp_path / "x", tmp_path / "secret"
-    secret.write_text("secret")
-    name = f".x.{_temporary._machine()}.0123456789ab.tmp"
-    (tmp_path / name).symlink_to(secret)
-    write(path)
-    assert secret.read_text() == "secret"
-    (tmp_path / name).unlink(missing_ok=True)
-    os.mkfifo(tmp_path / name)
-    write(path)
-    assert path.read_text() == "new"
-
-
-def test_many_writers_at_once(tmp_path):
-    path, barrier = tmp_path / "x", threading.Barrier(8)
-
-    def often(k):
-        barrier.wait()
-        for _ in range(25):
-            write(path, f"{k}" * 1000)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(often, range(8)))
-    assert path.read_text() in {f"{k}" * 1000 for k in range(8)}
-    assert os.listdir(tmp_path) == ["x"]
+def test_folders(tmp_path):
+    ours, place = re.compile("[ab]"), tmp_path / "f"
+    place.mkdir()
+    for names, force in (("ab", False), ("b", True)):
+        with new_folder(place, ours, force=force) as new:
+            for name in names:
+                (new / name).write_text(name)
+        assert sorted(os.listdir(place)) == [*names]
+    with pytest.raises(FileNotFoundError), new_folder(place, ours, force=True) as new:
+        (new / "a" / "none").write_text("")
+    with Refusal("not empty", parameter="force"), new_folder(place, ours, force=False):
+        raise AssertionError
+    (place / "c").write_text("mine")
+    with Refusal("c", parameter="force"), new_folder(place, ours, force=True):
+        raise AssertionError
+    assert (os.listdir(tmp_path), sorted(os.listdir(place))) == (["f"], ["b", "c"])
+    with pytest.raises(NotADirectoryError), new_folder(place / "b", ours, force=True):
+        raise AssertionError
 
 
 @posix

@@ -62,11 +62,24 @@ def test_words_for_a_side(choice, winner):
     assert votes.strength is None
 
 
-@pytest.mark.parametrize("choice", ["tie", "Tie (bothbad)", "draw", "both good", "neither", "equal", "none"])
+@pytest.mark.parametrize(
+    "choice", ["tie", "Tie (bothbad)", "both_bad", "draw", "both good", "neither", "equal", "none"]
+)
 def test_words_for_a_tie(choice):
     votes = read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES)
     assert votes.strength.tolist() == [0.0, 1.0]
     assert read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES, ties="exclude").n_left_out == 1
+
+
+@pytest.mark.parametrize(
+    "choice", ["nonexistent-model", "tier1", "drawing", "equalizer", "both of them", "OWL", "Crow"]
+)
+def test_a_choice_that_is_neither_side_is_no_tie(choice):
+    with pytest.raises(InputError) as error:
+        read(f"a,b,choice\nowl,crow,owl\nowl,crow,{choice}\n", **SIDES)
+    assert (error.value.row, error.value.column) == (1, "choice")
+    with pytest.raises(InputError):  # an item, and a word in other letters
+        read("a,b,choice\nTie,crow,tie\n", **SIDES)
 
 
 def test_an_item_called_like_a_word_is_meant_itself():
@@ -91,11 +104,12 @@ def test_winners_and_losers_with_strength_and_weight():
 )
 def test_features_on_either_side(sides):
     text = "left_price,left_size,right_size,right_price,c\n1,2,4,3,left\n3,4,2,1,left\n1,2,0,-0.0,tie\n"
-    if isinstance(sides["left"], list) and isinstance(sides["right"], str):
+    if sides["right"] == "right_*" and isinstance(sides["left"], list):
         text = text.replace("right_size,right_price", "right_price,right_size").replace("4,3,left", "3,4,left")
         text = text.replace("2,1,left", "1,2,left")
     votes = read(text, **sides, preferred="c")
-    assert votes.feature_names == ("price", "size")
+    named = isinstance(sides["left"], str)
+    assert votes.feature_names == (("price", "size") if named else ("left_price", "left_size"))
     assert votes.items.tolist() == [[1, 2], [3, 4], [0, 0]]
     assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1, 0], [1, 0, 2])
 
@@ -125,15 +139,15 @@ def test_equal_items_are_left_out():
 @pytest.mark.parametrize(
     ("text", "given", "facts"),
     [
-        ("a,b,choice\nx,y,left\n\nx,y,what\n", SIDES, {"line": 4, "row": 1, "column": "choice"}),
-        ("a,b,choice\nx,y,left\nx,y,z\n", SIDES, {"line": 3, "column": "choice"}),
-        ("a,b,choice\nx,y,\nx,y,left\n", SIDES, {"line": 2}),
+        ("a,b,choice\nx,y,left\n\nx,y,what\n", SIDES, {"row": 1, "column": "choice"}),
+        ("a,b,choice\nx,y,left\nx,y,z\n", SIDES, {"row": 1, "column": "choice"}),
+        ("a,b,choice\nx,y,\nx,y,left\n", SIDES, {"row": 0}),
         ("a,b,choice\nx,y,tie\n", SIDES, {"file": "<stream>"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "left": "q"}, {"column": "q", "parameter": "left"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "preferred": "q"}, {"column": "q", "parameter": "preferred"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "group": "q"}, {"column": "q", "parameter": "group"}),
-        ("a,b,choice,w\nx,y,left,-1\n", {**SIDES, "weight": "w"}, {"line": 2, "column": "w"}),
-        ("a,b,choice,w\nx,y,left,much\n", {**SIDES, "weight": "w"}, {"line": 2, "column": "w"}),
+        ("a,b,choice,w\nx,y,left,-1\n", {**SIDES, "weight": "w"}, {"row": 0, "column": "w"}),
+        ("a,b,choice,w\nx,y,left,much\n", {**SIDES, "weight": "w"}, {"row": 0, "column": "w"}),
         ("a_1,a_2,b_1,c\n1,2,3,left\n", {"left": "a_*", "right": "b_*", "preferred": "c"}, {"parameter": "right"}),
         ("a_1,b_2,c\n1,2,left\n", {"left": "a_*", "right": "b_*", "preferred": "c"}, {"parameter": "right"}),
         ("a,b\nx,y\n", {"left": "a", "right": "b"}, {"parameter": "preferred"}),

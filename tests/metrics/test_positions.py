@@ -6,11 +6,10 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from tests.refusals import Refusal
 
-from rankrls.metrics import average_precision, ndcg, precision, reciprocal_rank
-from rankrls.metrics._ranked import rank_sums
+from rankrls.metrics import Measure, evaluate, resolve_measure
 
 
 def textbook(name, ranked, k, relevant_in_query, best):
@@ -22,18 +21,27 @@ def textbook(name, ranked, k, relevant_in_query, best):
         return dcg(ranked) / dcg(best) if dcg(best) else 0.0
     if name == "precision":
         return sum(hits[:k]) / k
+    if name == "recall":
+        return sum(hits[:k]) / relevant_in_query if relevant_in_query else 0.0
+    if name == "success":
+        return float(any(hits[:k]))
+    if name == "r_precision":
+        return sum(hits[:relevant_in_query]) / relevant_in_query if relevant_in_query else 0.0
+    if name == "err":
+        chances = [(2.0**label - 1.0) / 16.0 for label in ranked]
+        return sum(c / (i + 1) * np.prod([1.0 - before for before in chances[:i]]) for i, c in enumerate(chances[:k]))
     if name == "average_precision":
         found = [sum(hits[: i + 1]) / (i + 1) for i in range(min(k, len(hits))) if hits[i]]
         return sum(found) / relevant_in_query if relevant_in_query else 0.0
     return next((1 / (i + 1) for i, hit in enumerate(hits[:k]) if hit), 0.0)
 
 
-FUNCTIONS = {
-    "ndcg": lambda *a, **k: ndcg(*a, gain="linear", discount="log2", **k),
-    "average_precision": average_precision,
-    "precision": precision,
-    "reciprocal_rank": reciprocal_rank,
-}
+NAMES = ("ndcg", "average_precision", "precision", "reciprocal_rank", "recall", "success", "r_precision", "err")
+
+
+def measure_of(name, k, ties):
+    own = {"gain": "linear", "discount": "log2"} if name == "ndcg" else {}
+    return Measure(name, k=k, ties=ties, **own)
 
 
 def orders_of(scores):
@@ -41,10 +49,12 @@ def orders_of(scores):
     return [p for p in permutations(range(len(scores))) if all(scores[a] >= scores[b] for a, b in pairwise(p))]
 
 
-@pytest.mark.parametrize(
-    ("name", "k"), [(n, k) for n in FUNCTIONS for k in (1, 2, 3, 5, 9, None) if (n, k) != ("precision", None)]
-)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 9, None])
 def test_ties_by_row_and_averaged_over_every_order(name, k):
+    if k is None and name in ("precision", "recall", "success"):
+        k = 4
+    k = None if name == "r_precision" else k
     rng = np.random.default_rng(7)
     for _ in range(25):
         m = rng.integers(1, 7)
@@ -53,26 +63,26 @@ def test_ties_by_row_and_averaged_over_every_order(name, k):
         found, best = int(np.sum(y >= 1)), sorted(y, reverse=True)
         values = [textbook(name, y[list(order)], k, found, best) for order in orders]
         rows_in_order = next(i for i, p in enumerate(orders) if list(p) == np.argsort(-f, kind="stable").tolist())
-        options = {} if k is None else {"k": k}
-        assert FUNCTIONS[name](y, f, ties="row", **options) == pytest.approx(values[rows_in_order], abs=1e-14)
-        assert FUNCTIONS[name](y, f, ties="average", **options) == pytest.approx(np.mean(values), abs=1e-13)
+        assert measure_of(name, k, "row")(y, f) == pytest.approx(values[rows_in_order], abs=1e-14)
+        if name != "err":
+            assert measure_of(name, k, "average")(y, f) == pytest.approx(np.mean(values), abs=1e-13)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 6])
-def test_what_the_first_relevant_item_is_worth_is_up_to_the_measure(depth):
-    """With discounts of 1 it is whether there is one, as trec_eval's success has it."""
-    rng = np.random.default_rng(depth)
-    for discounts in (np.ones(depth), rng.random(depth)):
-        for _ in range(10):
-            m = rng.integers(1, 7)
-            hits, f = rng.integers(0, 2, m).astype(float), rng.integers(0, 3, m).astype(float)
-            worth = [
-                next((discounts[i] for i, row in enumerate(p[:depth]) if hits[row]), 0.0)
-                for p in orders_of(f)  # every order that ties allow
-            ]
-            rows, starts = np.arange(m), np.array([0, m])
-            found = rank_sums("first", hits, f[:, None], rows, starts, discounts=discounts, ties="average")
-            assert found.item() == pytest.approx(np.mean(worth), abs=1e-13)
+@pytest.mark.parametrize("sizes", [False, True])
+@pytest.mark.parametrize("name", ["ndcg@3", "map", "mrr"])
+def test_places_order_tied_rows_and_sizes_say_what_is_tied(name, sizes):
+    """Rows sorted by label, with scores that rounding moved, have the value of the rows as they were."""
+    rng = np.random.default_rng(1)
+    qid = np.repeat(np.arange(30), 12)
+    y, f = rng.integers(0, 3, 360).astype(float), rng.integers(0, 4, (360, 3)).astype(float)
+    measure = resolve_measure(name)
+    expected = measure(y, f, qid=qid, per_query=True)
+    order = np.lexsort((y, qid))
+    noise = 1e-15 * rng.normal(size=(3, 360)) if sizes else 0.0
+    scores = np.ascontiguousarray(f[order].T) + noise
+    given = {"sizes": np.ones(360), "norms": np.ones(3)} if sizes else {}
+    found = measure.values(scores, y[order], np.arange(0, 361, 12), places=np.arange(360)[order], **given)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def random_judgements(seed, queries=30):
@@ -86,18 +96,20 @@ def random_judgements(seed, queries=30):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [1, 3, 10, None])
-def test_ndcg_and_average_precision_are_scikit_learns(seed, k):
+def test_ndcg_average_precision_and_auc_are_scikit_learns(seed, k):
     y, f, qid, _ = random_judgements(seed)
-    ours = ndcg(y, f, qid=qid, k=k, convention="sklearn", per_query=True)
-    precisions = average_precision(y, f, qid=qid, convention="sklearn", per_query=True)
-    for q, value, area in zip(dict.fromkeys(qid.tolist()), ours, precisions, strict=True):
+    measures = [Measure("ndcg", k=k, convention="sklearn"), Measure("map", convention="sklearn"), Measure("auc")]
+    ours = np.stack([measure(y, f, qid=qid, per_query=True) for measure in measures], axis=1)
+    for q, (value, area, auc) in zip(dict.fromkeys(qid.tolist()), ours, strict=True):
         labels, scores = y[qid == q], f[qid == q]
+        relevant = labels >= 1
         if len(labels) > 1:
             assert value == pytest.approx(ndcg_score([labels], [scores], k=k), abs=1e-13)
-        if (labels >= 1).any():
-            assert area == pytest.approx(average_precision_score(labels >= 1, scores), abs=1e-13)
+        assert area == pytest.approx(average_precision_score(relevant, scores) if relevant.any() else 0.0, abs=1e-13)
+        if len(set(relevant)) == 2:
+            assert auc == pytest.approx(roc_auc_score(relevant, scores), abs=1e-13)
         else:
-            assert area == 0.0
+            assert np.isnan(auc)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -109,37 +121,30 @@ def test_trec_convention_is_trec_evals(seed):
     for q, d, label, score in zip(qid, docno, y, f, strict=True):
         qrel.setdefault(str(q), {})[str(d)] = int(label)
         run.setdefault(str(q), {})[str(d)] = float(score)
-    depths = (5, 10, 20)
-    wanted = {"map", "ndcg", "recip_rank"} | {f"{n}.5,10,20" for n in ("P", "ndcg_cut", "map_cut")}
+    names = {"map": "map", "ndcg": "ndcg", "mrr": "recip_rank", "rprec": "Rprec"}
+    for ours, theirs in (("p", "P"), ("ndcg", "ndcg_cut"), ("map", "map_cut"), ("recall", "recall")):
+        names |= {f"{ours}@{k}": f"{theirs}_{k}" for k in (5, 10, 20)}
+    names |= {f"success@{k}": f"success_{k}" for k in (1, 5)}
+    wanted = {"map", "ndcg", "recip_rank", "Rprec", "success.1,5"}
+    wanted |= {f"{name}.5,10,20" for name in ("P", "ndcg_cut", "map_cut", "recall")}
     theirs = pytrec_eval.RelevanceEvaluator(qrel, wanted).evaluate(run)
-    ids = [str(q) for q in dict.fromkeys(qid.tolist())]
-    options = {"qid": qid, "docno": docno, "convention": "trec", "per_query": True}
-
-    def agree(ours, key):
-        np.testing.assert_allclose(ours, [theirs[q][key] for q in ids], atol=1e-12)
-
-    agree(average_precision(y, f, **options), "map")
-    agree(ndcg(y, f, **options), "ndcg")
-    agree(reciprocal_rank(y, f, **options), "recip_rank")
-    for k in depths:
-        agree(precision(y, f, k=k, **options), f"P_{k}")
-        agree(ndcg(y, f, k=k, **options), f"ndcg_cut_{k}")
-        agree(average_precision(y, f, k=k, **options), f"map_cut_{k}")
+    found = evaluate(y, f, qid=qid, docno=docno, measures=list(names), convention="trec", per_query=True)
+    for ours, name in names.items():
+        expected = [theirs[str(q)][name] for q in dict.fromkeys(qid.tolist())]
+        np.testing.assert_allclose(found[ours], expected, atol=1e-12, err_msg=ours)
 
 
 def test_trec_convention_is_ir_measures_average():
     y, f, qid, docno = random_judgements(11)
     qrels = [ir_measures.Qrel(str(q), d, int(label)) for q, d, label in zip(qid, docno, y, strict=True)]
     run = [ir_measures.ScoredDoc(str(q), d, s) for q, d, s in zip(qid, docno, f, strict=True)]
-    theirs = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 10, ir_measures.AP, ir_measures.AP @ 5, ir_measures.P @ 5, ir_measures.RR], qrels, run
-    )
-    options = {"qid": qid, "docno": docno, "convention": "trec"}
-    assert ndcg(y, f, k=10, **options) == pytest.approx(theirs[ir_measures.nDCG @ 10], abs=1e-12)
-    assert average_precision(y, f, **options) == pytest.approx(theirs[ir_measures.AP], abs=1e-12)
-    assert average_precision(y, f, k=5, **options) == pytest.approx(theirs[ir_measures.AP @ 5], abs=1e-12)
-    assert precision(y, f, k=5, **options) == pytest.approx(theirs[ir_measures.P @ 5], abs=1e-12)
-    assert reciprocal_rank(y, f, **options) == pytest.approx(theirs[ir_measures.RR], abs=1e-12)
+    names = {"ndcg@10": "nDCG@10", "map": "AP", "map@5": "AP@5", "p@5": "P@5", "mrr": "RR"}
+    names |= {"recall@5": "R@5", "success@5": "Success@5", "rprec": "Rprec"}
+    theirs = ir_measures.calc_aggregate([ir_measures.parse_measure(name) for name in names.values()], qrels, run)
+    theirs = {str(measure): value for measure, value in theirs.items()}
+    found = evaluate(y, f, qid=qid, docno=docno, measures=list(names), convention="trec")
+    for ours, name in names.items():
+        assert found[ours] == pytest.approx(theirs[name], abs=1e-12), ours
 
 
 # Six queries, one without relevant items, two of one item, ties. The figures below were printed by the tools for
@@ -154,41 +159,25 @@ SCORES = [
     [0.3, 0.1, 0.9, 0.3, 0.3, 0.8, 0.2, 0.7, 0.3, 0.6, 0.05, 0.3],
     [0.1, 0.4, 0.2, 0.3],
 ]
-BOOSTING = [
-    (ndcg, 1, 0.6666666666666666),
-    (ndcg, 3, 0.6643083535261465),
-    (ndcg, 5, 0.7418825677694594),
-    (ndcg, 10, 0.7961580829145527),
-    (average_precision, 1, 0.6666666666666666),
-    (average_precision, 3, 0.6759259259259259),
-    (average_precision, 10, 0.7799603174603175),
-]
+TOOLS = {
+    "ndcg@1": 0.6666666666666666,
+    "ndcg@3": 0.6643083535261465,
+    "ndcg@5": 0.7418825677694594,
+    "ndcg@10": 0.7961580829145527,
+    "map@1": 0.6666666666666666,
+    "map@3": 0.6759259259259259,
+    "map@10": 0.7799603174603175,
+}
+XGBOOST = {"p@1": 0.3333333333333333, "p@3": 0.4444444444444444, "p@10": 0.4694444444444444, "map": 0.806475468975469}
 
 
-@pytest.mark.parametrize("convention", ["lightgbm", "xgboost"])
-@pytest.mark.parametrize(("measure", "k", "figure"), BOOSTING)
-def test_boosting_tools_figures(convention, measure, k, figure):
-    value = measure(*_flat(), qid=_qid(), k=k, convention=convention)
-    assert value == pytest.approx(figure, abs=1e-14)
-
-
-@pytest.mark.parametrize(("k", "figure"), [(1, 0.3333333333333333), (3, 0.4444444444444444), (10, 0.4694444444444444)])
-def test_xgboosts_precision(k, figure):
-    assert precision(*_flat(), qid=_qid(), k=k, convention="xgboost") == pytest.approx(figure, abs=1e-14)
-
-
-def test_xgboosts_minus_and_whole_map():
-    y, f = _flat()
-    assert ndcg(y, f, qid=_qid(), k=3, convention="xgboost", empty=0) == pytest.approx(0.3309750201928132, abs=1e-14)
-    assert average_precision(y, f, qid=_qid(), k=3, convention="xgboost", empty=0.0) == pytest.approx(
-        0.3425925925925926
-    )
-    assert average_precision(y, f, qid=_qid(), convention="xgboost") == pytest.approx(0.806475468975469, abs=1e-14)
-
-
-def test_lightgbms_map_at_5():
-    value = average_precision(*_flat(), qid=_qid(), k=5, convention="lightgbm")
-    assert value == pytest.approx(0.7189814814814813, abs=1e-14)
+def test_boosting_tools_figures():
+    for convention, figures in (("xgboost", TOOLS | XGBOOST), ("lightgbm", TOOLS | {"map@5": 0.7189814814814813})):
+        found = evaluate(*_flat(), qid=_qid(), measures=list(figures), convention=convention)
+        assert found == pytest.approx(figures, abs=1e-14)
+    minus = [Measure(name, k=3, convention="xgboost", empty=0) for name in ("ndcg", "map")]
+    values = [measure(*_flat(), qid=_qid()) for measure in minus]
+    assert values == pytest.approx([0.3309750201928132, 0.3425925925925926], abs=1e-14)
 
 
 def _flat():
@@ -203,41 +192,42 @@ def test_ranklibs_choices_by_hand():
     # RankLib's scorers: gain 2^rel - 1 over log2(i + 1); precision over min(k, items); nothing relevant counts 0.
     y, f, qid = [0, 2, 1, 0], [0.9, 0.5, 0.4, 0.3], [1, 1, 1, 2]
     first = (3 / np.log2(3) + 1 / 2) / (3 + 1 / np.log2(3))
-    assert ndcg(y, f, qid=qid, k=10, convention="ranklib") == pytest.approx(first / 2)
-    assert precision(y, f, qid=qid, k=10, convention="ranklib") == pytest.approx((2 / 3) / 2)
-    assert average_precision(y, f, qid=qid, k=1, convention="ranklib") == 0.0
+    found = evaluate(y, f, qid=qid, measures=["ndcg@10", "p@10", "map@1"], convention="ranklib")
+    assert found == pytest.approx({"ndcg@10": first / 2, "p@10": (2 / 3) / 2, "map@1": 0.0})
 
 
 def test_letor_discount_and_short_lists():
     # Gains 0, 3, 1 at positions 1, 2, 3; the second query has one item for k = 5.
     y, f, qid = [0, 2, 1, 1], [3.0, 2.0, 1.0, 0.0], [1, 1, 1, 2]
-    first = (0 + 3 + 1 / np.log2(3)) / (3 + 1)
-    np.testing.assert_allclose(ndcg(y, f, qid=qid, k=5, per_query=True), [first, 1.0])
-    np.testing.assert_allclose(precision(y, f, qid=qid, k=5, per_query=True), [2 / 5, 1 / 5])
+    found = evaluate(y, f, qid=qid, measures=["ndcg@5", "p@5"], per_query=True)
+    np.testing.assert_allclose(found["ndcg@5"], [(0 + 3 + 1 / np.log2(3)) / (3 + 1), 1.0])
+    np.testing.assert_allclose(found["p@5"], [2 / 5, 1 / 5])
 
 
-@pytest.mark.parametrize("measure", [ndcg, average_precision, reciprocal_rank, lambda *a, **k: precision(*a, k=2, **k)])
-def test_queries_without_anything_relevant(measure):
+@pytest.mark.parametrize("name", ["ndcg", "map", "mrr", "p@2", "recall@2", "success@2", "rprec", "err"])
+def test_queries_without_anything_relevant(name):
     y, f, qid = [0, 0, 1, 0], [1.0, 2.0, 2.0, 1.0], [7, 7, 8, 8]
-    found = measure(y, f, qid=qid, per_query=True)[1]
-    np.testing.assert_array_equal(measure(y, f, qid=qid, per_query=True), [0.0, found])
-    np.testing.assert_array_equal(measure(y, f, qid=qid, per_query=True, empty="skip"), [np.nan, found])
-    np.testing.assert_array_equal(measure(y, f, qid=qid, per_query=True, empty=1), [1.0, found])
-    assert measure(y, f, qid=qid, empty="skip") == found
+    plain = resolve_measure(name)
+    found = plain(y, f, qid=qid, per_query=True)[1]
+    for empty, value in ((None, 0.0), ("skip", np.nan), (1, 1.0)):
+        values = Measure(plain.name, k=plain.k, empty=empty)(y, f, qid=qid, per_query=True)
+        np.testing.assert_array_equal(values, [value, found])
     with Refusal("every query is skipped"):
-        measure([0, 0], [1.0, 2.0], empty="skip")
+        Measure(plain.name, k=plain.k, empty="skip")([0, 0], [1.0, 2.0])
 
 
 def test_gains_and_discounts_of_ones_own():
     y, f = [3, 0, 1, 2], [0.4, 0.3, 0.2, 0.1]
-    table = ndcg(y, f, gain=[0, 1, 3, 7], discount="log2")
-    assert table == pytest.approx(ndcg(y, f, gain="exp2", discount="log2"))
-    assert table == pytest.approx(ndcg(y, f, gain=lambda v: 2**v - 1, discount=lambda i: 1 / np.log2(i + 1)))
-    assert ndcg([0.5, 0], [0.1, 0.2], gain="exp2", discount="log2") == pytest.approx(1 / np.log2(3))
+    table = Measure("ndcg", gain=[0, 1, 3, 7], discount="log2")(y, f)
+    assert table == pytest.approx(Measure("ndcg", gain="exp2", discount="log2")(y, f))
+    own = Measure("ndcg", gain=lambda v: 2**v - 1, discount=lambda i: 1 / np.log2(i + 1))
+    assert table == pytest.approx(own(y, f))
+    assert Measure("ndcg", discount="log2")([0.5, 0], [0.1, 0.2]) == pytest.approx(1 / np.log2(3))
 
 
 def test_a_higher_bar_for_relevance():
-    y, f = [1, 2, 0], [0.9, 0.8, 0.7]
-    assert average_precision(y, f, relevant=2) == 0.5
-    assert reciprocal_rank(y, f, relevant=2) == 0.5
-    assert precision(y, f, k=1, relevant=2) == 0.0
+    values = [
+        Measure(name, k=k, relevant=2)([1, 2, 0], [0.9, 0.8, 0.7])
+        for name, k in (("map", None), ("mrr", None), ("p", 1))
+    ]
+    assert values == [0.5, 0.5, 0.0]

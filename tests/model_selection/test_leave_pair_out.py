@@ -1,4 +1,4 @@
-"""leave_pair_out and the tournament through their public face: refits, other tools, intervals, refusals."""
+"""leave_pair_out through its public face: refits, other tools, intervals, refusals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS
-from rankrls.holdout.concordance import concordance_interval, disjoint_pairs
-from rankrls.metrics import disagreement_error
-from rankrls.model_selection import leave_pair_out, tournament_leave_pair_out
+from rankrls.metrics import Measure
+from rankrls.model_selection import leave_pair_out
+from rankrls.numerics.concordance import concordance_interval, disjoint_pairs
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(40)
@@ -49,11 +49,11 @@ def pairs_of(y, qid=None):
     ("options", "weights", "qid"),
     [
         ({"balance": "pairs"}, None, None),
-        ({"balance": "queries", "regression_weight": 0.2}, None, None),
+        ({"balance": "queries"}, None, None),
         ({"balance": "examples"}, W, None),
         ({"balance": "examples"}, W, QID),
     ],
-    ids=["pairs", "mixture", "weights", "queries"],
+    ids=["pairs", "balanced", "weights", "queries"],
 )
 def test_equals_refits(kind, options, weights, qid):
     result = leave_pair_out(RankRLS(**options, **kind), X, Y, alphas=ALPHAS, sample_weight=weights, qid=qid)
@@ -108,7 +108,7 @@ def test_an_automatic_grid_reaches_a_feature_of_small_spread():
     np.testing.assert_allclose(result.alpha, RankRLSCV().fit(scaled, Y).cv_results_["alpha"])
 
 
-@pytest.mark.parametrize("options", [{}, {"regression_weight": 0.4, "balance": "pairs"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"balance": "pairs"}], ids=str)
 def test_the_sparse_learner_equals_refits(options):
     make = lambda: SparseRankRLS(0.6, kernel="rbf", gamma=0.3, basis_indices=[0, 3, 4, 9], **options)
     result = leave_pair_out(make(), X, Y, pairs=pairs_of(Y))
@@ -132,11 +132,6 @@ def test_rows_of_weight_zero_play_no_part():
     a = leave_pair_out(RankRLS(), X, BINARY, sample_weight=w, pairs=far)
     b = leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept], pairs=number[np.array(far)])
     np.testing.assert_allclose(a.differences, b.differences)
-    scores = tournament_leave_pair_out(RankRLS(), X, BINARY, sample_weight=w).scores
-    np.testing.assert_allclose(
-        scores[kept], tournament_leave_pair_out(RankRLS(), X[kept], BINARY[kept], sample_weight=w[kept]).scores
-    )
-    assert np.isnan(scores[[2, 5]]).all()
     with Refusal("Pair 0", "weight zero", parameter="pairs", row=0):
         leave_pair_out(RankRLS(), X, BINARY, sample_weight=w, pairs=[(0, 2)])
 
@@ -179,37 +174,11 @@ def test_perfect_order_has_an_interval():
     assert result.interval == (pytest.approx(0.025 ** (1 / 6)), 1.0)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weights"])
-def test_tournament_equals_refits(kind, weights):
-    result = tournament_leave_pair_out(RankRLS(**kind), X, BINARY, alpha=0.7, sample_weight=weights)
-    wins = np.zeros(M)
-    for i in range(M):
-        for j in range(M):
-            if i != j and refitted(i, j, lambda: RankRLS(0.7, **kind), BINARY, weights=weights) > 0:
-                wins[i] += 1.0 if weights is None else weights[j]
-    np.testing.assert_allclose(result.scores, wins, atol=1e-9)
-    assert result.auc == pytest.approx(roc_auc_score(BINARY, wins.round(9), sample_weight=weights))
-    assert (np.diff(result.thresholds) < 0).all()
-    for fpr, tpr, threshold in zip(result.fpr, result.tpr, result.thresholds, strict=True):
-        w = np.ones(M) if weights is None else weights
-        above = (result.scores >= threshold) * w
-        assert tpr == pytest.approx(above[BINARY == 1].sum() / w[BINARY == 1].sum())
-        assert fpr == pytest.approx(above[BINARY == 0].sum() / w[BINARY == 0].sum())
-
-
-def test_any_two_labels_make_a_tournament():
-    a = tournament_leave_pair_out(RankRLS(), X, BINARY)
-    b = tournament_leave_pair_out(RankRLS(), X, 3.0 * BINARY - 7.0)
-    np.testing.assert_allclose(a.scores, b.scores)
-    assert a.auc == b.auc
-
-
 def test_concordance_of_one_query_with_a_binary_label_is_roc_auc():
     rng = np.random.default_rng(6)
     for weights in (None, rng.random(200)):
         y, f = rng.integers(0, 2, 200), np.round(rng.normal(size=200), 1)
-        ours = 1.0 - disagreement_error(y, f, sample_weight=weights)
+        ours = 1.0 - Measure("disagreement")(y, f, sample_weight=weights)
         assert ours == pytest.approx(roc_auc_score(y, f, sample_weight=weights), abs=1e-12)
 
 
@@ -233,7 +202,7 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"estimator": RankRLS(balance="pairs"), "qid": QID}, Refusal("several queries", "balance='pairs'")),
         ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
         ({"estimator": make_pipeline(RankRLS())}, Refusal("got Pipeline", parameter="estimator")),
-        ({"alphas": [0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"alphas": [0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
         ({"y": np.eye(M)[0] - np.eye(M)[1]}, Refusal("labels but 2", parameter="y")),
         ({"y": np.column_stack((Y, Y))}, Refusal("one target at a time", parameter="y")),
@@ -243,14 +212,7 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"y": np.ones(M), "qid": QID}, Refusal("Nothing to compare", parameter="y")),
         ({"y": np.arange(M), "qid": np.arange(M)}, Refusal("Nothing to compare", parameter="y")),
         ({"estimator": RankRLS(balance="queries"), "qid": QID}, Refusal("several queries", "balance='queries'")),
-        (
-            {"estimator": RankRLS(regression_weight=0.5), "qid": QID},
-            Refusal("regression_weight > 0", "several queries"),
-        ),
-        (
-            {"estimator": RankRLS(regression_weight=0.5), "sample_weight": W},
-            Refusal("sample_weight", "regression_weight > 0"),
-        ),
+        ({"estimator": RankRLS(regression_weight=0.5)}, Refusal("regression_weight > 0")),
         ({"estimator": SparseRankRLS(ties="exclude")}, Refusal("ties='exclude'")),
         ({"confidence": 1.0}, Refusal("between 0 and 1", parameter="confidence")),
     ],
@@ -259,24 +221,6 @@ def test_refusals(arguments, refusal):
     given = {"estimator": RankRLS(), "y": Y, **arguments}
     with refusal:
         leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "refusal"),
-    [
-        ({"y": Y}, Refusal("exactly two labels", parameter="y")),
-        ({"y": np.eye(M)[0]}, Refusal("Only one row", "label 1", parameter="y")),
-        ({"y": np.ones(M)}, Refusal("Nothing to compare", parameter="y")),
-        ({"estimator": RankRLS(ties="exclude")}, Refusal("ties='exclude'")),
-        ({"alpha": 0.0}, Refusal("alpha > 0", parameter="alpha")),
-        ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
-        ({"y": np.where(np.arange(M) == 4, np.nan, BINARY)}, Refusal("contains NaN", parameter="y", row=4)),
-    ],
-)
-def test_tournament_refusals(arguments, refusal):
-    given = {"estimator": RankRLS(), "y": BINARY, **arguments}
-    with refusal:
-        tournament_leave_pair_out(given.pop("estimator"), X, given.pop("y"), **given)
 
 
 @pytest.mark.parametrize("scoring", ["pair_accuracy", "disagreement"])

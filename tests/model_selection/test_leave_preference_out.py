@@ -46,7 +46,7 @@ def test_equals_refits(options, m, grouped):
         ({"groups": np.zeros(P)}, Refusal("at least two", "there is 1")),
         ({"groups": np.zeros(3)}, Refusal("3 entries", parameter="groups")),
         ({"strength": np.eye(P)[0]}, Refusal("Only one group", parameter="strength")),
-        ({"alphas": [0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"alphas": [0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
     ],
 )

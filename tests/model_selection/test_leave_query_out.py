@@ -112,7 +112,7 @@ def test_folds_larger_and_smaller_than_the_features_equal_refits(balance, beta, 
     [
         ({"qid": np.zeros(60)}, Refusal("single query", "leaves nothing")),
         ({"qid": None}, Refusal("needs", parameter="qid")),
-        ({"alphas": [1.0, 0.0]}, Refusal("alpha > 0", parameter="alpha")),
+        ({"alphas": [1.0, 0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"alphas": [-1.0]}, Refusal("at least 0", parameter="alpha")),
         ({"groups": np.arange(60)}, Refusal("lies in two groups", parameter="groups", row=1)),
         ({"groups": np.arange(50)}, Refusal("50 entries", "60 rows", parameter="groups")),

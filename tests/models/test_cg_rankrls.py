@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from rankrls import CGRankRLS, RankRLS, RankRLSCV
-from rankrls.metrics import disagreement_error, ndcg, preference_accuracy
+from rankrls.metrics import Measure, preference_accuracy
 from tests.models.oracles import GRAPHS, dense_scores, graph_id, ranking_data
 from tests.refusals import Refusal
 
@@ -42,7 +42,7 @@ def by_hand(features, y, qid, alphas, iterations, validation, **graph):
                 model = CGRankRLS((alpha,), selection="tikhonov", max_iter=t + 1, tol=1e-9, **graph)
                 model.fit(features, y, qid=qid)
             Z, labels, groups = validation
-            out[k, t] = disagreement_error(labels, model.predict(Z), qid=groups)
+            out[k, t] = Measure("disagreement")(labels, model.predict(Z), qid=groups)
     return out
 
 
@@ -78,7 +78,7 @@ def test_the_surface_holds_what_separate_runs_find():
     assert model.best_score_ == expected.min()
     np.testing.assert_array_equal(model.cv_results_["mean_score"], expected.min(axis=1))
     np.testing.assert_array_equal(model.cv_results_["n_iter"], expected.argmin(axis=1) + 1)
-    assert disagreement_error(labels, model.predict(Z)) == pytest.approx(model.best_score_)
+    assert Measure("disagreement")(labels, model.predict(Z)) == pytest.approx(model.best_score_)
 
 
 def test_the_three_readings_of_one_surface():
@@ -107,7 +107,7 @@ def test_the_three_readings_of_one_surface():
     curve = early.validation_surface_[0]
     assert early.n_iter_ == np.argmin(curve) + 1
     assert len(curve) == early.n_iter_ + 5 or early.status_ == ["converged"]
-    assert disagreement_error(labels, early.predict(Z)) == pytest.approx(curve.min())
+    assert Measure("disagreement")(labels, early.predict(Z)) == pytest.approx(curve.min())
 
 
 def noisy_outcome(m=600, n=100):
@@ -122,7 +122,7 @@ def noisy_outcome(m=600, n=100):
 def test_an_automatic_grid_reaches_what_the_exact_search_reaches():
     """All pairs of one ranking count: eigenvalues are hundreds of times those of centred items."""
     (features, y), (Z, labels) = noisy_outcome()
-    auc = lambda model: 1 - disagreement_error(labels, model.fit(features, y).predict(Z))
+    auc = lambda model: 1 - Measure("disagreement")(labels, model.fit(features, y).predict(Z))
     exact = RankRLSCV(balance="pairs", cv=5)
     iterated = CGRankRLS(balance="pairs", selection="tikhonov", cv=5, tol=1e-8)
     assert auc(iterated) == pytest.approx(auc(exact), abs=0.001)
@@ -236,14 +236,14 @@ def test_several_targets(ties):
         np.testing.assert_allclose(model.coef_[t], one.coef_, atol=1e-12)
     chosen = CGRankRLS(ties=ties).fit(X, two, qid=QID, **{**VALIDATION, "y_val": np.column_stack((Y_VAL, Y_VAL))})
     assert chosen.predict(X_VAL).shape == (len(Y_VAL), 2)
-    errors = [disagreement_error(Y_VAL, chosen.predict(X_VAL)[:, t], qid=QID_VAL) for t in range(2)]
+    errors = [Measure("disagreement")(Y_VAL, chosen.predict(X_VAL)[:, t], qid=QID_VAL) for t in range(2)]
     assert chosen.best_score_ == pytest.approx(np.mean(errors))
 
 
 def test_other_measures():
     model = CGRankRLS(scoring="ndcg@5").fit(X, Y, qid=QID, **VALIDATION)
     assert model.best_score_ == model.validation_surface_.max()
-    assert model.best_score_ == pytest.approx(ndcg(Y_VAL, model.predict(X_VAL), qid=QID_VAL, k=5))
+    assert model.best_score_ == pytest.approx(Measure("ndcg", k=5)(Y_VAL, model.predict(X_VAL), qid=QID_VAL))
 
 
 def test_kernels_by_matrix_and_by_their_products():
@@ -343,22 +343,6 @@ def test_an_interrupt_keeps_the_best_model_so_far():
     features, y = noisy(6)
     Z, labels = noisy(7)
     for selection in ("hybrid", "tikhonov"):
-        seen = []
-
-        def stop(progress, seen=seen):
-            seen.append(progress)
-            if progress.iteration == 7:
-                raise KeyboardInterrupt
-
-        model = CGRankRLS(selection=selection, verbose=stop, patience=30)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(features, y, X_val=Z, y_val=labels)
-        assert model.interrupted_
-        assert model.validation_surface_.shape == (21, 7)
-        assert disagreement_error(labels, model.predict(Z)) == pytest.approx(model.best_score_)
-        assert [p.iteration for p in seen] == list(range(1, 8))
-        assert seen[-1].score == model.best_score_
-        # In the middle of an iteration, too.
         model = CGRankRLS(selection=selection, kernel="precomputed", patience=30)
         calls = []
 
@@ -372,7 +356,7 @@ def test_an_interrupt_keeps_the_best_model_so_far():
             model.fit(LinearOperator((120, 120), matvec=product, dtype=float), y, X_val=Z @ features.T, y_val=labels)
         assert model.interrupted_
         assert model.validation_surface_.shape == (21, 5)
-        assert disagreement_error(labels, model.predict(Z @ features.T)) == pytest.approx(model.best_score_)
+        assert Measure("disagreement")(labels, model.predict(Z @ features.T)) == pytest.approx(model.best_score_)
     # Before the first iteration there is nothing to keep, nor is an older model.
     fitted = CGRankRLS(kernel="precomputed", random_state=0).fit(features @ features.T, y)
 
@@ -474,17 +458,6 @@ def test_in_a_pipeline_validation_data_are_scaled_too():
     scaler = MaxAbsScaler().fit(X)
     own = CGRankRLS((0.1, 1.0)).fit(scaler.transform(X), Y, qid=QID, **{**VALIDATION, "X_val": scaler.transform(X_VAL)})
     np.testing.assert_allclose(pipeline[-1].coef_, own.coef_)
-
-
-def test_progress_is_written_on_standard_error(capsys, monkeypatch):
-    from rankrls.selection import progress
-
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    CGRankRLS((1.0, 2.0), verbose=1).fit(X, Y, qid=QID, **VALIDATION)
-    out, err = capsys.readouterr()
-    assert not out
-    assert "CGRankRLS: iteration 2 of at most 500" in err
-    assert "best so far 0." in err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from rankrls import CoRankingPursuit, RankingPursuit
-from tests.greedy.dense import DensePursuit
+from tests.learners.dense import DensePursuit
 from tests.models.oracles import GRAPHS, graph_id, kernel_matrix, laplacian, ranking_data
 from tests.oracles import gaussian
 from tests.refusals import Refusal
@@ -55,15 +55,14 @@ def _root(L):
 
 
 @pytest.mark.parametrize("graph", GRAPHS[::4], ids=graph_id)
-@pytest.mark.parametrize("agreement", ["functions", "increments"])
-def test_minimises_equation_three_over_the_columns_taken(graph, agreement):
+def test_minimises_equation_three_over_the_columns_taken(graph):
     X, y, qid, Xu, qu, X_new = partly()
     w = np.random.default_rng(0).uniform(0.3, 2.0, len(y))
-    model = CoRankingPursuit(3, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, agreement=agreement, **graph)
+    model = CoRankingPursuit(3, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, **graph)
     model.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
     rows = model.path_.indices[:, 0]
-    np.testing.assert_array_equal(model.path_.indices[:, 1], rows)
-    np.testing.assert_array_equal(model.X_fit_, X[rows])
+    np.testing.assert_allclose(model.path_.indices[:, 1], rows)
+    np.testing.assert_allclose(model.X_fit_, X[rows])
     halves = (slice(0, 3), slice(3, 6))
     K = [gaussian(X[:, h], X[rows][:, h], 0.2) for h in halves]
     Kbar = [gaussian(Xu[:, h], X[rows][:, h], 0.2) for h in halves]
@@ -79,7 +78,7 @@ def test_minimises_equation_three_over_the_columns_taken(graph, agreement):
     stages = list(model.staged_predict(X_new))
     assert len(stages) == 3
     np.testing.assert_allclose(stages[-1], model.predict(X_new), rtol=1e-10)
-    shorter = CoRankingPursuit(2, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, agreement=agreement, **graph)
+    shorter = CoRankingPursuit(2, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, **graph)
     shorter.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
     np.testing.assert_allclose(stages[1], shorter.predict(X_new), rtol=1e-8, atol=1e-10)
 
@@ -93,7 +92,7 @@ def test_one_view_is_ranking_pursuit(views, backfit):
     model = CoRankingPursuit(4, views=views, gamma=0.3, backfit=backfit)
     model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
     alone = RankingPursuit(4, gamma=0.3, backfit=backfit).fit(X, y, qid=qid)
-    np.testing.assert_array_equal(model.path_.indices[:, 0], alone.path_.indices)
+    np.testing.assert_allclose(model.path_.indices[:, 0], alone.path_.indices)
     np.testing.assert_allclose(model.predict(X_new), alone.predict(X_new), rtol=1e-8, atol=1e-10)
 
 
@@ -123,7 +122,7 @@ def test_unscored_rows_come_either_way():
     order = np.random.default_rng(0).permutation(len(labels))
     mixed = base().fit(np.vstack((X, Xu))[order], labels[order], qid=queries[order])
     same(apart, mixed, X_new)
-    np.testing.assert_array_equal(order[mixed.basis_indices_], apart.basis_indices_)
+    np.testing.assert_allclose(order[mixed.basis_indices_], apart.basis_indices_)
     # some of the rows of query 0 in X, the others beside it
     first = np.flatnonzero(qu == 0)[:2]
     rest = np.setdiff1d(np.arange(len(qu)), first)
@@ -136,7 +135,7 @@ def test_unscored_rows_come_either_way():
         pd.DataFrame(X, columns=list("abcdef")), y, qid=qid,
         X_unscored=pd.DataFrame(Xu, columns=list("abcdef")), qid_unscored=qu,
     )  # fmt: skip
-    np.testing.assert_array_equal(framed.predict(pd.DataFrame(X_new, columns=list("abcdef"))), apart.predict(X_new))
+    np.testing.assert_allclose(framed.predict(pd.DataFrame(X_new, columns=list("abcdef"))), apart.predict(X_new))
     thin = base().fit(sparse.csr_array(X), y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu)
     same(apart, thin, X_new)
     same(apart, base().fit(X, y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu), X_new)
@@ -156,7 +155,7 @@ def test_rows_of_weight_zero_are_gone():
     fewer = CoRankingPursuit(4, views=views(mask[kept]), gamma=0.2)
     fewer.fit(rows[kept], labels[kept], qid=queries[kept], sample_weight=w[kept])
     same(model, fewer, X_new)
-    np.testing.assert_array_equal(model.basis_indices_, np.flatnonzero(kept)[fewer.basis_indices_])
+    np.testing.assert_allclose(model.basis_indices_, np.flatnonzero(kept)[fewer.basis_indices_])
     assert not np.isnan(labels[model.path_.indices[:, 1]]).any()
 
 
@@ -223,7 +222,7 @@ def test_rows_of_the_loss_and_of_the_basis_are_apart(shared, own_loss):
         y, L, Lbar, [gaussian(X, rows[c], 0.2) for c in columns], [gaussian(Xu, rows[c], 0.2) for c in columns]
     )
     taken, a, losses = dense.greedy(3, 0.4, shared=shared)
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         model.path_.indices, np.column_stack([c[t] for c, t in zip(columns, taken.T, strict=True)])
     )
     np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
@@ -270,7 +269,7 @@ def test_a_precomputed_kernel(shared):
     views = ({"rows": half[0], "kernel": "precomputed"}, {"rows": half[1], "kernel": "precomputed"})
     given = CoRankingPursuit(4, views=views, shared_basis=shared)
     given.fit(kernel_matrix("rbf", rows), labels, qid=queries, sample_weight=w)
-    np.testing.assert_array_equal(plain.path_.indices, given.path_.indices)
+    np.testing.assert_allclose(plain.path_.indices, given.path_.indices)
     np.testing.assert_allclose(plain.predict(X_new), given.predict(kernel_matrix("rbf", X_new, rows)), rtol=1e-8)
     assert len(list(given.staged_predict(kernel_matrix("rbf", X_new, rows)))) == 4
 
@@ -307,7 +306,7 @@ def test_views_by_kernel_and_by_name():
     mask = np.array([False, True, True, True, True, False])
     named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(names, y, qid=qid, X_unscored=more, qid_unscored=qu)
     numbered = CoRankingPursuit(3, views=([0, 5], slice(1, 5))).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
-    np.testing.assert_array_equal(named.path_.losses, numbered.path_.losses)
+    np.testing.assert_allclose(named.path_.losses, numbered.path_.losses)
 
 
 def test_nothing_to_take_is_the_zero_function():
@@ -322,7 +321,6 @@ def test_nothing_to_take_is_the_zero_function():
     [
         ({"nu": -1}, Refusal("number", "got -1", parameter="nu")),
         ({"nu": np.nan}, Refusal("a number", parameter="nu")),
-        ({"agreement": "both"}, Refusal("'functions', 'increments'", parameter="agreement")),
         ({"shared_basis": "no"}, Refusal("True or False", parameter="shared_basis")),
         ({"views": ()}, Refusal("empty", parameter="views")),
         ({"views": 3}, Refusal("sequence", "got 3", parameter="views")),
@@ -355,7 +353,7 @@ def test_bad_data():
     fit = CoRankingPursuit().fit
     with Refusal("unscored", parameter="y"):
         fit(X, y * np.nan, qid=qid)
-    with Refusal("learns one target", parameter="y"):
+    with Refusal("one target", parameter="y"):
         fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("without X_unscored", parameter="qid_unscored"):
         fit(X, y, qid=qid, qid_unscored=qu)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy import sparse
 
-from rankrls import CoRankRLS
-from rankrls._queries import query_layout
-from rankrls.graph import ScoredGraph
-from rankrls.kernels import Kernel
-from rankrls.metrics import disagreement_error
-from rankrls.problems.consensus import FeatureViews, KernelViews, Views, _inverse_columns
+from rankrls import CoRankRLS, InputError
+from rankrls.learners.consensus import Centring, Views
+from rankrls.metrics import Measure
 from tests.oracles import explicit_laplacian, gaussian
 from tests.refusals import Refusal
 
@@ -107,29 +102,6 @@ def test_further_unscored_rows_are_rows_without_labels():
     np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), whole.predict(X), atol=1e-7)
 
 
-@pytest.mark.parametrize("judged", [12, 40])
-@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
-def test_linear_views_are_solved_without_the_kernel_matrices(weight, judged):
-    rng = np.random.default_rng(6)
-    features = [rng.normal(size=(60, n)) * 10.0 ** rng.integers(-2, 3, n) for n in (3, 5, 8)]
-    features[1] = sparse.csr_array(features[1])
-    graph = ScoredGraph.build(
-        np.zeros((60, 1)), query_layout(np.repeat(np.arange(12), 5), 60), weights=rng.uniform(0.5, 2.0, 60)
-    )
-    linear = Kernel("linear")
-    h, rows = rng.normal(size=(60, 2)), rng.permutation(60)[:judged]
-    short = Views.of([linear] * 3, features, graph, rows)
-    whole = KernelViews([partial(linear, X) for X in features], graph, rows)
-    assert isinstance(short, FeatureViews)
-    assert isinstance(Views.of([linear] * 3, [rng.normal(size=(60, 20))] * 3, graph, rows), KernelViews)
-    assert short.scale == pytest.approx(whole.scale)
-    found, expected = (views.agree(weight / whole.scale) for views in (short, whole))
-    np.testing.assert_allclose(found.columns(rows), expected.columns(rows), rtol=1e-7, atol=1e-9 * whole.scale)
-    np.testing.assert_allclose(found.predictions(rows, h), expected.predictions(rows, h), rtol=1e-6, atol=1e-8)
-    for X, a, b in zip(features, found.view_coefficients(h), expected.view_coefficients(h), strict=True):
-        np.testing.assert_allclose(X.T @ a, X.T @ b, rtol=1e-6, atol=1e-8)
-
-
 def test_weights_are_repetitions():
     X, y, qid = made(7)
     w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
@@ -150,7 +122,7 @@ def test_mu_and_alpha_are_the_best_of_all():
     assert model.best_score_ == model.cv_results_["mean_score"].min()
     known = ~np.isnan(y)
     assert model.best_score_ == pytest.approx(
-        disagreement_error(y[known], model.held_out_scores_[known], qid=qid[known])
+        Measure("disagreement")(y[known], model.held_out_scores_[known], qid=qid[known])
     )
     assert model.mu_ == model.best_params_["mu"]
 
@@ -165,7 +137,7 @@ def test_mu_and_alpha_are_the_best_of_all():
         ({"kernel": ("rbf", "linear")}, "kernel"),
         ({"views": [{"rows": [0, 1]}]}, "views"),
         ({"views": [[7]]}, "views"),
-        ({"alphas": [0.0]}, "alpha"),
+        ({"alphas": [0.0]}, "alphas"),
     ],
 )
 def test_refusals(options, parameter):
@@ -188,19 +160,12 @@ def test_an_indefinite_kernel_with_a_positive_diagonal_is_refused():
     V = np.linalg.qr(rng.normal(size=(m, m)))[0]
     K = (V * np.r_[-0.5, np.ones(m - 1)]) @ V.T
     K = (K + K.T) / 2.0
-    graph = ScoredGraph.build(np.zeros((m, 1)), query_layout(np.zeros(m), m), weights=np.ones(m))
+    centring = Centring(np.zeros(m, dtype=np.intp), np.ones(m))
     C = np.eye(m) - 1.0 / m
     assert (np.diag(C @ K @ C) > 0.3).all()
-    with Refusal("semidefinite", "views[0]", parameter="kernel", remedy="kernel"):
-        KernelViews([lambda: K], graph, np.arange(8)).agree(100.0)
-
-
-@pytest.mark.parametrize("judged", [5, 20])
-def test_a_matrix_without_a_cholesky_factor_is_inverted_by_its_eigenvalues(judged):
-    rng = np.random.default_rng(1)
-    B = rng.normal(size=(30, 6))
-    A = B @ B.T - 1e-2 * np.eye(30)
-    np.testing.assert_allclose(_inverse_columns(A.copy(), np.arange(judged)), np.linalg.inv(A)[:, :judged], atol=1e-9)
+    with pytest.raises(InputError) as caught:
+        Views([lambda: K], centring, np.arange(8)).agree(100.0)
+    assert "views[0]" in str(caught.value)
 
 
 def test_one_scored_query_is_judged_by_folds_of_its_rows():

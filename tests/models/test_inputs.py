@@ -9,7 +9,6 @@ from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV
 from tests.models.oracles import ranking_data
-from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(90, queries=8)
 X = np.where(np.abs(X) < 0.4, 0.0, np.round(X, 2))
@@ -222,11 +221,6 @@ def test_query_ids(qid):
     for cv in folds:
         a, b = (RankRLSCV((0.1, 10.0), cv=cv).fit(X, Y, qid=ids) for ids in (qid, QID))
         np.testing.assert_allclose(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
-    rows = np.flatnonzero(QID[0] == QID)
-    given = qid if isinstance(qid, list) else qid.to_numpy() if isinstance(qid, pd.Series) else np.asarray(qid)
-    model.forget(X[rows], Y[rows], qid=[given[r] for r in rows])
-    with Refusal("not been seen", parameter="qid"):
-        model.forget(X[rows], Y[rows], qid=[given[r] for r in rows])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankrls
 from rankrls import RankRLS, RankRLSCV
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
 from tests.refusals import Refusal
@@ -48,7 +48,7 @@ def test_grid_search_equals_a_loop(weighted):
         for f, (train, test) in enumerate(FOLDS):
             w = (W[train], W[test]) if weighted else (None, None)
             fold = RankRLS(**chosen).fit(X[train], Y[train], qid=QID[train], sample_weight=w[0])
-            expected = 1 - disagreement_error(Y[test], fold.predict(X[test]), qid=QID[test], sample_weight=w[1])
+            expected = 1 - Measure("disagreement")(Y[test], fold.predict(X[test]), qid=QID[test], sample_weight=w[1])
             assert search.cv_results_[f"split{f}_test_score"][k] == pytest.approx(expected)
     best = RankRLS(**search.best_params_).fit(X, Y, qid=QID, sample_weight=W if weighted else None)
     np.testing.assert_allclose(search.predict(X), best.predict(X))
@@ -293,7 +293,7 @@ def test_sparse_frames_of_pandas():
 
 
 def test_a_named_column_with_a_missing_value_is_named():
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)
     frame.loc[frame.index[5], "bm25"] = np.nan
     with Refusal("NaN", "bm25", parameter="X", row=5, column=2):
         RankRLS().fit(frame, Y, qid=QID)

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from rankrls import RankRLS, RankRLSCV
 from rankrls.export import to_json
 from rankrls.io import load_letor
-from rankrls.metrics import average_precision, disagreement_error, ndcg
-from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out, tournament_leave_pair_out
+from rankrls.metrics import Measure
+from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
 from rankrls.models.inputs.signs import constrained_signs
 from rankrls.preprocessing import QueryMinMaxScaler
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
@@ -176,7 +176,7 @@ def test_selection_by_queries_is_selection_by_refits():
     errors = []
     for alpha in alphas:
         scores = held_out_by_refits(lambda a=alpha: RankRLS(a, positive=True), X, Y, QID, query_rows(QID))
-        errors.append(float(disagreement_error(Y, scores, qid=QID)))
+        errors.append(float(Measure("disagreement")(Y, scores, qid=QID)))
     np.testing.assert_allclose(np.sort(model.cv_results_["mean_score"]), np.sort(errors), rtol=1e-12)
     assert model.best_score_ == pytest.approx(min(errors))
     np.testing.assert_array_equal(model.coef_, RankRLS(model.alpha_, positive=True).fit(X, Y, qid=QID).coef_)
@@ -191,7 +191,7 @@ def test_selection_of_a_global_ranking_takes_folds_of_rows():
     model = RankRLSCV((1.0, 10.0), positive=SIGNS, cv=folds).fit(X, Y)
     train, test = folds[0]
     errors = [
-        float(disagreement_error(Y[test], RankRLS(a, positive=SIGNS).fit(X[train], Y[train]).predict(X[test])))
+        float(Measure("disagreement")(Y[test], RankRLS(a, positive=SIGNS).fit(X[train], Y[train]).predict(X[test])))
         for a in (10.0, 1.0)
     ]
     np.testing.assert_allclose(model.cv_results_["mean_score"], errors)
@@ -199,9 +199,8 @@ def test_selection_of_a_global_ranking_takes_folds_of_rows():
 
 def test_pairs_of_items_are_not_held_out():
     labels = (Y > 1).astype(int)
-    for function in (leave_pair_out, tournament_leave_pair_out):
-        with Refusal("are constrained", parameter="positive"):
-            function(RankRLS(positive=True), X, labels)
+    with Refusal("are constrained", parameter="positive"):
+        leave_pair_out(RankRLS(positive=True), X, labels)
 
 
 def test_preferences():
@@ -232,9 +231,6 @@ def test_updates():
     model = RankRLS(0.3, positive=SIGNS).fit(X[half], Y[half], qid=QID[half])
     model.partial_fit(X[~half], Y[~half], qid=QID[~half])
     np.testing.assert_allclose(model.coef_, full.coef_, rtol=1e-9, atol=1e-12)
-    model.forget(X[half], Y[half], qid=QID[half])
-    rest = RankRLS(0.3, positive=SIGNS).fit(X[~half], Y[~half], qid=QID[~half])
-    np.testing.assert_allclose(model.coef_, rest.coef_, rtol=1e-9, atol=1e-12)
 
 
 def test_what_a_constraint_holds_is_not_exported():
@@ -257,7 +253,7 @@ def test_real_data(data_dir):
     assert (free.coef_ < 0.0).any()
     assert (model.coef_ >= 0.0).all()
     assert 0 < (model.coef_ > 0.0).sum() < 46
-    quality = [average_precision(test.y, m.predict(test.X), qid=test.qid, convention="letor") for m in (free, model)]
+    quality = [Measure("map")(test.y, m.predict(test.X), qid=test.qid) for m in (free, model)]
     assert quality[1] > quality[0] - 0.03
     train = table.qid != table.qid[0]
     refit = RankRLS(model.alpha_, positive=True).fit(table.X[train], table.y[train], qid=table.qid[train])
@@ -269,8 +265,8 @@ def test_real_data(data_dir):
 @pytest.mark.parametrize(
     ("folder", "parts", "free", "constrained"),
     [
-        ("mq2008_letor4", ("train", "test"), (0.4757, 0.5151, 0.7803, 46), (0.4708, 0.5116, 0.7714, 17)),
-        ("ohsumed_letor1", ("trainingset", "testset"), (0.4476, 0.4493, 0.6243, 25), (0.4440, 0.4387, 0.6219, 13)),
+        ("mq2008_letor4", ("train", "test"), (0.4757, 0.5151, 0.7803, 40), (0.4708, 0.5116, 0.7714, 17)),
+        ("ohsumed_letor1", ("trainingset", "testset"), (0.4476, 0.4493, 0.6243, 19), (0.4440, 0.4387, 0.6219, 13)),
     ],
 )
 def test_what_the_guide_says_it_costs(folder, parts, free, constrained, data_dir):
@@ -283,9 +279,11 @@ def test_what_the_guide_says_it_costs(folder, parts, free, constrained, data_dir
         for positive, rows in found.items():
             model = RankRLSCV(scoring="map", positive=positive).fit(X_train, train.y, qid=train.qid)
             scores = model.predict(X_test)
-            letor = {"qid": test.qid, "convention": "letor"}
-            judged = average_precision(test.y, scores, **letor), ndcg(test.y, scores, k=10, **letor)
-            right = 1.0 - disagreement_error(test.y, scores, qid=test.qid)
+            judged = (
+                Measure("average_precision", convention="letor")(test.y, scores, qid=test.qid),
+                Measure("ndcg", k=10, convention="letor")(test.y, scores, qid=test.qid),
+            )
+            right = 1.0 - Measure("disagreement")(test.y, scores, qid=test.qid)
             rows.append((*judged, right, np.count_nonzero(model.coef_)))
     for positive, said in ((False, free), (True, constrained)):
         mean = np.mean(found[positive], axis=0)

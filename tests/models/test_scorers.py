@@ -19,13 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls.metrics import (
-    average_precision,
-    disagreement_error,
-    make_ranking_scorer,
-    ndcg,
-    pair_accuracy,
-)
+from rankrls.metrics import Measure, make_ranking_scorer
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
@@ -61,10 +55,10 @@ def test_several_scorers_at_once():
         "error": make_ranking_scorer("disagreement"),
     }
     found = cross_validate(RankRLS(), X, Y, cv=GroupKFold(4), params=PARAMS, scoring=scoring)
-    np.testing.assert_allclose(found["test_map"], looped(RankRLS(), average_precision))
-    by_sklearn = lambda y, s, qid: ndcg(y, s, qid=qid, k=3, convention="sklearn")
+    np.testing.assert_allclose(found["test_map"], looped(RankRLS(), Measure("average_precision")))
+    by_sklearn = lambda y, s, qid: Measure("ndcg", k=3, convention="sklearn")(y, s, qid=qid)
     np.testing.assert_allclose(found["test_ndcg"], looped(RankRLS(), by_sklearn))
-    np.testing.assert_allclose(found["test_error"], [-v for v in looped(RankRLS(), disagreement_error)])
+    np.testing.assert_allclose(found["test_error"], [-v for v in looped(RankRLS(), Measure("disagreement"))])
 
 
 @pytest.mark.usefixtures("routing")
@@ -75,11 +69,11 @@ def test_several_scorers_at_once():
 def test_searches_choose_by_the_measure(search, options):
     grid = {"alpha": [0.01, 1.0, 100.0]}
     found = search(RankRLS(), grid, cv=GroupKFold(4), scoring=make_ranking_scorer("map"), **options).fit(X, Y, **PARAMS)
-    means = {a: np.mean(looped(RankRLS(alpha=a), average_precision)) for a in grid["alpha"]}
+    means = {a: np.mean(looped(RankRLS(alpha=a), Measure("average_precision"))) for a in grid["alpha"]}
     assert found.best_score_ == pytest.approx(max(means.values()))
     for params, mean in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True):
         assert mean == pytest.approx(means[params["alpha"]])
-    assert found.score(X, Y, qid=QID) == pytest.approx(average_precision(Y, found.predict(X), qid=QID))
+    assert found.score(X, Y, qid=QID) == pytest.approx(Measure("average_precision")(Y, found.predict(X), qid=QID))
 
 
 @pytest.mark.usefixtures("routing")
@@ -107,9 +101,9 @@ def test_weights_reach_measures_that_use_them():
     )
     for k, (_, test) in enumerate(FOLDS):
         scores = found["estimator"][k].predict(X[test])
-        wanted = pair_accuracy(Y[test], scores, qid=QID[test], sample_weight=W[test])
+        wanted = Measure("pair_accuracy")(Y[test], scores, qid=QID[test], sample_weight=W[test])
         assert found["test_pairs"][k] == pytest.approx(wanted)
-        assert found["test_map"][k] == pytest.approx(average_precision(Y[test], scores, qid=QID[test]))
+        assert found["test_map"][k] == pytest.approx(Measure("average_precision")(Y[test], scores, qid=QID[test]))
 
 
 @pytest.mark.usefixtures("routing")
@@ -120,7 +114,7 @@ def test_pipelines_that_scale_inside_queries():
     for value, (train, test) in zip(found, FOLDS, strict=True):
         Z = [QueryStandardScaler().fit_transform(X[rows], qid=QID[rows]) for rows in (train, test)]
         scores = RankRLS().fit(Z[0], Y[train], qid=QID[train]).predict(Z[1])
-        assert value == pytest.approx(average_precision(Y[test], scores, qid=QID[test]))
+        assert value == pytest.approx(Measure("average_precision")(Y[test], scores, qid=QID[test]))
 
 
 @pytest.mark.usefixtures("routing")

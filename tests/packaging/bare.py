@@ -17,7 +17,7 @@ from io import StringIO
 from pathlib import Path
 
 PARTS = (
-    *("comparison", "export", "graph", "inspection", "io", "metrics"),
+    *("comparison", "export", "inspection", "io", "metrics"),
     *("model_selection", "persistence", "plots", "preprocessing"),
 )
 OPTIONAL = ("matplotlib", "onnx", "pandas", "polars")
@@ -81,7 +81,7 @@ def command_line() -> None:
     """From a file to a model, a ranking, a judgement, a report and an engine's model."""
     fitted = command("fit", "train.txt", "--model", "m.rankrls")
     check("Saved m.rankrls" in fitted, f"fit says what it saved:\n{fitted}")
-    command("fit", "train.txt", "--ties", "exclude", "--model", "other.rankrls", "-q")
+    command("fit", "train.txt", "--set", "ties=exclude", "--model", "other.rankrls", "-q")
     command("predict", "m.rankrls", "train.txt", "--output", "scores.txt")
     command("evaluate", "--scores", "scores.txt", "train.txt", "--metrics", "map,ndcg@5")
     command("compare", "train.txt", "m.rankrls", "other.rankrls", "--html", "report.html")
@@ -105,7 +105,7 @@ def refusals() -> None:
     table = inspection.explain(model, X, qid=qid)
     tries = {
         "onnx": lambda: export.to_onnx(model),
-        "frames": table.to_frame,
+        "frames": table.pair(0, 1).to_frame,
         "plots": lambda: plots.CoefficientsDisplay.from_estimator(model),
     }
     for extra, run in tries.items():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls.cli._options import Options
 from rankrls.selection.rules import RULES
 
 
@@ -40,8 +39,3 @@ def test_the_value_that_a_rule_takes(name, curve):
 def test_rounding_does_not_decide(name):
     goodness = np.array([0.5, 0.75, 0.75 + 1e-13, np.nan])
     assert RULES[name](goodness, np.zeros(4), np.ones(4)) == 1
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_the_command_line_knows_every_rule(name):
-    assert Options.read({"rule": name}).rule == name

@@ -1,8 +1,11 @@
-"""A data set of arrays, cut anywhere."""
+"""A data set of arrays, cut between queries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,104 +13,45 @@ from scipy import sparse
 
 
 @dataclass(frozen=True)
-class Piece:
-    query: int
-    labels: np.ndarray
-    counts: np.ndarray
-    weights: np.ndarray
-    index: int
-    n_pieces: int
-    start: int
-
-
-@dataclass(frozen=True)
-class Part:
-    number: int
+class Table:
     X: Any
     y: np.ndarray
-    weight: np.ndarray | None
-    query: np.ndarray
-    first_row: int
-    piece: Piece | None = None
-    query_names: tuple = ()
+    qid: np.ndarray
+    sample_weight: np.ndarray | None = None
     ids: Any = None
 
 
 @dataclass(frozen=True)
-class Address:
-    number: int
-    rows: int
+class Part:
+    """``killed_by`` names a file: while it exists, whoever reads the part removes it and dies."""
+
+    table: Table
+    first_row: int
+    n_rows: int
+    killed_by: Path | None = None
+
+    def read(self):
+        if self.killed_by is not None and self.killed_by.exists():
+            self.killed_by.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.table
 
 
-@dataclass(frozen=True)
 class ArrayDataset:
-    """Rows whose queries follow one another, cut before the rows ``cuts``; twice the same row is an empty part."""
+    """Rows whose queries follow one another, cut before some rows; twice the same row is an empty part."""
 
-    X: Any
-    y: np.ndarray
-    qid: np.ndarray
-    weight: np.ndarray | None = None
-    cuts: tuple[int, ...] = ()
-    feature_names: tuple[str, ...] | None = None
-    parts: tuple = field(init=False)
-    _ranges: tuple = field(init=False)
+    def __init__(self, X, y, qid, weight=None, cuts=(), feature_names=None, killed_by=None):
+        edges, parts = [0, *cuts, len(y)], []
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            w = None if weight is None else weight[a:b]
+            parts.append(Part(Table(X[a:b], y[a:b], qid[a:b], w), a, b - a, killed_by))
+        self.parts = tuple(parts)
+        self.n_rows, self.n_features = X.shape
+        self.n_queries, self.feature_names = len(set(qid.tolist())), feature_names
 
-    def __post_init__(self):
-        starts = self._starts
-        ends = [*starts[1:], len(self.y)]
-        edges = sorted([0, *self.cuts, len(self.y)])
-        # Of a query that runs over a cut each piece is a part of its own.
-        for a, b in zip(starts, ends, strict=True):
-            if any(a < cut < b for cut in self.cuts):
-                edges += [x for x in (a, b) if x not in edges]
-        edges = sorted(edges)
-        ranges = tuple(zip(edges[:-1], edges[1:], strict=True))
-        object.__setattr__(self, "_ranges", ranges)
-        object.__setattr__(self, "parts", tuple(Address(k, b - a) for k, (a, b) in enumerate(ranges)))
 
-    @property
-    def _starts(self):
-        return [0, *(np.flatnonzero(self.qid[1:] != self.qid[:-1]) + 1).tolist()]
-
-    @property
-    def n_features(self):
-        return self.X.shape[1]
-
-    @property
-    def n_rows(self):
-        return len(self.y)
-
-    @property
-    def n_queries(self):
-        return len(self._starts)
-
-    def describe(self):
-        return {"files": [{"path": "arrays", "sum": float(np.nansum(self.y))}]}
-
-    def read(self, address, names=False):
-        lo, hi = self._ranges[address.number]
-        codes = np.cumsum(np.concatenate(([0], self.qid[1:] != self.qid[:-1])))
-        rows, piece = slice(lo, hi), None
-        if hi > lo:
-            q = codes[lo]
-            whole = np.flatnonzero(codes == q)
-            if whole[0] < lo or whole[-1] >= hi:
-                own = [r for r in self._ranges if r[1] > whole[0] and r[0] <= whole[-1] and r[1] > r[0]]
-                labels, place = np.unique(self.y[whole], return_inverse=True)
-                w = np.ones(len(whole)) if self.weight is None else self.weight[whole]
-                piece = Piece(
-                    int(q),
-                    labels,
-                    np.bincount(place),
-                    np.bincount(place, w),
-                    own.index((lo, hi)),
-                    len(own),
-                    lo - int(whole[0]),
-                )
-        weight = None if self.weight is None else self.weight[rows]
-        heads = [lo + k for k in np.unique(codes[rows], return_index=True)[1]]
-        query_names = tuple(self.qid[k] for k in heads) if names else ()
-        return Part(address.number, self.X[rows], self.y[rows], weight, codes[rows], lo, piece, query_names)
+def starts_of(qid):
+    return np.flatnonzero(np.concatenate(([True], qid[1:] != qid[:-1])))
 
 
 def example(seed, *, offset=0.0, labels=4, rows=(1, 9), queries=14, n=4, dtype=np.float64, weights=False, csr=False):

@@ -80,4 +80,5 @@ class _Cache(FunctionCache):
         reason = error.strerror if isinstance(error, OSError) else str(error) or type(error).__name__
         remedy = "Make room, remove the folder, or name another one in the environment variable NUMBA_CACHE_DIR."
         # one text for all loops of a folder, so that it is said once
-        warnings.warn(InputWarning(problem, reason, remedy=remedy, file=self.cache_path), stacklevel=2)
+        message = f"{problem.format(reason)} {remedy}"
+        warnings.warn(InputWarning(message, file=self.cache_path), stacklevel=2)

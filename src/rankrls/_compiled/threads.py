@@ -57,12 +57,6 @@ def _processors(allowed: frozenset[int], limit: str | None) -> int:
     return max(1, int(joblib.cpu_count()))
 
 
-def threads_worth(work: float, each: float) -> int:
-    """Threads for some work where none shall have less than ``each`` of it: a pool of them costs half a millisecond."""
-    worth = int(work // each)
-    return min(n_threads(), worth) if worth > 1 else 1
-
-
 def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
     """``[function(item) for item in items]``, in order, on up to ``threads`` threads.
 
@@ -132,8 +126,9 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     if threads is None:
         text = (old or "").strip()
         if text and not (text.isascii() and text.isdigit() and int(text)):
-            remedy = "Set it to a number of threads, or give {threads=N}."
-            raise InputError("{0} is {1!r}, no number of threads.", variable, text, remedy=remedy)
+            raise InputError(
+                f"{variable} is {text!r}, no number of threads. Set it to a number of threads, or give threads=N."
+            )
         yield
         return
     import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)

@@ -1,11 +1,11 @@
 """The command ``rankrls``: parse, call, print.
 
-Each command is a module of :mod:`rankrls.cli.commands` with a function ``run``, listed in :mod:`rankrls.cli._commands`.
 Nothing here imports a scientific library before a command runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -18,14 +18,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments without the program's name. By default those of the process, and the command then runs in a process of
-        its own, so that an interruption ends it within a second.
+        Arguments without the program's name; by default those of the process. An interruption (Ctrl-C) then ends the
+        process at once.
 
     Returns
     -------
     int
-        Exit status: 0, or 2 for bad input (said in one line on standard error), 130 where the user interrupted, 1 for
-        anything else.
+        Exit status: 0; 2 for bad input, with one line on standard error; 1 for anything else.
 
     Examples
     --------
@@ -34,21 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     rankrls ...
     0
     """
-    try:
-        if argv is not None:
-            from rankrls.cli._run import run
+    if argv is None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # also while LAPACK runs; files are replaced whole or not at all
+    from rankrls.cli._program import run
 
-            return run(list(argv))
-        from rankrls.cli._supervisor import leave, supervise
-
-        status = supervise()
-        if status is None:
-            from rankrls.cli._run import run
-
-            status = run(sys.argv[1:])
-            leave(status)
-        return status
-    except KeyboardInterrupt:  # while the program itself is being imported
-        from rankrls.cli._supervisor import interrupted
-
-        return interrupted()
+    return run(sys.argv[1:] if argv is None else [*argv])

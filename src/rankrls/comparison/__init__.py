@@ -1,7 +1,5 @@
 """Comparing rankings: is one better than another over queries, or was it luck?"""
 
-from rankrls._public import publish
-from rankrls.comparison.datasets import compare_dataset
 from rankrls.comparison.per_query import Comparison, PairComparison, compare_per_query
 from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
 from rankrls.comparison.significance import (
@@ -22,12 +20,9 @@ __all__ = [
     "PairedTest",
     "RankingReport",
     "bootstrap_interval",
-    "compare_dataset",
     "compare_per_query",
     "compare_rankings",
     "holm",
     "paired_randomization",
     "paired_wilcoxon",
 ]
-
-publish(__name__, globals())

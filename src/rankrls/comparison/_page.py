@@ -7,9 +7,8 @@ from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from rankrls._shown import p_text
-from rankrls.comparison._charts import differences_chart, intervals_chart, signed
-from rankrls.comparison.per_query import PairComparison
+from rankrls.comparison._charts import differences_chart, intervals_chart
+from rankrls.comparison.per_query import COLUMNS, PairComparison
 
 if TYPE_CHECKING:
     from rankrls.comparison.report import MeasureReport, RankingReport
@@ -19,31 +18,18 @@ Row = Sequence[str | tuple[str, bool]]
 
 _MAX_PAIRS = 12
 _STYLE = """
-:root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a202c; background: #fff; margin: 0 auto; max-width: 46rem;
   padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: .5rem 0; }
-h2 { font-size: 1.25rem; margin: 2.2rem 0 .4rem; border-bottom: 2px solid #e2e8f0; }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 .3rem; overflow-wrap: anywhere; }
-p { margin: .4rem 0; overflow-wrap: anywhere; } .quiet { color: #4a5568; font-size: .9rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; margin: .4rem 0; width: 100%; }
-th { white-space: normal; } td { white-space: nowrap; } summary { cursor: pointer; color: #2b6cb0; margin: .6rem 0; }
-th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #e2e8f0; vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 6rem; }
-thead th { border-bottom: 2px solid #a0aec0; } .strong { font-weight: 700; color: #22543d; }
-svg { width: 100%; height: auto; display: block; margin: .3rem 0; font: 14px system-ui, sans-serif; }
-.grid { stroke: #e2e8f0; } .tick { fill: #4a5568; font-size: 13px; } .name { fill: #1a202c; }
-.whisker { stroke: #718096; stroke-width: 3; } .dot { fill: #718096; }
-.value { fill: #4a5568; } .whisker.best { stroke: #2b6cb0; } .dot.best { fill: #2b6cb0; }
-.value.best { fill: #2b6cb0; font-weight: 700; } .first { fill: #2b6cb0; } .second { fill: #c05621; }
-nav a { margin-right: .8rem; } a { color: #2b6cb0; }
-@media (min-width: 40rem) { svg { font-size: 10px; } .tick { font-size: 9px; } }
-@media screen and (max-width: 34rem) { table, tbody, tr, td { display: block; width: auto; } thead { display: none; }
-  tr { border-bottom: 2px solid #a0aec0; padding: .3rem 0; } td { border: 0; padding: .1rem 0; white-space: normal; }
-  td::before { content: attr(data-label); float: left; color: #4a5568; padding-right: 1rem; text-align: left; }
-  td::after { content: ""; display: block; clear: both; } td:first-child { font-weight: 600; } }
-@media print { body { max-width: none; font-size: 10pt; padding: 0; } nav, details { display: none; }
-  section, svg, tr, .pair { break-inside: avoid; } h2, h3 { break-after: avoid; } .wide { overflow: visible; } }
+h2 { margin: 2.2rem 0 .4rem; border-bottom: 2px solid #e2e8f0; }
+h3, p { overflow-wrap: anywhere; } .quiet, .value, .tick { color: #4a5568; fill: #4a5568; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #e2e8f0; }
+th:first-child, td:first-child { text-align: left; } .strong { font-weight: 700; color: #22543d; }
+svg { width: 100%; height: auto; display: block; font: 12px system-ui, sans-serif; }
+.grid { stroke: #e2e8f0; } .whisker { stroke: #718096; stroke-width: 3; } .dot { fill: #718096; }
+.whisker.best { stroke: #2b6cb0; } .dot.best, .first { fill: #2b6cb0; } .second { fill: #c05621; }
+nav a { margin-right: .8rem; }
+@media print { nav, details { display: none; } section, svg, tr { break-inside: avoid; } }
 """
 
 
@@ -62,10 +48,10 @@ def page(report: RankingReport, title: str, top: int, about: Mapping[str, str], 
         *(_measure(report, m, k, top) for k, m in enumerate(report.measures)),
         "<h2>How to read this</h2>",
         f'<p class="quiet">Intervals are {report.confidence:.0%} bootstrap intervals over queries. p values are '
-        "two-sided and paired by query: Fisher's randomisation test, which asks whether the signs of the differences "
+        "two-sided and paired by query: Fisher's randomization test, which asks whether the signs of the differences "
         "could be coin tosses, and Wilcoxon's signed-rank test. Both are adjusted by Holm for the number of pairs "
         "within a measure, not for the number of measures. A query counts as won if its value is better, by "
-        "however little. A ranking is marked if the randomisation test says that it is better than every other "
+        "however little. A ranking is marked if the randomization test says that it is better than every other "
         "one.</p>",
         f"<h2>Where it comes from</h2>{origin}",
         f'<p class="quiet">Made by rankrls {escape(version("rankrls"))} on {escape(date)}.</p>',
@@ -82,31 +68,17 @@ def page(report: RankingReport, title: str, top: int, about: Mapping[str, str], 
 def _verdict(report: RankingReport) -> str:
     """One sentence on the main measure, and no more than was tested."""
     main = report.measures[0]
-    best, chance = main.best, 1.0 - report.confidence
-    strong = f"<strong>{escape(best)}</strong>"
-    by = f"By {escape(main.name)}"
-    p_values = main.p_values(best)
+    best, p_values = main.best, main.p_values(main.best)
     others = [name for name in report.names if name != best]
     equal = [name for name in others if main.intervals[name].estimate == main.intervals[best].estimate]
     if equal:
-        return f"{by}, no ranking is ahead of all others: {_listed([best, *equal])} have the same mean."
-    unsure = [name for name, p in p_values.items() if p >= chance]
-    sure = [name for name in p_values if name not in unsure]
-    parts = []
-    if sure:
-        whom = "all others" if len(sure) == len(others) > 1 else _listed(sure)
-        parts.append(f"it is better than {whom}, beyond what chance explains")
-    if unsure:
-        parts.append(f"its lead over {_listed(unsure)} may be chance")
-    untested = [name for name in others if name not in p_values]
-    if untested:
-        parts.append(f"it was not tested against {_listed(untested)}")
-    return f"{by}, {strong} has the best mean: {'; '.join(parts)} (randomisation test, Holm)."
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [escape(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        listed = escape(", ".join([best, *equal]))
+        return f"By {escape(main.name)}, no ranking is ahead of all others: {listed} have the same mean."
+    doubtful = [name for name in others if p_values.get(name, 1.0) >= 1.0 - report.confidence]
+    lead = f"its lead over {escape(', '.join(doubtful))} may be chance, or was not tested"
+    lead = lead if doubtful else "it is better than all others, beyond what chance explains"
+    head = f"By {escape(main.name)}, <strong>{escape(best)}</strong> has the best mean"
+    return f"{head}: {lead} (randomization test, Holm)."
 
 
 def _summary(report: RankingReport) -> str:
@@ -120,47 +92,28 @@ def _summary(report: RankingReport) -> str:
 
 def _measure(report: RankingReport, m: MeasureReport, number: int, top: int) -> str:
     chart = intervals_chart([(name, m.intervals[name]) for name in report.names], m.winner(report.confidence))
-    lines = list(zip(m.randomization, m.wilcoxon, strict=True))
-    head = ("pair", "difference", "interval", "won / tied / lost", "p (random.)", "p (Wilcoxon)")
-    table = _table(head, (_pair_row(r, w, report.confidence) for r, w in lines))
-    pairs = "".join(_pair(report, m, r, top) for r, _ in lines[:_MAX_PAIRS])
-    if len(lines) > _MAX_PAIRS:
-        pairs += f'<p class="quiet">{len(lines) - _MAX_PAIRS} further pairs are in the table.</p>'
-    if number > 0:  # the main measure is open, and on paper; the others on a tap
+    pairs = "".join(_pair(report, m, r, top) for r in m.comparison.pairs[:_MAX_PAIRS])
+    if number > 0:  # the main measure is open; the others on a tap
         pairs = f"<details><summary>{escape(m.name)}, query by query</summary>{pairs}</details>"
+    table = _table(COLUMNS, m.comparison.rows())
     return f'<section><h2 id="m{number}">{escape(m.name)}</h2>{chart}{table}</section>{pairs}'
 
 
-def _pair_row(r: PairComparison, w: PairComparison, confidence: float) -> Row:
-    return [
-        f"{r.first} − {r.second}",
-        signed(r.difference),
-        f"{signed(r.low, '+.3f')} to {signed(r.high, '+.3f')}",
-        f"{r.wins} / {r.ties} / {r.losses}",
-        *((p_text(line.p_holm), line.p_holm < 1.0 - confidence) for line in (r, w)),
-    ]
-
-
 def _pair(report: RankingReport, m: MeasureReport, r: PairComparison, top: int) -> str:
-    changed = report.changed(m.name, r.first, r.second, top=top)
     title = f"<h3>{escape(r.first)} − {escape(r.second)}, query by query</h3>"
+    changed = report.changed_cells(m.name, r.first, r.second, top=top)
     if not changed:
-        return f'<div class="pair">{title}<p>No query differs.</p></div>'
+        return f"{title}<p>No query differs.</p>"
     chart = differences_chart(m.per_query[r.first] - m.per_query[r.second], r.first, r.second, m.greater_is_better)
-    rows: list[Row] = [
-        [str(c.qid), str(c.n_items), f"{c.first:.4f}", f"{c.second:.4f}", signed(c.difference)] for c in changed
-    ]
-    table = _table(("query that changed most", "items", r.first, r.second, "difference"), rows)
-    return f'<div class="pair">{title}{chart}</div>{table}'
+    return f"{title}{chart}{_table(('query that changed most', 'items', r.first, r.second, 'difference'), changed)}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Row]) -> str:
-    """A table; each cell knows its column's title, which a narrow screen shows beside it."""
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    body = "".join(f"<tr>{''.join(map(_cell, head, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _cell(title: str, cell: str | tuple[str, bool]) -> str:
+def _cell(cell: str | tuple[str, bool]) -> str:
     text, strong = (cell, False) if isinstance(cell, str) else cell
-    return f'<td data-label="{escape(title, quote=True)}"{" class=strong" if strong else ""}>{escape(text)}</td>'
+    return f"<td{' class=strong' if strong else ''}>{escape(text)}</td>"

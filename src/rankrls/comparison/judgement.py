@@ -14,8 +14,6 @@ from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import ColumnTable, LetorTable, PairTable
 from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
-from rankrls.metrics._averages import mean_and_error
-from rankrls.streaming.scoring import judged
 
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
@@ -35,10 +33,9 @@ class Judgement:
         Average over queries, and its standard error; NaN if too few were judged.
     judged : int
         Queries (or preferences) that were judged.
-    per_query : ndarray of shape (q,), or None
-        NaN is a query that the measure does not judge. None: values of single queries were not kept.
-    unit : str
-        What was judged, if not queries.
+    per_query : ndarray of shape (q,)
+        The value of each, NaN if it has none.
+    unit : {"queries", "preferences"}
     """
 
     value: float
@@ -48,14 +45,13 @@ class Judgement:
     unit: str = "queries"
 
     def interval(self) -> tuple[float, float] | None:
-        """95 % bootstrap interval over queries, or 1.96 standard errors without values of queries; None for one."""
+        """95 % bootstrap interval over queries, 1.96 standard errors of a share of preferences; None for one."""
         if self.judged < 2 or np.isnan(self.standard_error):
             return None
-        if self.unit == "queries" and self.per_query is not None:
+        if self.unit == "queries":
             found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)
             return found.low, found.high
-        low, high = self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
-        return (low, high) if self.unit == "queries" else (max(low, 0.0), min(high, 1.0))
+        return max(self.value - 1.96 * self.standard_error, 0.0), min(self.value + 1.96 * self.standard_error, 1.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -88,28 +84,17 @@ def judge(
     rows = np.flatnonzero(~np.isnan(table.y))
     y, scores = table.y[rows], scores[rows]
     layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
+    docno = None if table.docids is None else table.docids[rows]
     out = {}
     for name in names:
         measure = resolve_measure(name, convention)
-        docno = table.docids[rows] if measure.uses_docno and table.docids is not None else None
         values, average = measure.judge(y, scores[:, None], layout, None, docno)
         known = int((~np.isnan(values)).sum())
-        out[str(name)] = Judgement(float(average[0]), float(mean_and_error(values)[1][0]), known, values[:, 0])
+        error = float(measure.standard_error(values)[0])
+        out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])
         if must_judge and not known:
-            raise InputError("{0} judges nothing here: no query has what it looks for.", name, file=table.path)
+            raise InputError(f"{name} judges nothing here: no query has what it looks for.", file=table.path)
     return out
-
-
-def judge_dataset(
-    model: Any, data: Any, names: Sequence[str | RankingMeasure], convention: str, memory: Any = None
-) -> dict[str, Judgement]:
-    """Judge a model's scores of data that are read a part at a time; values of single queries are not kept."""
-    measures = [resolve_measure(name, convention) for name in names]
-    curves, counts = judged(model, data, measures, memory=memory)
-    return {
-        str(name): Judgement(float(curve.mean[0]), float(curve.error[0]), count, None)
-        for name, curve, count in zip(names, curves, counts, strict=True)
-    }
 
 
 def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:
@@ -127,16 +112,15 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
         e = int(np.argmax(across))
         i, j = int(pairs.winners[e]), int(pairs.losers[e])
         raise InputError(
-            "preference {0} compares row {1} of query {2} with row {3} of query {4}, but the model was fitted with "
-            "queries, and its scores mean something inside a query only.",
-            *(e, i, qid[i], j, qid[j]),
+            f"preference {e} compares row {i} of query {qid[i]} with row {j} of query {qid[j]}, but the "
+            "model was fitted with queries, and its scores mean something inside a query only.",
             file=pairs.path,
         )
     given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight}
     try:
         values = preference_accuracy(scores, pairs.winners, pairs.losers, per_pair=True, **given)
     except InputError as error:
-        raise error.located(file=pairs.path) from None
+        raise error.replace(file=pairs.path) from None
     judged = ~np.isnan(values)
     weight = np.ones(int(judged.sum())) if pairs.weight is None else pairs.weight[judged]
     mean = float(weight @ values[judged] / weight.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._shown import Shown, p_text, table_text
-from rankrls.comparison.per_query import Comparison, by_wilcoxon, compare_per_query
+from rankrls._shown import Shown, table_text
+from rankrls.comparison.per_query import COLUMNS, Comparison, compare_per_query
 from rankrls.comparison.significance import Interval, bootstrap_interval
 from rankrls.io import atomic_write
-from rankrls.metrics import RankingMeasure, evaluate, resolve_measure
+from rankrls.metrics import resolve_measure
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
 
@@ -27,7 +27,7 @@ class ChangedQuery:
     """A query that two rankings treat differently; ``difference`` is first minus second."""
 
     qid: Any
-    n_items: int
+    items: int
     first: float
     second: float
     difference: float
@@ -35,8 +35,7 @@ class ChangedQuery:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         qid = self.qid if isinstance(self.qid, int | float | str) else str(self.qid)
-        values = {"first": self.first, "second": self.second, "difference": self.difference}
-        return {"qid": qid, "items": self.n_items, **values}
+        return {**asdict(self), "qid": qid}
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,15 @@ class MeasureReport:
         NaN is a query that the measure does not judge.
     intervals : dict of str to Interval
         Mean over queries and its bootstrap interval, of each ranking.
-    randomization, wilcoxon : Comparison
-        Every pair of rankings (or each with the baseline) by either test, p values adjusted by Holm.
+    comparison : Comparison
+        Every pair of rankings, or each with the baseline.
     """
 
     name: str
     greater_is_better: bool
     per_query: dict[str, NDArray[np.float64]]
     intervals: dict[str, Interval]
-    randomization: Comparison
-    wilcoxon: Comparison
+    comparison: Comparison
 
     @property
     def best(self) -> str:
@@ -69,8 +67,8 @@ class MeasureReport:
         return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
 
     def p_values(self, name: str) -> dict[str, float]:
-        """P of the randomisation test, by Holm, against each ranking that one was compared with."""
-        pairs = ((line.first, line.second, line.p_holm) for line in self.randomization)
+        """P of the randomization test, by Holm, against each ranking that one was compared with."""
+        pairs = ((line.first, line.second, line.p_randomization_holm) for line in self.comparison)
         return {b if a == name else a: p for a, b, p in pairs if name in (a, b)}
 
     def winner(self, confidence: float) -> str | None:
@@ -123,6 +121,13 @@ class RankingReport(Shown):
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
 
+    def changed_cells(self, measure: str, first: str, second: str, *, top: int) -> list[list[str]]:
+        """:meth:`changed` as text: id, items, both values and the difference."""
+        return [
+            [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
+            for c in self.changed(measure, first, second, top=top)
+        ]
+
     def named(self, measure: str | None, *rankings: str) -> MeasureReport:
         """One measure, the main one for None; a name that the report does not have is refused."""
         measures = {m.name: m for m in self.measures}
@@ -130,20 +135,12 @@ class RankingReport(Shown):
         wanted = [("measure", asked, tuple(measures)), *(("ranking", name, self.names) for name in rankings)]
         for what, name, known in wanted:
             if name not in known:
-                raise InputError("No {0} {1!r} in this report; it has {2}.", what, name, ", ".join(known))
+                raise InputError(f"No {what} {name!r} in this report; it has {', '.join(known)}.")
         return measures[asked]
 
     def __str__(self) -> str:
-        title, columns, rows = self._means()
-        parts = [title + "\n" + table_text(columns, rows)]
-        for m in self.measures:
-            parts.append(f"{m.name} (paired randomisation test over queries)\n{m.randomization}")
-        return "\n\n".join(parts)
-
-    def _means(self, of: str = "") -> tuple[str, list[str], list[list[str]]]:
-        rows = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
-        what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
-        return f"{what}, {len(self.qid)} queries, {100 * self.confidence:g} % intervals", ["", *self.names], rows
+        tables = self.tables(top=0)
+        return "\n\n".join(f"{title}\n{table_text(columns, rows)}" for title, columns, rows in tables)
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
@@ -157,48 +154,36 @@ class RankingReport(Shown):
 
     def _measure_as_dict(self, m: MeasureReport, top: int) -> dict[str, Any]:
         pairs = []
-        for r, w in zip(m.randomization, m.wilcoxon, strict=True):
-            shown = ("first", "second", "difference", "low", "high", "wins", "ties", "losses")
-            pair = {name: getattr(r, name) for name in shown}
-            pair |= {"queries": r.n_queries, "p_randomization": r.p_value, "p_randomization_holm": r.p_holm}
-            pair |= {"p_wilcoxon": w.p_value, "p_wilcoxon_holm": w.p_holm}
-            changed = self.changed(m.name, r.first, r.second, top=top)
-            pairs.append({**pair, "changed_most": [c.as_dict() for c in changed]})
-        values = {}
-        for name, i in m.intervals.items():
-            judged = int((~np.isnan(m.per_query[name])).sum())
-            values[name] = {"value": i.estimate, "low": i.low, "high": i.high, "queries": judged}
+        for line in m.comparison:
+            changed = self.changed(m.name, line.first, line.second, top=top)
+            pairs.append({**asdict(line), "changed_most": [c.as_dict() for c in changed]})
+        values = {
+            name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
+            for name, i in m.intervals.items()
+        }
         return {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
 
-    def tables(self, of: str, *, top: int = 10) -> list[tuple[str, list[str], list[list[str]]]]:
+    def tables(self, of: str = "", *, top: int = 10) -> list[tuple[str, list[str], list[list[str]]]]:
         """Titles, columns and rows of text: the means, the differences, and the queries that changed most.
 
         Parameters
         ----------
-        of : str
+        of : str, optional
             What was ranked.
         top : int, default=10
             Most changed queries of each pair.
         """
-        level = f"{100 * self.confidence:g} %"
-        out = [self._means(of)]
-        columns = ["", "difference", f"{level} interval", "won/tied/lost", "p randomisation", "p Wilcoxon"]
-        for m in self.measures:
-            rows = []
-            for r, w in zip(m.randomization, m.wilcoxon, strict=True):
-                row = [f"{r.first} - {r.second}", f"{r.difference:+.4f}", f"{r.low:+.4f} to {r.high:+.4f}"]
-                rows.append([*row, f"{r.wins}/{r.ties}/{r.losses}", p_text(r.p_holm), p_text(w.p_holm)])
-            out.append((f"{m.name}, p values by Holm", columns, rows))
+        level = f"{100 * self.confidence:g} % intervals"
+        means = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
+        what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
+        out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
+        out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        for line in main.randomization:
-            changed = self.changed(main.name, line.first, line.second, top=top)
-            rows = [
-                [str(c.qid), str(c.n_items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
-                for c in changed
-            ]
+        for line in main.comparison:
+            rows = self.changed_cells(main.name, line.first, line.second, top=top)
             if rows:
-                title = f"Queries whose {main.name} changed most"
-                out.append((title, ["qid", "items", line.first, line.second, "difference"], rows))
+                columns = ["qid", "items", line.first, line.second, "difference"]
+                out.append((f"Queries whose {main.name} changed most", columns, rows))
         return out
 
     def to_html(
@@ -243,8 +228,9 @@ def compare_rankings(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     random_state: Any = 0,
+    docno: Any = None,
 ) -> RankingReport:
-    """Judge several rankings of the same items and compare them query by query.
+    """Evaluate several rankings of the same items and compare them query by query.
 
     Parameters
     ----------
@@ -265,9 +251,11 @@ def compare_rankings(
     confidence : float, default=0.95
         Level of the bootstrap intervals over queries.
     n_resamples : int, default=10000
-        Of the bootstrap and the randomisation test.
+        Of the bootstrap and the randomization test.
     random_state : int, Generator or None, default=0
         The same number gives the same report.
+    docno : array-like of shape (m,), optional
+        Document ids, as for :func:`rankrls.metrics.evaluate`.
 
     Returns
     -------
@@ -290,88 +278,43 @@ def compare_rankings(
     >>> y, qid = rng.integers(0, 3, size=200), np.repeat(np.arange(20), 10)
     >>> scores = {"good": y + rng.normal(size=200), "poor": y + 4 * rng.normal(size=200)}
     >>> report = compare_rankings(y, scores, qid=qid, measures=["map", "ndcg@5"])
-    >>> line = report.measures[0].randomization.pairs[0]
-    >>> line.first, line.second, line.p_holm < 0.01
+    >>> line = report.measures[0].comparison.pairs[0]
+    >>> line.first, line.second, line.p_randomization_holm < 0.01
     ('good', 'poor', True)
     >>> [c.qid for c in report.changed("map", "good", "poor", top=1)]
     [3]
     """
     if not isinstance(scores, Mapping):
-        problem = "{scores} must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {0}."
-        raise InputError(problem, type(scores).__name__)
-    named = named_measures(measures, convention)
-    columns = {str(name): np.asarray(values) for name, values in scores.items()}
+        problem = f"scores must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {type(scores)}."
+        raise InputError(problem, parameter="scores")
+    given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
+    if not given:
+        raise InputError("measures is empty: there is nothing to compare by.", parameter="measures")
     layout = query_layout(qid, len(np.asarray(y_true)))
-    check_queries(layout.n_queries)
-    found: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for name, measure in named.items():
-        values = found[name] = {}
-        for who, column in columns.items():
-            try:
-                (values[who],) = evaluate(y_true, column, qid=qid, measures=[measure], per_query=True).values()
-            except InputError as error:
-                raise error.renamed({"y_score": "scores"}).prefixed("ranking {0!r}: ", who) from None
-    return report_of(
-        named,
-        found,
-        tuple(layout.ids.tolist()),
-        layout.counts,
-        convention=convention,
-        baseline=baseline,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def named_measures(measures: Any, convention: str | None) -> dict[str, RankingMeasure]:
-    """Measures by the names that they were given."""
-    if isinstance(measures, str) or not isinstance(measures, Sequence):
-        measures = [measures]
-    if not measures:
-        raise InputError("{measures} is empty: there is nothing to compare by.")
-    resolved = [(given, resolve_measure(given, convention)) for given in measures]
-    return {given if isinstance(given, str) else str(measure): measure for given, measure in resolved}
-
-
-def check_queries(n_queries: int) -> None:
-    """Refuse a single query."""
-    if n_queries < 2:
-        raise InputError(
-            "Rankings are compared over queries, and there is only one here.",
-            remedy="Pass {qid}, one id per row.",
-            parameter="qid",
-        )
-
-
-def report_of(
-    measures: Mapping[str, RankingMeasure],
-    found: Mapping[str, Mapping[str, NDArray[np.float64]]],
-    qid: tuple[Any, ...],
-    items: NDArray[Any],
-    *,
-    convention: str | None,
-    baseline: str | None,
-    confidence: float,
-    n_resamples: int,
-    random_state: Any,
-) -> RankingReport:
-    """The report on values that are known: of each measure those of each ranking, query by query."""
+    if layout.n_queries < 2:
+        problem = "Rankings are compared over queries, and there is only one here. Pass qid, one id per row."
+        raise InputError(problem, parameter="qid")
     reports = []
-    for name, measure in measures.items():
-        values = dict(found[name])
+    for each in given:
+        measure = resolve_measure(each, convention)
+        name, better = each if isinstance(each, str) else str(measure), measure.greater_is_better
+        values = {}
+        for who, column in scores.items():
+            try:
+                values[str(who)] = measure(y_true, column, qid=qid, docno=docno, per_query=True)
+            except InputError as error:
+                parameter = "scores" if error.parameter == "y_score" else error.parameter
+                raise error.replace(message=f"ranking {who!r}: {error.message}", parameter=parameter) from None
         rng = np.random.default_rng(random_state)
         sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
-        better = measure.greater_is_better
         try:
             intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
-            by_chance = compare_per_query(values, baseline=baseline, greater_is_better=better, **sampling)
-            by_rank = by_wilcoxon(by_chance, values)
+            pairs = compare_per_query(values, baseline=baseline, greater_is_better=better, **sampling)
         except InputError as error:
-            raise error.prefixed("{0}: ", name) from None
-        reports.append(MeasureReport(name, better, values, intervals, by_chance, by_rank))
-    names = tuple(reports[0].per_query)
-    return RankingReport(names, tuple(reports), qid, items, convention or "letor", confidence)
+            raise error.replace(message=f"{name}: {error.message}") from None
+        reports.append(MeasureReport(name, better, values, intervals, pairs))
+    names, ids = tuple(map(str, scores)), tuple(layout.ids.tolist())
+    return RankingReport(names, tuple(reports), ids, layout.counts, convention or "letor", confidence)
 
 
 def _interval_text(interval: Interval) -> str:

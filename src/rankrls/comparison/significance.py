@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankrls._checks import check_count, check_word, vector_of
+from rankrls._checks import check_count, vector_of
 from rankrls._errors import InputError
-from rankrls.metrics._paired import DIGITS, paired_differences, per_query_vector
 
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
 _BLOCK = 1 << 20  # resampled values held at once
+_DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class PairedTest:
         1 if all differences are zero.
     exact : bool
         Whether the null distribution was enumerated rather than approximated or sampled.
+    at_floor : bool
+        Whether p is the smallest that so many draws can show: it is then below that.
     difference : float
         Mean of ``a - b``.
     wins, ties, losses : int
@@ -49,6 +51,7 @@ class PairedTest:
     statistic: float
     p_value: float
     exact: bool
+    at_floor: bool
     difference: float
     wins: int
     ties: int
@@ -67,8 +70,6 @@ class Interval:
         The mean and its interval.
     confidence : float
         The level, in (0, 1).
-    method : str
-        "percentile" or "bca".
     n_queries, n_dropped : int
         Queries used, and queries that were NaN.
     """
@@ -77,7 +78,6 @@ class Interval:
     low: float
     high: float
     confidence: float
-    method: str
     n_queries: int
     n_dropped: int
 
@@ -129,7 +129,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
         variance = n * (n + 1) * (2 * n + 1) / 24 - np.sum(sizes**3 - sizes) / 48
         tail = float(ndtr(-abs(w / 2 - n * (n + 1) / 4) / np.sqrt(variance)))
-    return PairedTest("wilcoxon", w / 2, min(1.0, 2 * tail), n <= _EXACT_UP_TO, **counted)
+    return PairedTest("wilcoxon", w / 2, min(1.0, 2 * tail), n <= _EXACT_UP_TO, False, **counted)
 
 
 def _signed_rank_tail(doubled: NDArray[np.intp], w: int) -> float:
@@ -146,7 +146,7 @@ def _signed_rank_tail(doubled: NDArray[np.intp], w: int) -> float:
 def paired_randomization(
     a: ArrayLike, b: ArrayLike, *, n_resamples: int = 10_000, random_state: Any = None
 ) -> PairedTest:
-    """Fisher's randomisation test: could the signs of the differences be coin tosses? Two-sided, on the mean.
+    """Fisher's randomization test: could the signs of the differences be coin tosses? Two-sided, on the mean.
 
     p is the share of sign assignments whose mean difference is at least as far from zero as the observed one.
 
@@ -184,7 +184,7 @@ def paired_randomization(
     d, counted = _differences(a, b)
     moved = d[d != 0]  # a zero difference has no sign to toss
     n = len(moved)
-    observed = abs(moved.sum()) - 4 * DIGITS * np.abs(moved).sum()
+    observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
     draws, extreme = 2**n if exact else n_resamples, 0
     bits, rng = np.arange(n), np.random.default_rng(random_state)
@@ -192,7 +192,7 @@ def paired_randomization(
         signs = (block[:, None] >> bits) & 1 if exact else rng.integers(0, 2, (len(block), n), dtype=np.int8)
         extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
     p = extreme / draws if exact else (1 + extreme) / (1 + draws)
-    return PairedTest("randomization", counted["difference"], p, exact, **counted)
+    return PairedTest("randomization", counted["difference"], p, exact, extreme == 0, **counted)
 
 
 def bootstrap_interval(
@@ -201,9 +201,8 @@ def bootstrap_interval(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     random_state: Any = None,
-    method: str = "percentile",
 ) -> Interval:
-    """Confidence interval of the mean over queries, by drawing queries with replacement.
+    """Confidence interval of the mean over queries: quantiles of the means of queries drawn with replacement.
 
     Parameters
     ----------
@@ -216,8 +215,6 @@ def bootstrap_interval(
         Draws.
     random_state : int, numpy.random.Generator or None
         Seed of the draws.
-    method : {"percentile", "bca"}
-        The quantiles of the drawn means, or those quantiles corrected for bias and skewness (Efron 1987).
 
     Returns
     -------
@@ -240,8 +237,7 @@ def bootstrap_interval(
     True
     """
     if not 0.0 < confidence < 1.0:
-        raise InputError("{confidence} must lie between 0 and 1; got {0!r}.", confidence)
-    check_word("method", method, ("percentile", "bca"))
+        raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}.", parameter="confidence")
     n_resamples = check_count("n_resamples", n_resamples)
     x = per_query_vector(values, "values")
     judged = x[~np.isnan(x)]
@@ -249,33 +245,13 @@ def bootstrap_interval(
     _check_enough(n, dropped)
     estimate = float(judged.mean())
     if (judged == judged[0]).all():
-        return Interval(float(judged[0]), float(judged[0]), float(judged[0]), confidence, method, n, dropped)
+        return Interval(float(judged[0]), float(judged[0]), float(judged[0]), confidence, n, dropped)
     rng = np.random.default_rng(random_state)
     means = np.concatenate(
         [judged[rng.integers(0, n, (len(block), n))].mean(axis=1) for block in _blocks(n_resamples, n)]
     )
-    tails = np.array([0.5 - confidence / 2, 0.5 + confidence / 2])
-    if method == "bca":
-        tails = _corrected_tails(tails, judged, means, estimate)
-    low, high = np.quantile(means, tails)
-    return Interval(estimate, float(low), float(high), confidence, method, n, dropped)
-
-
-def _corrected_tails(
-    tails: NDArray[np.float64], x: NDArray[np.float64], means: NDArray[np.float64], estimate: float
-) -> NDArray[np.float64]:
-    """Efron's tails: bias from the share of means below the estimate, acceleration from the jackknife."""
-    from scipy.special import ndtr, ndtri
-
-    near = DIGITS * np.abs(x).max()
-    below = np.mean(means < estimate - near) + 0.5 * np.mean(np.abs(means - estimate) <= near)
-    # Few draws can fall all on one side; the tails then stay finite.
-    bias = ndtri(np.clip(below, 0.5 / len(means), 1 - 0.5 / len(means)))
-    # Leaving out query i moves the mean by (mean - x_i) / (n - 1): the jackknife in closed form.
-    spread = x - estimate
-    acceleration = np.sum(spread**3) / (6.0 * np.sum(spread**2) ** 1.5)
-    z = bias + ndtri(tails)
-    return np.asarray(ndtr(bias + z / (1.0 - acceleration * z)))
+    low, high = np.quantile(means, [0.5 - confidence / 2, 0.5 + confidence / 2])
+    return Interval(estimate, float(low), float(high), confidence, n, dropped)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -307,8 +283,9 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     inside = (p >= 0) & (p <= 1)
     if not inside.all():
         at = int(np.argmin(inside))
-        problem = "p value {0} at position {1} does not lie between 0 and 1."
-        raise InputError(problem, p[at], at, parameter="p_values", row=at)
+        raise InputError(
+            f"p value {p[at]} at position {at} does not lie between 0 and 1.", parameter="p_values", row=at
+        )
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
@@ -316,16 +293,33 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Differences of the queries that both judge, on a grid that rounding cannot leave, and what to report of them."""
-    paired = paired_differences(a, b)
-    counts = paired.counts()
-    _check_enough(counts["n_queries"], counts["n_dropped"])
-    return paired.differences, {"difference": paired.mean, **counts}
+    """Differences of the queries that both judge, rounded so that 0 is a tie, and what to report of them."""
+    x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
+    if x.shape != z.shape:
+        problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
+        raise InputError(problem, parameter="a")
+    both = ~(np.isnan(x) | np.isnan(z))
+    x, z = x[both], z[both]
+    _check_enough(len(x), len(both) - len(x))
+    unit = _DIGITS * float(np.abs([x, z]).max())
+    d = np.round((x - z) / unit) * unit if unit > 0 else np.zeros(len(x))
+    counts = {"wins": int((d > 0).sum()), "ties": int((d == 0).sum()), "losses": int((d < 0).sum())}
+    counts |= {"n_queries": len(d), "n_dropped": len(both) - len(d)}
+    return d, {"difference": float(np.mean(x - z)), **counts}
+
+
+def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
+    x = vector_of(name, values, "one value per query")
+    if np.isinf(x).any():
+        at = int(np.argmax(np.isinf(x)))
+        raise InputError(f"{name} holds {x[at]} at position {at}.", parameter=name, row=at)
+    return x
 
 
 def _check_enough(n: int, dropped: int) -> None:
     if n < 2:
-        raise InputError("at least two judged queries are needed; there are {0} ({1} are not judged).", n, dropped)
+        raise InputError(f"at least two judged queries are needed; there are {n} ({dropped} are not judged).")
 
 
 def _blocks(total: int, width: int) -> Iterator[NDArray[np.int64]]:

@@ -1,7 +1,7 @@
-"""Learning from Dask data frames and arrays: the extra ``rankrls[dask]``.
+"""Estimators for Dask data frames and arrays: the extra ``rankrls[dask]``.
 
-The estimators have the parameters and attributes of those in :mod:`rankrls`. Sums are merged on the workers in one
-fixed tree; nothing is scattered or pinned, so that a worker that is lost costs its tasks and changes no bit.
+They have the parameters and attributes of those in :mod:`rankrls`. Partitions hold whole queries; data frames in which
+they do not are shuffled by query first.
 """
 
 from __future__ import annotations
@@ -12,28 +12,24 @@ from typing import Any, Self
 import numpy as np
 
 from rankrls._extras import needed
-from rankrls.models import cg_rankrls, rankrls, sparse_rankrls
-from rankrls.models.inputs.parameters import choice, estimator, parameter
+from rankrls.models import rankrls, sparse_rankrls
+from rankrls.models.inputs.parameters import estimator
 
 needed("rankrls.dask", "dask", "dask", "distributed")
 
 from dask import array  # noqa: E402
 
-from rankrls.dask._cluster import executor_of  # noqa: E402
-from rankrls.dask._collections import check_chunks, collected  # noqa: E402
-from rankrls.dask._parts import scores  # noqa: E402
+from rankrls.dask._collections import check_chunks, collected, held  # noqa: E402
 
-__all__ = ["CGRankRLS", "RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV", "executor_of"]
+__all__ = ["RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV"]
 
 
 @estimator
 class _OnDask:
-    """Learns from Dask collections."""
+    """Fits Dask collections."""
 
-    straddling: str = parameter(default="join", check=choice("join", "shuffle"))
-
-    def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
-        """Learn from a Dask data frame or array.
+    def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None) -> Self:
+        """Fit a Dask data frame or array, larger than memory.
 
         Parameters
         ----------
@@ -42,10 +38,6 @@ class _OnDask:
             too.
         y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
             Labels, query ids and weights.
-        checkpoint : path, optional
-            A folder of this process for finished sums: of each pass up to sixteen come back to it as they are ready,
-            and a fit that is given the folder again goes on from there. The collection must have the same name in Dask
-            as then, which what is read from files has as long as these do not change.
 
         Returns
         -------
@@ -55,11 +47,15 @@ class _OnDask:
         ------
         InputError
             For what is no Dask collection; for workers without rankrls, or with another version; for partitions that
-            differ; for rows that are not grouped by query, with ``straddling="join"``; and as ``fit_dataset`` of the
-            estimator of the same name.
+            differ; for arrays with a query in two chunks; and as ``fit_dataset`` of the estimator of the same name.
+
+        Notes
+        -----
+        The query ids are computed first. Data frames with a query in two partitions are shuffled by query: every row
+        travels to the partition of its query, in each pass.
         """
-        data = collected(X, y, qid, sample_weight, self.straddling)
-        return self.fit_dataset(data, checkpoint=checkpoint)  # type: ignore[attr-defined]
+        data = collected(X, y, qid, sample_weight)
+        return self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
 
     def predict(self, X: Any) -> Any:
         """Scores, lazily of a Dask collection: a series or an array in the partitions of X."""
@@ -69,17 +65,17 @@ class _OnDask:
         if isinstance(X, array.Array):
             check_chunks(X)
             blocks: Any = X
-            return blocks.map_blocks(scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
+            return blocks.map_blocks(_scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
         names = getattr(self, "feature_names_in_", None)
         X = X if names is None else X[list(names)]
-        return X.map_partitions(scores, local, meta=("score", np.float64))
+        return X.map_partitions(_scores, local, meta=("score", np.float64))
 
     def to_local(self) -> Any:
         """The ordinary estimator, which is saved, exported and explained as ever."""
-        cls = next(base for base in type(self).__mro__ if base.__module__ == "rankrls")
+        cls = next(base for base in type(self).__mro__ if base.__module__.startswith("rankrls.models."))
         known = {f.name for f in fields(cls)}
         out = cls(**{name: value for name, value in self.get_params().items() if name in known})  # type: ignore[attr-defined]
-        out.__dict__.update({name: value for name, value in vars(self).items() if name != "straddling"})
+        out.__dict__.update(vars(self))
         return out
 
 
@@ -89,11 +85,7 @@ class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
 
     Parameters
     ----------
-    straddling : {"join", "shuffle"}, default="join"
-        What becomes of queries in several partitions. "join": their rows are brought together, and of a query that is
-        longer than a partition only sums travel; the rows of most queries have to lie in one partition. "shuffle":
-        every row travels to the partition of its query; data frames only.
-    others : as in :class:`rankrls.RankRLS`
+    all : as in :class:`rankrls.RankRLS`
     """
 
 
@@ -103,8 +95,7 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    straddling : as in :class:`rankrls.dask.RankRLS`
-    others : as in :class:`rankrls.RankRLSCV`; ``cv`` None or an int
+    all : as in :class:`rankrls.RankRLSCV`; ``cv`` None
 
     Examples
     --------
@@ -116,21 +107,8 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     >>> y = np.digitize(X @ [2.0, 1.0, 0.0, 0.0] + rng.normal(size=600), [-1.0, 1.0])
     >>> X, y, qid = (array.from_array(a, chunks=(150, *a.shape[1:])) for a in (X, y, qid))
     >>> model = RankRLSCV(scoring="ndcg@5").fit(X, y, qid=qid)
-    >>> model.selection_, model.predict(X), type(model.to_local())
-    ('leave-query-out over 60 queries', dask.array<scores, ...>, <class 'rankrls.RankRLSCV'>)
-    """
-
-
-@estimator
-class CGRankRLS(_OnDask, cg_rankrls.CGRankRLS):  # type: ignore[misc]
-    """:class:`rankrls.CGRankRLS` of Dask collections: one pass an iteration.
-
-    The data are read in each iteration: persist them if the workers' memory holds them.
-
-    Parameters
-    ----------
-    straddling : as in :class:`rankrls.dask.RankRLS`
-    others : as in :class:`rankrls.CGRankRLS`
+    >>> model.selection_, model.predict(X), model.to_local()
+    ('leave-query-out over 60 queries', dask.array<_scores, ...>, RankRLSCV(scoring='ndcg@5'))
     """
 
 
@@ -140,8 +118,7 @@ class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc
 
     Parameters
     ----------
-    straddling : as in :class:`rankrls.dask.RankRLS`
-    others : as in :class:`rankrls.SparseRankRLS`
+    all : as in :class:`rankrls.SparseRankRLS`
     """
 
 
@@ -151,6 +128,14 @@ class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[
 
     Parameters
     ----------
-    straddling : as in :class:`rankrls.dask.RankRLS`
-    others : as in :class:`rankrls.SparseRankRLSCV`
+    all : as in :class:`rankrls.SparseRankRLSCV`
     """
+
+
+def _scores(X: Any, model: Any) -> Any:
+    scores = model.scorer_(held(X).astype(np.float64))[:, 0]
+    if not hasattr(X, "index"):
+        return scores
+    import pandas as pd
+
+    return pd.Series(scores, index=X.index, name="score")

@@ -1,128 +1,155 @@
-"""Dask collections as data sets that run jobs on the cluster."""
+"""Dask collections as data sets: a part is a partition of whole queries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 from dask import array, delayed
 from distributed import default_client
+from numpy.typing import NDArray
+from scipy import sparse
 
+from rankrls._compiled.threads import n_threads
 from rankrls._errors import InputError
-from rankrls.dask._parts import Address, addresses, in_order, leaf, numbered, rows_of_partition, seen, taken
-from rankrls.streaming.engine import check_workers
-from rankrls.streaming.tree import TreeSum, merge, tree_depth
+from rankrls.streaming.executors import check_workers
 
-_KEPT_LEVELS = 4
-"""Levels of the tree below its root that a checkpoint keeps."""
+
+class Rows(NamedTuple):
+    """A partition as arrays, its rows grouped by query; what a part of a file is read as."""
+
+    X: Any
+    y: NDArray[np.float64]
+    qid: NDArray[Any]
+    sample_weight: NDArray[np.float64] | None
+    ids: None = None
 
 
 @dataclass(frozen=True)
-class DaskData:
-    """A Dask collection as a data set, which runs jobs on the cluster; ``about`` tells it from others."""
+class HeldPart:
+    """A partition where it is worked on."""
 
-    blocks: list[Any]
-    parts: tuple[Address, ...]
-    cut: tuple[frozenset[int], ...]
-    n_features: int
+    rows: Rows
+    first_row: int
+
+    def read(self) -> Rows:
+        """The rows."""
+        return self.rows
+
+
+@dataclass(frozen=True)
+class DaskPart:
+    """A partition that has not been computed."""
+
+    rows: Any
+    first_row: int
     n_rows: int
+
+
+@dataclass(eq=False)
+class DaskExecutor:
+    """Computes partitions and runs tasks on them: on a cluster, or on threads if there is no client.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+    """
+
+    client: Any
+    _shared: tuple[Any, Any] = (None, None)
+    _threads: Any = field(default_factory=lambda: ThreadPoolExecutor(n_threads()))
+
+    @property
+    def _max_workers(self) -> int:
+        return n_threads() if self.client is None else sum(self.client.nthreads().values())
+
+    def submit(self, task: Callable[[HeldPart], Any], part: DaskPart) -> Any:
+        """The future of a task on one part."""
+        if self.client is None:
+            run = partial(dask.compute, scheduler="synchronous")
+            return self._threads.submit(lambda: run(delayed(_run)(task, part.rows, part.first_row))[0])
+        if self._shared[0] is not task:  # sent once, and made again if its worker dies
+            self._shared = task, self.client.submit(_itself, task, pure=False)
+        return self.client.compute(delayed(_run)(self._shared[1], part.rows, part.first_row))
+
+
+@dataclass(frozen=True, eq=False)
+class DaskData:
+    """A Dask collection as a data set."""
+
+    parts: tuple[DaskPart, ...]
+    n_features: int
     n_queries: int
     feature_names: tuple[str, ...] | None
-    about: dict[str, Any]
+    executor: DaskExecutor
 
-    def describe(self) -> dict[str, Any]:
-        """What the collection is: its name, which Dask makes of what it is computed from, and a hash of its labels."""
-        return self.about
-
-    def run(self, job: Any, saved: Any = None) -> Any:
-        """The answer of a job: leaves and merges are tasks, and so is the job that they share.
-
-        With ``saved`` (:class:`rankrls.streaming.checkpoint.Nodes`) the tree is computed in up to sixteen parts, one
-        after the other, and each is kept.
-        """
-        shared, nodes = self._leaves(job)
-        if saved is None:
-            (answer,) = dask.compute(_root(shared, nodes))
-            return answer
-        tree = TreeSum(job, len(nodes))
-        left = set(saved.restore(tree, range(len(nodes))))
-        level = max(0, tree.depth - _KEPT_LEVELS)
-        for number in range(-(-len(nodes) >> level)):
-            below = range(number << level, min((number + 1) << level, len(nodes)))
-            if left.issuperset(below):
-                (answer,) = dask.compute(_root(shared, nodes[below.start : below.stop]))
-                saved.keep(tree, tree.add(number, answer, level))
-        return tree.total()
-
-    def _leaves(self, job: Any) -> tuple[Any, list[Any]]:
-        """The task that is the job, and those of the leaves."""
-        shared, nodes = delayed(job, traverse=False), []
-        for address in self.parts:
-            pieces = [delayed(taken)(self.blocks[k], address.query, self.cut[k]) for k in address.partitions]
-            nodes.append(delayed(leaf)(shared, address, pieces))
-        return shared, nodes
+    @property
+    def n_rows(self) -> int:
+        """Rows of all partitions."""
+        return sum(part.n_rows for part in self.parts)
 
 
-def _root(shared: Any, nodes: list[Any]) -> Any:
-    """The task that merges some neighbouring nodes."""
-    for _ in range(tree_depth(len(nodes))):
-        pairs = zip(nodes[::2], [*nodes[1::2], *[None] * (len(nodes) % 2)], strict=True)
-        nodes = [a if b is None else delayed(merge)(shared, a, b) for a, b in pairs]
-    return nodes[0]
+def collected(X: Any, y: Any, qid: Any, weight: Any) -> DaskData:
+    """A collection whose partitions hold whole queries: a data frame is shuffled by query if they do not.
 
-
-def collected(X: Any, y: Any, qid: Any, weight: Any, straddling: str) -> DaskData:
-    """Look at the labels and the query ids, and say where each part lies."""
+    Raises
+    ------
+    InputError
+        For what is no Dask collection; for partitions that do not agree; and for arrays with a query in two chunks.
+    """
     if not hasattr(X, "__dask_graph__"):
-        raise InputError(
-            "{X} must be a Dask data frame or array; got {0}.",
-            type(X).__name__,
-            remedy="rankrls itself has estimators for what is in memory.",
-            parameter="X",
-        )
-    _check_cluster()
-    name = str(getattr(X, "_name", ""))
+        problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for others."
+        raise InputError(problem, parameter="X")
+    client = _client()
     X, known, names = _features(X, {"y": y, "qid": qid, "sample_weight": weight})
-    if straddling == "shuffle":
+    found = _queries(known["qid"])
+    if _straddle(found):
+        if isinstance(X, array.Array):
+            problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
+            raise InputError(problem, parameter="qid")
         X, known = _shuffled(X, known)
+        found = _queries(known["qid"])
     features = _blocks(X)
     others = {name: _blocks(column) for name, column in known.items() if column is not None}
     for name, blocks in others.items():
         if len(blocks) != len(features):
-            raise InputError(
-                f"{{{name}}} has {{0}} partitions, {{X}} has {{1}}.",
-                *(len(blocks), len(features)),
-                remedy="Take them from the same data frame.",
-                parameter=name,
-            )
+            problem = f"{name} has {len(blocks)} partitions, X has {len(features)}. Take them from the same data frame."
+            raise InputError(problem, parameter=name)
     columns = [[others[name][k] if name in others else None for name in known] for k in range(len(features))]
-    found = dask.compute(*(delayed(seen)(k, *column) for k, column in enumerate(columns)))
-    blocks = [
-        delayed(rows_of_partition)(k, block, *column)
-        for k, (block, column) in enumerate(zip(features, columns, strict=True))
-    ]
-    parts, cut = addresses(found)
-    queries = len(set().union(*(part.queries for part in found)))
+    sizes = [len(ids) for ids in found]
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    parts = tuple(
+        DaskPart(delayed(_rows)(k, features[k], *columns[k]), starts[k], sizes[k]) for k in range(len(features))
+    )
     n = len(names) if names is not None else int(X.shape[1])
-    labels = blake2b(digest_size=16)
-    for part in found:
-        for code, known in part.queries.items():
-            for values in (np.uint64(code), *known):
-                labels.update(np.ascontiguousarray(values).tobytes())
-    about = {"collection": name, "labels": labels.hexdigest()}
-    return DaskData(blocks, parts, cut, n, sum(part.rows for part in found), queries, names, about)
+    n_queries = len(set().union(*(ids.tolist() for ids in found)))
+    return DaskData(parts, n, n_queries, names, DaskExecutor(client))
 
 
-def _check_cluster() -> None:
-    """The workers of the client that Dask would take, if there is one."""
+def _client() -> Any:
+    """The client that Dask would take, if there is one."""
     try:
         client = default_client()
     except ValueError:
-        return
+        return None
     check_workers(client, "X")
+    return client
+
+
+def _queries(qid: Any) -> list[NDArray[Any]]:
+    """The query ids of each partition."""
+    return [np.asarray(ids) for ids in dask.compute(*_blocks(qid))]
+
+
+def _straddle(found: list[NDArray[Any]]) -> bool:
+    """Whether a query lies in two partitions."""
+    different = [set(ids.tolist()) for ids in found]
+    return len(set().union(*different)) < sum(map(len, different))
 
 
 def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...] | None]:
@@ -141,13 +168,12 @@ def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple
 
 
 def check_chunks(X: Any) -> None:
+    """Refuse an array whose rows are in pieces."""
     if X.ndim != 2 or len(X.chunks[1]) > 1:
-        raise InputError(
-            "{X} must be a matrix in chunks of whole rows; it has chunks {0}.",
-            *(X.chunks, "rechunk({1: -1})"),
-            remedy="{1} makes it so.",
-            parameter="X",
+        problem = (
+            f"X must be a matrix in chunks of whole rows; it has chunks {X.chunks}. rechunk({{1: -1}}) makes it so."
         )
+        raise InputError(problem, parameter="X")
 
 
 def _blocks(collection: Any) -> list[Any]:
@@ -156,15 +182,54 @@ def _blocks(collection: Any) -> list[Any]:
 
 def _shuffled(X: Any, known: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Every query in one partition, its rows in the order in which they were."""
-    if isinstance(X, array.Array):
-        raise InputError("{straddling='shuffle'} needs a data frame.", parameter="straddling")
     from dask import dataframe
 
     features = list(X.columns)
     extra = {f"_{name}": column for name, column in known.items() if column is not None}
     frame = X.assign(**extra)
-    meta = numbered(frame._meta, 0)
-    placed = [delayed(numbered)(part, k) for k, part in enumerate(frame.to_delayed())]
-    frame = dataframe.from_delayed(placed, meta=meta).shuffle("_qid").map_partitions(in_order, meta=meta)
+    meta = _numbered(frame._meta, 0)
+    placed = [delayed(_numbered)(part, k) for k, part in enumerate(frame.to_delayed())]
+    frame = dataframe.from_delayed(placed, meta=meta).shuffle("_qid").map_partitions(_in_order, meta=meta)
     columns = {name: frame[f"_{name}"] if f"_{name}" in extra else None for name in known}
     return frame[features], columns
+
+
+def _numbered(frame: Any, partition: int) -> Any:
+    """A data frame with the place of each row before it is shuffled."""
+    return frame.assign(_place=np.arange(len(frame), dtype=np.int64) + (partition << 40))
+
+
+def _in_order(frame: Any) -> Any:
+    return frame.sort_values(["_qid", "_place"])
+
+
+def _rows(partition: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
+    """A partition as arrays."""
+    features, ids = held(X), np.asarray(qid)
+    y = np.asarray(y, dtype=np.float64)
+    if not features.shape[0] == len(y) == len(ids):
+        problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
+        raise InputError(problem, parameter="y")
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    if len(ids) and np.count_nonzero(ids[1:] != ids[:-1]) >= len(set(ids.tolist())):
+        _, number = np.unique(ids.astype(str), return_inverse=True)
+        order = np.argsort(number, kind="stable")
+        features, y, ids = features[order], y[order], ids[order]
+        weight = None if weight is None else weight[order]
+    return Rows(features, y, ids, weight)
+
+
+def held(X: Any) -> Any:
+    """Features of a partition as rows that lie together."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    X = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _run(task: Callable[[HeldPart], Any], rows: Rows, first_row: int) -> Any:
+    return task(HeldPart(rows, first_row))
+
+
+def _itself(task: Any) -> Any:
+    return task

@@ -1,12 +1,12 @@
-"""Encoded features as an engine defines them: what each is made of there, and the weights that go with it."""
+"""Features of a TableEncoder as a search engine computes them: one table of rules for engines of one form."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,107 +22,122 @@ AGES = "Ages count from {origin}, not from today: this changes no order."
 _EPOCH = datetime(1970, 1, 1)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A feature of the engine: an encoded feature is a sum of these, each times its factor."""
+class Engine(Protocol):
+    """A search engine whose features are scores of queries, which are never negative."""
 
-    definition: Any
-    factor: float = 1.0
-    suffix: str = ""
+    name: str
+    one: Any
+    """A feature that is always 1."""
+    conditions: ClassVar[Mapping[str, str]]
+    """What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them."""
+
+    def refused(self, feature: EncodedFeature) -> str:
+        """Why a column or a value cannot be named there; empty if it can."""
+        ...
+
+    def field(self, feature: EncodedFeature) -> Any:
+        """The number of a field as it is, if the engine can give it without a function; else None."""
+        ...
+
+    def positive(self, feature: EncodedFeature, sign: int) -> Any:
+        """The positive part of a number or an age, or of its negative."""
+        ...
+
+    def wave(self, feature: EncodedFeature) -> Any:
+        """1 + sine or cosine of a date in its period; 1 where it is missing."""
+        ...
+
+    def absent(self, feature: EncodedFeature) -> Any:
+        """1 where the field is missing."""
+        ...
+
+    def term(self, feature: EncodedFeature) -> Any:
+        """1 where the field has the value."""
+        ...
+
+    def matches(self, feature: EncodedFeature) -> Any:
+        """How many words of the query the field has."""
+        ...
 
 
-@dataclass(frozen=True)
-class Defined:
-    """An encoded feature in an engine's terms: ``shift + sum of factor * part``."""
+def _parts(engine: Engine, feature: EncodedFeature) -> list[tuple[str, Any, float]]:
+    """The engine's features that add up to an encoded one, each with the end of its name and its factor."""
+    if feature.kind in ("number", "age"):
+        own = engine.field(feature) if feature.kind == "number" else None
+        parts = [("", engine.positive(feature, 1) if own is None else own, 1.0)]
+        if own is None and (feature.kind == "age" or feature.least < 0.0):
+            parts.append(("_below_0", engine.positive(feature, -1), -1.0))
+        return parts
+    make = {
+        "sine": engine.wave,
+        "cosine": engine.wave,
+        "missing": engine.absent,
+        "none": engine.absent,
+        "category": engine.term,
+        "word": engine.term,
+        "matches": engine.matches,
+    }[feature.kind]
+    return [("", make(feature), 1.0)]
 
-    parts: Sequence[Part]
-    shift: float = 0.0
+
+_NEVER = {
+    "element": "a list's numbers are not seen there",
+    "similarity": "TF-IDF is computed otherwise there",
+    "tfidf": "TF-IDF is computed otherwise there",
+}
 
 
-def split_by_sign(value: Callable[[str], Any], feature: EncodedFeature, expression: str, negated: str) -> Defined:
-    """A number as its positive and its negative part, for engines whose scores are never negative."""
-    if feature.least >= 0.0 and feature.kind == "number":
-        return Defined([Part(value(expression))])
-    return Defined([Part(value(expression)), Part(value(negated), -1.0, "_below_0")])
-
-
-def defined(
-    scorer: LinearScorer, engine: str, define: Callable[[EncodedFeature], Defined | str]
-) -> tuple[LinearScorer, list[tuple[str, Any]]]:
+def defined(scorer: LinearScorer, engine: Engine) -> tuple[LinearScorer, list[tuple[str, Any]]]:
     """The model as a sum over an engine's own features, and their definitions by name.
-
-    Parameters
-    ----------
-    scorer : LinearScorer
-        Over encoded features.
-    engine : str
-        What it is called, for errors.
-    define : callable
-        An encoded feature in the engine's terms, or why it has none.
 
     Raises
     ------
     InputError
         One for all features that the engine cannot compute.
     """
-    named = zip(engine_names([feature.name for feature in scorer.encoded]), scorer.encoded, strict=True)
-    found = [(name, feature, define(feature)) for name, feature in named]
-    refused = [(feature, made) for _, feature, made in found if isinstance(made, str)]
+    why = {f: _NEVER.get(f.kind) or engine.refused(f) for f in scorer.encoded}
+    refused = {f.column if f.kind in (*_NEVER, "word") else f.name: (f, text) for f, text in why.items() if text}
     if refused:
-        cannot = {f.column if f.kind in ("word", "tfidf", "element") else f.name: why for f, why in reversed(refused)}
-        of_texts = [f.kind in ("similarity", "word", "tfidf") for f, _ in refused]
-        remedies = ["Fit with {text_features=matches}, or leave the columns of texts out ({ignore})."] * any(of_texts)
-        if not all(of_texts):
-            which = "other columns" if any(of_texts) else "columns"
-            remedies.append(f"Rename the {which} and fit again, or leave them out ({{ignore}}).")
-        raise InputError(
-            "{0} cannot compute what the model needs: {1}.",
-            engine,
-            "; ".join(f"{name!r} ({why})" for name, why in reversed(cannot.items())),
-            remedy=" ".join(remedies),
-            parameter="model",
-            column=refused[0][0].column,
-        )
-    sums = [(name, made) for name, _, made in found if isinstance(made, Defined)]
-    parts = [(name + part.suffix, part) for name, made in sums for part in made.parts]
-    counts, shifts = [len(made.parts) for _, made in sums], np.array([made.shift for _, made in sums])
+        listed = "; ".join(f"{name!r} ({text})" for name, (_, text) in refused.items())
+        texts = any(f.kind in ("similarity", "word", "tfidf") for f, _ in refused.values())
+        remedy = "Fit with text_features='matches', or leave" if texts else "Rename or leave"
+        problem = f"{engine.name} cannot compute what the model needs: {listed}. {remedy} the columns out (ignore)."
+        raise InputError(problem, parameter="model", column=next(iter(refused.values()))[0].column)
+    names = engine_names([feature.name for feature in scorer.encoded])
+    parts = [_parts(engine, feature) for feature in scorer.encoded]
+    counts = [len(some) for some in parts]
+    shifts = np.array([-1.0 if f.kind in ("sine", "cosine") else 0.0 for f in scorer.encoded])
     whole = (np.array(counts) < 2) & (shifts == 0.0)  # a sum of several takes its scale into the weights
     weights = np.where(whole, scorer.weights, scorer.weights / scorer.spreads)
+    flat = [(name + end, made, factor) for name, some in zip(names, parts, strict=True) for end, made, factor in some]
     out = replace(
         scorer,
-        names=tuple(name for name, _ in parts),
-        weights=np.repeat(weights, counts) * [part.factor for _, part in parts],
+        names=tuple(name for name, _, _ in flat),
+        weights=np.repeat(weights, counts) * [factor for _, _, factor in flat],
         centres=np.repeat(np.where(whole, scorer.centres, 0.0), counts),
         spreads=np.repeat(np.where(whole, scorer.spreads, 1.0), counts),
         constant=scorer.constant + float(np.where(whole, 0.0, weights) @ (shifts - scorer.centres)),
         encoded=(),
     )
-    out.in_single_precision()
-    return out, [(name, part.definition) for name, part in parts]
+    return out, [(name, made) for name, made, _ in flat]
 
 
-def with_offset(
-    scorer: LinearScorer, engine: str, define: Callable[[EncodedFeature], Defined | str], offset: Any, one: Any
-) -> tuple[LinearScorer, list[tuple[str, Any]] | None]:
-    """The model for an engine without an intercept, and the definitions of its features, if it defines them.
-
-    ``one`` defines the feature that is always 1, whose weight is the constant if there is an offset.
-    """
-    definitions = None
+def for_engine(scorer: LinearScorer, engine: Engine, offset: Any) -> tuple[LinearScorer, Any, list[str]]:
+    """The model for an engine without an intercept, its features' definitions if it defines them, and notes."""
+    notes, definitions = scorer.notes(), None
     if scorer.encoded:
-        scorer, definitions = defined(scorer, engine, define)
+        kinds = {"": scorer.encoded[-1], **{feature.kind: feature for feature in scorer.encoded}}
+        found = [(kinds[kind], text) for kind, text in engine.conditions.items() if kind in kinds]
+        notes += dict.fromkeys(text.format(column=f.column, origin=instant(f.origin)) for f, text in found)
+        scorer, definitions = defined(scorer, engine)
     if offset is not None:
         scorer = scorer.with_offset_feature()
         if definitions is not None:
-            definitions.append((OFFSET_FEATURE, one))
-    return scorer, definitions
-
-
-def conditions(encoded: Sequence[EncodedFeature], said: Mapping[str, str]) -> list[str]:
-    """What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them."""
-    kinds = {"": encoded[-1], **{feature.kind: feature for feature in encoded}} if encoded else {}
-    found = [(kinds[kind], text) for kind, text in said.items() if kind in kinds]
-    return [*dict.fromkeys(text.format(column=f.column, origin=instant(f.origin)) for f, text in found)]
+            definitions.append((OFFSET_FEATURE, engine.one))
+    elif scorer.constant != 0.0:
+        problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
+        notes.append(f"{problem} {-scorer.constant:+.6g}, which changes no order.")
+    return scorer, definitions, notes
 
 
 def engine_names(names: Sequence[str]) -> list[str]:

@@ -1,7 +1,9 @@
-"""A linear model and the scalers before it as one sum over named features."""
+"""A linear model and the scalers before it as one sum over named features; the result of an export."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -11,20 +13,81 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankrls._checks import check_word
 from rankrls._errors import InputError
+from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
-from rankrls.models._pipelines import (
-    fitted_names,
-    fitted_ranker,
-    linear_weights,
-    table_encoder,
-)
+from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, table_encoder
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
+Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
-_SINGLE = "float32, in which search engines compute"
 _TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model in another system's format.
+
+    Attributes
+    ----------
+    format : str
+        The name of the format, such as ``"solr"``.
+    content : str or bytes
+        The content of the file or the request; bytes for ONNX.
+    notes : tuple of str
+        Facts to know before it is deployed: what the system cannot express, and what has to be defined there.
+    definitions : str or None
+        The content of a second file, which defines the features: of models behind a
+        :class:`~rankrls.preprocessing.TableEncoder`, for Solr, Elasticsearch and OpenSearch.
+    """
+
+    format: str
+    content: str | bytes
+    notes: tuple[str, ...]
+    definitions: str | None = None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the content to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; a file of the same name keeps its old content.
+        """
+        data = self.content.encode() if isinstance(self.content, str) else self.content
+        with atomic_write(path) as file:
+            file.write(data)
+
+    def save_definitions(self, path: str | os.PathLike[str]) -> None:
+        """Write the features' definitions to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ValueError
+            If there are none: the model takes features that the system has to know already.
+        OSError
+            As :meth:`save`.
+        """
+        if self.definitions is None:
+            raise InputError("This export defines no features: only models behind a TableEncoder need definitions.")
+        replace(self, content=self.definitions).save(path)
+
+    def json(self) -> Any:
+        """The content as Python objects, for a client that posts it; only for formats that are JSON."""
+        return json.loads(self.content)
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON that ends with a newline."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -46,9 +109,9 @@ class LinearScorer:
     """
 
     names: tuple[str, ...]
-    weights: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    spreads: NDArray[np.float64]
+    weights: Array
+    centres: Array
+    spreads: Array
     constant: float = 0.0
     unit_range: bool = False
     left_out: int = 0
@@ -59,26 +122,11 @@ class LinearScorer:
         """Which features have a scale of their own."""
         return (self.centres != 0.0) | (self.spreads != 1.0)
 
-    def folded(self) -> LinearScorer:
-        """The same scores without scales: they go into the weights and the constant."""
-        weights = self.weights / self.spreads
-        return replace(
-            self,
-            weights=weights,
-            centres=np.zeros_like(weights),
-            spreads=np.ones_like(weights),
-            constant=self.constant - float(weights @ self.centres),
-            unit_range=False,
-        )
-
     def with_offset_feature(self) -> LinearScorer:
         """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
         if OFFSET_FEATURE in self.names:
-            problem = "A feature is called {0!r}, which is the name of the offset."
-            raise InputError(problem, OFFSET_FEATURE, parameter="feature_names", column=OFFSET_FEATURE)
-        if abs(self.constant) > float(np.finfo(np.float32).max):
-            problem = "The {offset} makes a constant of {0:.6g}, which does not fit into {1}."
-            raise InputError(problem, self.constant, _SINGLE)
+            problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
+            raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
         return replace(
             self,
             names=(*self.names, OFFSET_FEATURE),
@@ -92,74 +140,43 @@ class LinearScorer:
         """Weights by the features' names."""
         return dict(zip(self.names, self.weights.tolist(), strict=True))
 
-    def in_single_precision(self) -> None:
-        """Refuse numbers that float32 cannot hold; the engines compute in it."""
-        with np.errstate(over="ignore"):
-            parts = [np.asarray(part, dtype=np.float32) for part in (self.weights, self.centres, self.spreads)]
-        bad = ~np.isfinite(parts).all(axis=0) | (parts[2] <= 0.0)
-        if bad.any():
-            j = int(np.argmax(bad))
-            raise InputError(
-                "Feature {0!r} cannot be exported: its weight {1:.6g}, centre {2:.6g} or spread {3:.6g} does not fit "
-                "into {4}.",
-                *(self.names[j], self.weights[j], self.centres[j], self.spreads[j], _SINGLE),
-                remedy="Rescale the feature before fitting.",
-                column=self.names[j],
-            )
-
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """Notes that hold for every engine."""
         out = ["The engine computes in float32: scores agree with predict to about seven digits."]
         if self.left_out:
             out.append(f"{self.left_out} features have weight 0 and are left out: the engine need not compute them.")
-        return tuple(out)
+        return out
 
 
 def linear_scorer(
-    model: Any, feature_names: Sequence[str] | None, target: int | None, scaler: str, offset: float | None
+    model: Any, feature_names: Sequence[str] | None, target: int | None, offset: float | None
 ) -> LinearScorer:
     """The model as a sum over named features; errors say which part of a pipeline no engine can compute."""
-    check_word("scaler", scaler, ("beside", "fold"))
     offset = check_offset(offset)
-    final = fitted_ranker(model)
-    instead = "Fit with {kernel='linear'}, or export" if hasattr(final, "_kernel_") else "Export"
-    what = f"this format holds one weight a feature. {instead} to ONNX ({{to_onnx}})."
-    weights = linear_weights(final, target, what).copy()
+    what = "this format holds one weight for each feature. Fit with kernel='linear', or export to ONNX (to_onnx)."
+    weights = linear_weights(fitted_ranker(model), target, what).copy()
     centres, spreads, unit_range = affine_steps(model, len(weights))
     encoder = table_encoder(model)
     constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
     if encoder is None:
-        names = check_names(model, feature_names, len(weights))
+        names = _check_names(model, feature_names, len(weights))
+    elif feature_names is not None:
+        problem = "The model names its features itself: they are those of its TableEncoder. Leave feature_names out."
+        raise InputError(problem, parameter="feature_names")
     else:
-        if feature_names is not None:
-            problem = "The model names its features itself: they are those of its TableEncoder."
-            raise InputError(problem, remedy="Leave {feature_names} out.", parameter="feature_names")
         names = tuple(feature.name for feature in encoded)
         constant += _without_others(encoded, weights, centres, spreads)
     used = weights != 0.0
     if not used.any():
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
-    scorer = LinearScorer(
-        tuple(compress(names, used)),
-        weights[used],
-        centres[used],
-        spreads[used],
-        constant,
-        unit_range,
-        int((~used).sum()) - sum(feature.kind == "other" for feature in encoded),
-        tuple(compress(encoded, used)),
+    left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in encoded)
+    kept = (weights[used], centres[used], spreads[used])
+    return LinearScorer(
+        tuple(compress(names, used)), *kept, constant, unit_range, left_out, tuple(compress(encoded, used))
     )
-    scorer = scorer.folded() if scaler == "fold" else scorer
-    scorer.in_single_precision()
-    return scorer
 
 
-def _without_others(
-    encoded: Sequence[EncodedFeature],
-    weights: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    spreads: NDArray[np.float64],
-) -> float:
+def _without_others(encoded: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
     """Take the features of rare and unseen categories out of the sum, in place; the constant that takes their place.
 
     The features of a column that has one add up to 1, so that no engine has to look for what is none of the others.
@@ -175,88 +192,65 @@ def _without_others(
     return constant
 
 
-def affine_steps(model: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+def affine_steps(model: Any, n_features: int) -> tuple[Array, Array, bool]:
     """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
     steps = unwrapped(model)[0]
     steps = steps if table_encoder(model) is None else steps[1:]
     for step in steps:
-        centre, spread = _affine(step, n_features)
-        centres += spreads * centre
-        spreads *= spread
+        centre, spread = _affine(step)
+        centres += spreads * (0.0 if centre is None else centre)
+        spreads *= 1.0 if spread is None else spread
     unit = len(steps) == 1 and isinstance(steps[0], MinMaxScaler) and tuple(steps[0].feature_range) == (0, 1)
     return centres, spreads, unit
 
 
-def _affine(step: Any, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centre and spread of a scaler: it makes ``(z - centre) / spread`` of z."""
+def _affine(step: Any) -> tuple[Any, Any]:
+    """Centre and spread of a scaler: it makes ``(z - centre) / spread`` of z; None is 0 and 1."""
     name = type(step).__name__
-    centre, spread = None, None
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
-            raise InputError(
-                "The pipeline scales by query ({0}), and an engine that scores one document cannot know its query's "
-                "other documents.",
-                name,
-                remedy=f"{_TRAVELS}: refit with one of them.",
-                parameter="model",
-            )
-        centre, spread = step.affine()
-    elif isinstance(step, MinMaxScaler):
-        if step.clip:
-            problem = "MinMaxScaler(clip=True) is not linear and cannot be exported."
-            raise InputError(problem, remedy="Refit with clip=False.", parameter="model")
-        centre, spread = step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
-    elif isinstance(step, StandardScaler):
-        centre, spread = step.mean_ if step.with_mean else None, step.scale_
-    elif isinstance(step, RobustScaler | MaxAbsScaler):
-        centre, spread = getattr(step, "center_", None), step.scale_
-    else:
-        raise InputError("The pipeline's step {0} cannot be exported.", name, remedy=f"{_TRAVELS}.", parameter="model")
-    return np.zeros(n) if centre is None else centre, np.ones(n) if spread is None else spread
+            problem = f"{name} scales by query, and an engine scores a document without its query's other documents."
+            raise InputError(f"{problem} {_TRAVELS}: refit with one of them.", parameter="model")
+        return step.affine()
+    if isinstance(step, MinMaxScaler) and not step.clip:
+        return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
+    if isinstance(step, StandardScaler):
+        return step.mean_ if step.with_mean else None, step.scale_
+    if isinstance(step, RobustScaler | MaxAbsScaler):
+        return getattr(step, "center_", None), step.scale_
+    clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
+    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_TRAVELS}.", parameter="model")
 
 
-def check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
+def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
     fitted = fitted_names(model)
-    known = None if fitted is None else tuple(map(str, fitted))
-    names = known if given is None else tuple(map(str, given))
+    known = None if fitted is None else [str(name) for name in fitted]
+    names = known if given is None else [str(name) for name in given]
     if names is None:
-        raise InputError(
-            "The engine knows features by name, and this model was fitted on {0} columns without names.",
-            n,
-            remedy="Give {feature_names}, one a column in the order of the columns, or fit on a data frame.",
-            parameter="feature_names",
-        )
+        problem = f"The engine knows features by name, and this model was fitted on {n} columns without names."
+        remedy = "Give feature_names, one a column in the order of the columns, or fit on a data frame."
+        raise InputError(f"{problem} {remedy}", parameter="feature_names")
     if len(names) != n:
-        raise InputError("{feature_names} has {0} names; the model has {1} features.", len(names), n)
+        problem = f"feature_names has {len(names)} names; the model has {n} features."
+        raise InputError(problem, parameter="feature_names")
     for j, (name, own) in enumerate(zip(names, known or names, strict=True)):
+        problem = ""
         if name != own:
-            problem = (
-                "{feature_names} differs from the names that the model was fitted with: column {0} is {1!r} there and "
-                "{2!r} here."
-            )
-            remedy = "Leave {feature_names} out, or fit on columns of the engine's names."
-            raise InputError(problem, j, own, name, remedy=remedy, column=j)
-        if not name.strip():
-            raise InputError("The name of feature {0} is empty.", j, parameter="feature_names", column=j)
-        if name in names[:j]:
-            problem = "Features {0} and {1} are both called {2!r}; names must differ."
-            raise InputError(problem, names.index(name), j, name, parameter="feature_names", column=j)
-    return names
+            problem = f"Column {j} of feature_names is {name!r}, but the model was fitted with {own!r} there."
+        elif not name.strip() or name in names[:j]:
+            problem = f"The name of feature {j}, {name!r}, is empty or that of another one."
+        if problem:
+            raise InputError(problem, parameter="feature_names", column=j)
+    return tuple(names)
 
 
 def check_offset(offset: Any) -> float | None:
     """A finite number, or None."""
-    if offset is None:
-        return None
-    try:
-        value = float(offset)
-    except (TypeError, ValueError):
-        value = np.nan
-    if not np.isfinite(value):
-        raise InputError("{offset} must be a finite number or None; got {0!r}.", offset)
-    return value
+    if offset is not None and not (isinstance(offset, int | float | np.number) and np.isfinite(offset)):
+        raise InputError(f"offset must be a finite number or None; got {offset!r}.", parameter="offset")
+    return None if offset is None else float(offset)
 
 
 def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
@@ -293,5 +287,5 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     affine_steps(model, int(fitted_ranker(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
-        raise InputError("{X} is empty: there are no scores to make positive.")
+        raise InputError("X is empty: there are no scores to make positive.", parameter="X")
     return max(0.0, margin - float(scores.min()))

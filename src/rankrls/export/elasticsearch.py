@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from rankrls.export._definitions import AGES, QUERY_TEXT, Defined, Part, conditions, split_by_sign, with_offset
-from rankrls.export._exported import Exported, json_text
-from rankrls.export._linear import OFFSET_FEATURE, LinearScorer, linear_scorer
+from rankrls.export._definitions import AGES, QUERY_TEXT, for_engine
+from rankrls.export._linear import OFFSET_FEATURE, Exported, LinearScorer, json_text, linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
 _MS = 86_400_000  # of a day
@@ -22,7 +21,6 @@ def to_elasticsearch(
     name: str = "rankrls",
     *,
     feature_names: Sequence[str] | None = None,
-    scaler: str = "beside",
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
@@ -41,9 +39,6 @@ def to_elasticsearch(
         The model's name in Elasticsearch.
     feature_names : sequence of str, optional
         The features' names in the feature set, one a column. Those of the data frame by default.
-    scaler : {"beside", "fold"}, default="beside"
-        Scales as ``feature_normalizers``, or folded into the weights. Folded scores differ from ``predict`` by a
-        constant, and lose digits in float32 if a feature's mean is much larger than its spread.
     offset : float, optional
         A constant to add to every score, because Elasticsearch refuses negative ones: as the weight of a feature
         ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See
@@ -60,7 +55,7 @@ def to_elasticsearch(
     Raises
     ------
     ValueError
-        For a model that is not linear, scaling by query, missing or repeated names, numbers beyond float32.
+        For a model that is not linear, scaling by query, missing or repeated names.
 
     References
     ----------
@@ -74,20 +69,11 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    scorer = linear_scorer(model, feature_names, target, scaler, offset)
-    notes = [
-        *scorer.notes(),
-        "A feature of the feature set that the model does not name silently has weight 0; a feature whose query does "
-        "not match a document has the value 0.",
-        *conditions(scorer.encoded, _CONDITIONS),
-    ]
-    scorer, definitions = with_offset(scorer, "Elasticsearch", _defined, offset, _ONE)
+    scorer = linear_scorer(model, feature_names, target, offset)
+    scorer, definitions, notes = for_engine(scorer, Elasticsearch(), offset)
+    notes.append("A feature of the feature set that the model does not name silently has weight 0.")
     if offset is None:
-        shift = f" Its scores are those of predict {-scorer.constant:+.6g}." if scorer.constant else ""
-        notes.append(
-            "The engine's linear model has no intercept, and its scores must not be negative: an offset makes them "
-            f"positive.{shift}"
-        )
+        notes.append("Scores must not be negative there: an offset makes them positive.")
     elif definitions is None:
         template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ONE})
         notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
@@ -110,55 +96,11 @@ def to_elasticsearch(
     return Exported("elasticsearch", text, tuple(notes), json_text({"featureset": {"features": features}}))
 
 
-def _defined(feature: EncodedFeature) -> Defined | str:
-    """A feature as a query whose score it is. Scores are never negative."""
-    column = feature.column
-    if "{{" in feature.value or "{{" in column:
-        return "{{ stands for a parameter there"
-    params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
-    known = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
-    if feature.kind == "number" and feature.least >= 0.0:
-        factor = {"field": column, "missing": feature.fill}
-        return Defined([Part({"function_score": {"query": _ONE, "field_value_factor": factor}})])
-    if feature.kind in ("number", "age"):
-        known = "doc[params.field].value" if feature.kind == "number" else known
-        value = f"doc[params.field].size() == 0 ? params.fill : {known}"
-        return split_by_sign(
-            lambda text: _script(text, params), feature, f"Math.max(0.0, {value})", f"Math.max(0.0, -({value}))"
-        )
-    if feature.kind in ("sine", "cosine"):
-        wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({known}))"
-        return Defined([Part(_script(f"doc[params.field].size() == 0 ? 1.0 : {wave}", params))], -1.0)
-    if feature.kind in ("missing", "none"):
-        return Defined([Part({"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": column}}}}}})])
-    if feature.kind in ("category", "word"):
-        return Defined([Part({"constant_score": {"filter": {"term": {column: feature.value}}}})])
-    if feature.kind == "matches":
-        return Defined([Part({"match": {column: f"{{{{{QUERY_TEXT}}}}}"}})])
-    return "a list's numbers are not seen there" if feature.kind == "element" else "TF-IDF is computed otherwise there"
-
-
-def _script(source: str, params: dict[str, Any]) -> dict[str, Any]:
-    used = {name: value for name, value in params.items() if f"params.{name}" in source}
-    script = {"lang": "painless", "source": source, "params": used}
-    return {"function_score": {"query": _ONE, "script_score": {"script": script}}}
-
-
-_CONDITIONS = {
-    "": "The definitions name each field as the table names its column.",
-    "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
-    "age": AGES,
-    "matches": f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field {{column!r}} needs "
-    '"similarity": "boolean", by which each word of the query that it has counts 1.',
-}
-
-
 def to_opensearch(
     model: Any,
     name: str = "rankrls",
     *,
     feature_names: Sequence[str] | None = None,
-    scaler: str = "beside",
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
@@ -166,7 +108,7 @@ def to_opensearch(
 
     Parameters
     ----------
-    model, name, feature_names, scaler, offset, target : as for :func:`to_elasticsearch`
+    model, name, feature_names, offset, target : as for :func:`to_elasticsearch`
 
     Returns
     -------
@@ -186,7 +128,7 @@ def to_opensearch(
     >>> to_opensearch(model, "toy", feature_names=["bm25_title"], offset=3).notes[-1]
     'Define rankrls_offset in the feature set: {"name": "rankrls_offset", "params": [], "template": {"match_all": {}}}.'
     """
-    same = to_elasticsearch(model, name, feature_names=feature_names, scaler=scaler, offset=offset, target=target)
+    same = to_elasticsearch(model, name, feature_names=feature_names, offset=offset, target=target)
     return replace(same, format="opensearch")
 
 
@@ -195,3 +137,52 @@ def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:
     if scorer.unit_range:
         return {"min_max": {"minimum": centre, "maximum": centre + spread}}
     return {"standard": {"mean": centre, "standard_deviation": spread}}
+
+
+def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
+    given = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+    used = {name: value for name, value in given.items() if f"params.{name}" in source}
+    script = {"lang": "painless", "source": source, "params": used}
+    return {"function_score": {"query": _ONE, "script_score": {"script": script}}}
+
+
+_AGE = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+
+
+class Elasticsearch:
+    """Queries whose scores are features, with Painless scripts."""
+
+    name = "Elasticsearch"
+    one = _ONE
+    conditions: ClassVar[Mapping[str, str]] = {
+        "": "The definitions name each field as the table names its column.",
+        "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
+        "age": AGES,
+        "matches": f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field {{column!r}} "
+        'needs "similarity": "boolean", by which each word of the query that it has counts 1.',
+    }
+
+    def refused(self, feature: EncodedFeature) -> str:
+        return "{{ stands for a parameter there" if "{{" in feature.value or "{{" in feature.column else ""
+
+    def field(self, feature: EncodedFeature) -> Any:
+        factor = {"field": feature.column, "missing": feature.fill}
+        return {"function_score": {"query": _ONE, "field_value_factor": factor}} if feature.least >= 0.0 else None
+
+    def positive(self, feature: EncodedFeature, sign: int) -> Any:
+        known = "doc[params.field].value" if feature.kind == "number" else _AGE
+        value = f"doc[params.field].size() == 0 ? params.fill : {known}"
+        return _script(feature, f"Math.max(0.0, {value if sign > 0 else f'-({value})'})")
+
+    def wave(self, feature: EncodedFeature) -> Any:
+        wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({_AGE}))"
+        return _script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")
+
+    def absent(self, feature: EncodedFeature) -> Any:
+        return {"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": feature.column}}}}}}
+
+    def term(self, feature: EncodedFeature) -> Any:
+        return {"constant_score": {"filter": {"term": {feature.column: feature.value}}}}
+
+    def matches(self, feature: EncodedFeature) -> Any:
+        return {"match": {feature.column: f"{{{{{QUERY_TEXT}}}}}"}}

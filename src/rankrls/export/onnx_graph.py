@@ -12,12 +12,10 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._kernel_table import OPERATIONS
-from rankrls.export._exported import Exported
-from rankrls.export._linear import affine_steps, check_offset
-from rankrls.export._onnx_table import encoded_inputs
+from rankrls.export._linear import Exported, affine_steps, check_offset
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 
-OPSET, ML_OPSET, IR_VERSION = 18, 3, 8
+OPSET, IR_VERSION = 18, 8
 
 
 def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -> Exported:
@@ -27,8 +25,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
         Every kernel that has a name, those of the views of CoRankingPursuit and CoRankRLS, and RankBoost.
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
-        of all there may be a TableEncoder without columns of texts.
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. Of a
+        pipeline that begins with a TableEncoder export what follows it, ``model[1:]``: its input are encoded features.
     name : str, default="rankrls"
         The graph's name.
     offset : float, optional
@@ -37,21 +35,20 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Returns
     -------
     Exported
-        The bytes of the model. Its input ``X`` is float32 of shape (rows, n), its output ``scores`` float32 of shape
-        (rows,) or (rows, targets). Behind a TableEncoder each column is an input of its own, of shape (rows, 1):
-        numbers float64, NaN where they are missing; categories strings; dates float64, days since 1970.
+        The bytes of the model. Its input ``X`` is float64 of shape (rows, n), its output ``scores`` float64 of shape
+        (rows,) or (rows, targets).
 
     Raises
     ------
     ValueError
-        For kernels that are functions or known by their matrix only, and scaling by query.
+        For kernels that are functions or known by their matrix only, scaling by query, and a TableEncoder.
     ImportError
         Without the package onnx: ``pip install 'rankrls[onnx]'``.
 
     Notes
     -----
-    Between input and output the graph computes in float64, so that a float32 runtime loses no more than the rounding of
-    its input and output. A kernel model holds its training items; kernels of inner products and squared distances cost
+    The graph computes in float64, input and output included: in float32, scores with a large constant would have few
+    different values. A kernel model holds its training items; kernels of inner products and squared distances cost
     O(rows x items x n) by one matrix product, laplacian holds rows x items x n numbers.
 
     Examples
@@ -68,14 +65,10 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     n = int(final.n_features_in_)
     graph = _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info
-    encoder = table_encoder(model)
-    notes = ["Input and output are float32; all that lies between is computed in float64."]
-    if encoder is None:
-        inputs = [value_info("X", onnx.TensorProto.FLOAT, ["rows", n])]
-        x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
-    else:
-        x, inputs, about = encoded_inputs(graph, encoder)
-        notes = ["The output is float32; all that lies before is computed in float64.", *about]
+    if table_encoder(model) is not None:
+        problem = "ONNX has no operators for the columns of a table. Export what follows the TableEncoder, model[1:]."
+        raise InputError(problem, parameter="model")
+    x = "X"
     centres, spreads, _ = affine_steps(model, n)
     if centres.any():
         x = graph.add("Sub", x, graph.constant(centres))
@@ -84,20 +77,19 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     scores, targets = _scores(graph, final, x)
     if offset:
         scores = graph.add("Add", scores, graph.number(offset))
-    graph.nodes.append(onnx.helper.make_node("Cast", [scores], ["scores"], to=onnx.TensorProto.FLOAT))
+    graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
     shape = ["rows"] if targets is None else ["rows", targets]
     proto = onnx.helper.make_graph(
         graph.nodes,
         name,
-        inputs,
-        [value_info("scores", onnx.TensorProto.FLOAT, shape)],
+        [value_info("X", onnx.TensorProto.DOUBLE, ["rows", n])],
+        [value_info("scores", onnx.TensorProto.DOUBLE, shape)],
         graph.constants,
     )
     opsets = [onnx.helper.make_opsetid("", OPSET)]
-    opsets += [] if encoder is None else [onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     out = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION, producer_name="rankrls")
     onnx.checker.check_model(out, full_check=True)
-    return Exported("onnx", out.SerializeToString(), tuple(notes))
+    return Exported("onnx", out.SerializeToString(), ("Numbers are float64, in the input and in the output.",))
 
 
 @dataclass
@@ -140,7 +132,7 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
         return _sum_of_views(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
-        raise InputError("A {0} has no ONNX form here: it is no kernel model.", type(final).__name__, parameter="model")
+        raise InputError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.", parameter="model")
     coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
     return _expansion(graph, kernel, x, getattr(final, "X_fit_", None), coefficients), _targets(coefficients)
 
@@ -149,8 +141,9 @@ def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDA
     """``K coefficients`` with the kernel K between the rows of x and some items."""
     if kernel.name == "precomputed" or callable(kernel.name):
         what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
-        problem = "The model cannot be exported: its kernel is {0}. Kernels with a formula can."
-        raise InputError(problem, what, parameter="model")
+        raise InputError(
+            f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.", parameter="model"
+        )
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
     return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._checks import check_count, check_word
+from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
@@ -20,8 +20,6 @@ from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.inputs.validation import check_features, check_no_extra_qid
 
-BASELINES = ("zero", "query")
-
 
 def explain(
     model: Any,
@@ -29,13 +27,12 @@ def explain(
     *,
     qid: Any = None,
     feature_names: Sequence[str] | None = None,
-    baseline: str = "zero",
     target: int | None = None,
 ) -> Explanation:
     r"""The contribution of each feature to the scores of a linear model.
 
     A linear model's score is :math:`\sum_j w_j z_j` over the features :math:`z` that it is given, after the scalers
-    before it. Item i's score is ``offset[i] + contributions[i].sum()``, exactly up to rounding.
+    before it. Item i's score is ``contributions[i].sum()``, up to rounding.
 
     Parameters
     ----------
@@ -47,10 +44,6 @@ def explain(
         One query id per row; needed by a model that was fitted with qid.
     feature_names : sequence of str, optional
         One name a column of X. By default those that the model was fitted with, else x0, x1, ...
-    baseline : {"zero", "query"}, default="zero"
-        The item from which contributions are counted: one whose features are all 0, or the mean item of the query, so
-        that they say why an item stands above or below its query's mean. ``offset`` is that item's score. Differences
-        between items of a query are the same for both.
     target : int, optional
         Which target, of a model of several.
 
@@ -65,8 +58,7 @@ def explain(
 
     Notes
     -----
-    O(m n), or O(stored entries) for sparse X with ``baseline="zero"``. The mean item of a query would fill sparse X
-    and is refused for it.
+    O(m n), or O(stored entries) for sparse X.
 
     Examples
     --------
@@ -85,7 +77,6 @@ def explain(
     long             +4      1      5      -1
     fresh            -2      1      2       2
     """
-    check_word("baseline", baseline, BASELINES)
     final = fitted_ranker(model)
     how = " Fit with {kernel='linear'}." if "kernel" in final.get_params(deep=False) else ""
     weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")
@@ -94,12 +85,9 @@ def explain(
     _, Z = final_step_inputs(model, X, qid)
     Z = check_features(final, Z, kernel="linear")
     layout = query_layout(qid, Z.shape[0])
-    if baseline == "query" and sparse.issparse(Z):
-        remedy = "Use {baseline='zero'}, or pass X.toarray()."
-        raise InputError("The mean item of a query would fill sparse {X}.", remedy=remedy, parameter="baseline")
     steps = _scaler_names(model)
     units = f"as {', then '.join(steps)} made them" if steps else "as given"
-    return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, baseline, units)
+    return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +106,6 @@ class Explanation(Shown):
     has_qid : bool
     by_query : bool
         Whether scores of different queries cannot be compared.
-    baseline : {"zero", "query"}
     units : str
         What the values are: as given, or made by scalers.
     """
@@ -129,34 +116,19 @@ class Explanation(Shown):
     layout: QueryLayout
     has_qid: bool
     by_query: bool
-    baseline: str
     units: str
 
     @cached_property
     def contributions(self) -> Any:
-        """``w_j (z_j - baseline_j)``, ndarray or csr_array of shape (m, n)."""
+        """``w_j z_j``, ndarray or csr_array of shape (m, n)."""
         if sparse.issparse(self.values):
             return sparse.csr_array(self.values.astype(np.float64) @ sparse.diags_array(self.weights))
-        out = self.values.astype(np.float64)
-        if self.baseline == "query":
-            for query in range(self.layout.n_queries):
-                rows = self.layout.rows(query)
-                out[rows] -= out[rows].mean(axis=0)
-        out *= self.weights
-        return out
-
-    @cached_property
-    def offset(self) -> NDArray[np.float64]:
-        """The score of the item from which contributions are counted, one a row, shape (m,)."""
-        if self.baseline != "query":
-            return np.zeros(self.layout.n_rows)
-        means = np.bincount(self.layout.codes, weights=self.values @ self.weights) / self.layout.counts
-        return np.asarray(means[self.layout.codes])
+        return self.values * self.weights
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """``offset`` and contributions together, shape (m,)."""
-        return np.asarray(self.offset + np.asarray(self.contributions.sum(axis=1)).ravel())
+        """Sums of the contributions, shape (m,)."""
+        return np.asarray(self.contributions.sum(axis=1)).ravel()
 
     def pair(self, a: int, b: int) -> PairExplanation:
         """Why row ``a`` stands above row ``b``, or below.
@@ -176,15 +148,16 @@ class Explanation(Shown):
         """
         a, b = self._row(a), self._row(b)
         if a == b:
-            raise InputError(f"{{Row {a}}} cannot be compared with itself.", parameter="b", row=a)
+            raise InputError(f"Row {a} cannot be compared with itself.", parameter="b", row=a)
         codes = self.layout.codes
         if self.by_query and codes[a] != codes[b]:
             one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
-            problem = (
-                f"{{Row {a}}} belongs to query {{0!r}}, {{row {b}}} to query {{1!r}}: this model was fitted with query "
-                "ids, and its scores mean something inside a query only."
+            raise InputError(
+                f"Row {a} belongs to query {one!r}, row {b} to query {other!r}: this model was fitted with "
+                "query ids, and its scores mean something inside a query only.",
+                parameter="b",
+                row=b,
             )
-            raise InputError(problem, one, other, parameter="b", row=b)
         query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
         return self._difference(a, b, query, self._values(b))
 
@@ -212,28 +185,18 @@ class Explanation(Shown):
             self.units,
         )
 
-    def to_frame(self) -> Any:
-        """Contributions as a pandas data frame, one row an item, with columns ``offset`` and the features' names."""
-        pd = needed("A data frame", "frames", "pandas")
-        parts = self.contributions
-        parts = parts.toarray() if sparse.issparse(parts) else parts
-        frame = pd.DataFrame(parts, columns=list(self.feature_names))
-        frame.insert(0, "offset", self.offset, allow_duplicates=True)
-        return frame
-
     def __str__(self) -> str:
         items, features = self.layout.n_rows, len(self.feature_names)
         parts = abs(self.contributions)
         means = np.asarray(parts.mean(axis=0)).ravel()
         order = np.argsort(-means, kind="stable")
         rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
-        where = "the mean of the query" if self.baseline == "query" else "zero"
-        title = f"Contributions of {features} features ({self.units}) to the scores of {items} items, from {where}"
+        title = f"Contributions of {features} features ({self.units}) to the scores of {items} items"
         return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
 
     def _row(self, row: int) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.layout.n_rows:
-            raise InputError("A row must be a number from 0 to {0}; got {1!r}.", self.layout.n_rows - 1, row)
+            raise InputError(f"A row must be a number from 0 to {self.layout.n_rows - 1}; got {row!r}.")
         return int(row)
 
     def _values(self, row: int) -> NDArray[np.float64]:

@@ -15,16 +15,13 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls._sparse import offset_columns, shift_columns
-from rankrls.features.blocks import row_slices
-from rankrls.features.columns import rows_of
-from rankrls.graph import ScoredGraph
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.inputs.parameters import check_alpha
-from rankrls.models.inputs.validation import (
-    check_features,
-    preferred_items,
-)
-from rankrls.problems.posterior import Fitted, ItemScores, evidence_of, item_scores
+from rankrls.models.inputs.validation import check_features, preferred_items
+from rankrls.models.rankrls import constrained
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.posterior import Evidence, ItemScores, feature_posterior, kernel_posterior
+from rankrls.selection.least_squares import BasisForm, DualForm, Form, LeastSquares
 
 _PAIRS = 512
 Array = NDArray[np.float64]
@@ -176,12 +173,9 @@ class Posterior(Shown):
     n_observations: int
     degrees_of_freedom: float
     _model: Any = field(repr=False)
-    _kernel: Any = field(repr=False)
-    _problem: Any = field(repr=False)
-    _fitted: Fitted = field(repr=False)
-    _train: Any = field(repr=False)
+    _form: Form = field(repr=False)
     _offset: Any = field(repr=False)
-    _by_query: bool = field(repr=False)
+    _seen: Any = field(repr=False)
 
     def __str__(self) -> str:
         return (
@@ -207,18 +201,17 @@ class Posterior(Shown):
         Primal O(n^2) a pair, dual O(m (m + n)).
         """
         X_a, X_b = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
-        p = rows_of(X_a)
-        if rows_of(X_b) != p:
-            problem = "{X_a} has {0} rows and {X_b} {1}: each row of one is compared with one of the other."
-            raise InputError(problem, p, rows_of(X_b), parameter="X_b")
+        p = _n_rows(X_a)
+        if _n_rows(X_b) != p:
+            problem = f"X_a has {p} rows and X_b {_n_rows(X_b)}: each row of one is compared with one of the other."
+            raise InputError(problem, parameter="X_b")
         mean, variance = np.empty(p), np.empty(p)
-        for rows in row_slices(0, p, _PAIRS):
-            both = _stacked(X_a[rows], X_b[rows])
-            count = rows.stop - rows.start
-            found = self._scores(both).centred(np.arange(2 * count))
-            a = np.arange(count)
-            mean[rows] = found.mean[:count] - found.mean[count:]
-            variance[rows] = found.pair_variances(a, a + count)
+        for k in range(0, p, _PAIRS):
+            rows = slice(k, min(k + _PAIRS, p))
+            a = np.arange(rows.stop - rows.start)
+            found = self._scores(_stacked(X_a[rows], X_b[rows])).centred(np.arange(2 * len(a)))
+            mean[rows] = found.mean[: len(a)] - found.mean[len(a) :]
+            variance[rows] = found.pair_variances(a, a + len(a))
         return mean, np.sqrt(self.noise_variance * variance)
 
     def probability(self, X_a: Any, X_b: Any, *, of: str = "scores") -> Array:
@@ -240,8 +233,16 @@ class Posterior(Shown):
         return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
 
     def _scores(self, X: Any) -> ItemScores:
+        """Means and covariances of items' scores."""
+        form = self._form
+        if isinstance(form, BasisForm):
+            return feature_posterior(form.smoother, self.alpha, form.basis.features(X)[slice(None)])
         X = _without_offset(X, self._offset)
-        return item_scores(self._problem, self._fitted, X, self._kernel, self._train)
+        if not isinstance(form, DualForm):
+            return feature_posterior(form.smoother, self.alpha, X.toarray() if sparse.issparse(X) else X)
+        seen = form.kernel(X, self._seen)
+        prior = lambda a, b: form.kernel(_rows(X, a), _rows(X, b))
+        return kernel_posterior(form.smoother, self.alpha, seen, prior, len(seen))
 
 
 def normal_above_zero(mean: Array, variance: Array | float) -> Array:
@@ -255,72 +256,68 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
     """A clone with checked parameters, and its alpha; None is to be found."""
     model, _ = checked_model(estimator, None, what, refits=False)
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
-        remedy = "Give {kernel} by name or as a function."
-        raise InputError("{0} evaluates the kernel between new items.", what, remedy=remedy, parameter="kernel")
-    if getattr(model, "_constrained", bool)():
-        problem = "{0} is Gaussian, and weights of given signs are not."
-        raise InputError(problem, what, remedy="Leave {positive} out.", parameter="positive")
+        raise InputError(
+            f"{what} evaluates the kernel between new items. Give kernel by name or as a function.", parameter="kernel"
+        )
+    if constrained(model):
+        raise InputError(
+            f"{what} is Gaussian, and weights of given signs are not. Leave positive out.", parameter="positive"
+        )
     known = isinstance(noise, Real) and not isinstance(noise, bool) and 0.0 < float(noise) < np.inf
     if not known and not (isinstance(noise, str) and noise in ("marginal", "residual")):
-        raise InputError("{noise} must be 'marginal', 'residual' or a positive variance; got {0!r}.", noise)
+        raise InputError(
+            f"noise must be 'marginal', 'residual' or a positive variance; got {noise!r}.", parameter="noise"
+        )
     if isinstance(alpha, str):
         if alpha != "evidence":
-            raise InputError("{alpha} must be 'evidence' or a positive number; got {0!r}.", alpha)
+            raise InputError(f"alpha must be 'evidence' or a positive number; got {alpha!r}.", parameter="alpha")
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
-        raise InputError("A posterior needs {alpha} > 0: with {alpha=0} the prior has no bounds.")
+        raise InputError("A posterior needs alpha > 0: with alpha=0 the prior has no bounds.", parameter="alpha")
     return model, value
 
 
 def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Posterior:
     """The posterior of the problem that a model makes of labels or of preferences."""
-    candidate = model._candidate(data)
-    problem, answers, moved = candidate.problem(data), 1.0, True
-    if hasattr(data, "Y"):  # labels: one more observation is the difference of two, each with its noise
-        problem, moved = problem.parts[0], float(model.regression_weight) == 0.0
-        answers = _label_noise(problem.graph)
-    kernel, X = candidate.kernel, data.X
-    if alpha is None:
-        alpha = evidence_of(problem).best_alpha()
-    model.set_params(alpha=alpha)
-    fitted = Fitted.solve(problem, alpha)
-    variance = _noise_variance(fitted, noise)
-    on_basis = hasattr(problem, "basis")  # a sparse model keeps its basis, not the training items
-    offset = _offset_of(X) if kernel.is_linear and not on_basis else None  # none that would be squared
-    train = None if on_basis else _without_offset(X, offset) if moved else X
+    candidate: LeastSquares = model._candidate(data)
+    form = candidate.problem(data).forms[0]
+    evidence = Evidence.of(form.smoother, form.graph)
+    alpha = evidence.best_alpha() if alpha is None else alpha
+    variance = _noise_variance(evidence, alpha, noise)
+    graph = form.graph
+    labels = isinstance(graph, LabelledGraph)
+    kernel, X, moved = candidate.kernel, data.X, not labels or float(model.regression_weight) == 0.0
+    offset = None if isinstance(form, BasisForm) or not kernel.is_linear else _offset_of(X)
     return Posterior(
         alpha,
         variance,
-        variance * answers,
-        fitted.observations,
-        fitted.degrees_of_freedom,
+        variance * (_label_noise(graph) if isinstance(graph, LabelledGraph) else 1.0),
+        evidence.observations,
+        evidence.degrees_of_freedom(alpha),
         model,
-        kernel,
-        problem,
-        fitted,
-        train,
+        form,
         offset,
-        data.has_qid,
+        _without_offset(X, offset) if moved else X,
     )
 
 
-def _noise_variance(fitted: Fitted, noise: Any) -> float:
+def _noise_variance(evidence: Evidence, alpha: float, noise: Any) -> float:
     if noise == "marginal":
-        return float((fitted.residual + fitted.penalty) / fitted.observations)
+        return evidence.objective(alpha) / evidence.observations
     if noise != "residual":
         return float(noise)
-    left = fitted.observations - fitted.degrees_of_freedom
-    if not left > 1e-9 * fitted.observations:
-        raise InputError("The model uses up every observation: no residual is left to measure the {noise} by.")
-    return float(fitted.residual / left)
+    left = evidence.observations - evidence.degrees_of_freedom(alpha)
+    if not left > 1e-9 * evidence.observations:
+        problem = "The model uses up every observation: no residual is left to measure the noise by."
+        raise InputError(problem, parameter="noise")
+    return evidence.loss(alpha) / left
 
 
-def _label_noise(graph: ScoredGraph) -> float:
+def _label_noise(graph: LabelledGraph) -> float:
     """The noise of the difference of two labels in units of ``s^2``: that of both items."""
-    trust = graph.eigenvalues[1]
-    seen = trust > 0.0
-    return float(2.0 * np.average(1.0 / trust[seen], weights=graph.layout.counts[seen]))
+    seen = graph.e2 > 0.0
+    return float(2.0 * np.average(1.0 / graph.e2[seen], weights=np.diff(graph.starts)[seen]))
 
 
 def _without_offset(X: Any, offset: Any) -> Any:
@@ -336,6 +333,14 @@ def _without_offset(X: Any, offset: Any) -> Any:
 def _offset_of(X: Any) -> tuple[Any, Any]:
     """Columns that lie far from zero, and the columns' means; None is all columns."""
     return offset_columns(X) if sparse.issparse(X) else (None, X.mean(axis=0, dtype=np.float64))
+
+
+def _n_rows(X: Any) -> int:
+    return len(X) if isinstance(X, list) else int(X.shape[0])
+
+
+def _rows(X: Any, rows: Any) -> Any:
+    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
 
 def _stacked(A: Any, B: Any) -> Any:

@@ -1,20 +1,19 @@
 """Files to arrays and back."""
 
-from rankrls._public import publish
 from rankrls.io._atomic import atomic_write
-from rankrls.io._reader import load_letor
-from rankrls.io._table import Comments, LetorError, LetorTable
+from rankrls.io._letor import load_letor
+from rankrls.io._table import LetorError, LetorTable
 from rankrls.io._writer import save_letor
-from rankrls.io.datasets import Dataset, open_dataset, write_shards
+from rankrls.io.datasets.dataset import Dataset, open_dataset
+from rankrls.io.datasets.shards import write_shards
 from rankrls.io.preferences import PairsError, PairTable, load_pairs
-from rankrls.io.tables.columns import ColumnTable, TableError
-from rankrls.io.tables.reading import load_table
+from rankrls.io.tables.columns import TableError
+from rankrls.io.tables.reading import ColumnTable, load_table
 from rankrls.io.tables.writing import save_table
 from rankrls.io.votes import VoteTable, load_votes
 
 __all__ = [
     "ColumnTable",
-    "Comments",
     "Dataset",
     "LetorError",
     "LetorTable",
@@ -32,5 +31,3 @@ __all__ = [
     "save_table",
     "write_shards",
 ]
-
-publish(__name__, globals())

@@ -1,28 +1,33 @@
-"""Files written whole or not at all."""
+"""Files and folders written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
+import glob
+import hashlib
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from rankrls._errors import InputError
-from rankrls._temporary import OPEN_FILES_CAN_MOVE, claim_file, remove
+from rankrls.io._rows import few
 
-_MOST_LINKS = 40
+_DESCRIPTOR = re.compile(r"/dev/fd/([0-9]+)|/proc/self/fd/([0-9]+)")
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: str | None = None) -> Iterator[IO[Any]]:
     """Open a file that takes its name only when everything has been written.
 
-    What the block writes goes to a temporary file in the target's directory. At the end of the block it is flushed to
-    the disk and renamed. If the block raises, or the disk fills up, the temporary file is removed and the target keeps
-    its old content. If the process is killed, the temporary file stays until the same target is written again on the
-    same machine. The temporary file of a process that is still running is never removed.
+    What the block writes goes to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block it
+    is flushed to the disk and renamed. If the block raises, or the disk fills up, the temporary file is removed and the
+    target keeps its old content. If the process is killed, the temporary file stays until the same target is written
+    again.
 
     Devices, pipes and open descriptors (``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``) are not replaced: they are
     written to as the block goes.
@@ -31,8 +36,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     ----------
     path : path
         A file, existing or not; a symbolic link is followed, so that the link stays one. A new file gets the
-        permissions that ``open`` would have given it. A replaced one keeps its permissions, and its owner and group as
-        far as the process may set them; otherwise it loses its setuid and setgid bits.
+        permissions that ``open`` would have given it, a replaced one keeps its permissions.
     mode : {"wb", "w"}, default="wb"
         Bytes or text.
     encoding : str, optional
@@ -63,50 +67,100 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
         raise ValueError(f"mode must be 'wb' or 'w'; got {mode!r}.")
     encoding = (encoding or "utf-8") if mode == "w" else None
     name = os.fspath(path)
-    with _in_place(name, mode, encoding) if is_written_in_place(name) else _replacing(name, mode, encoding) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def _replacing(path: str, mode: str, encoding: str | None) -> Iterator[IO[Any]]:
-    target = os.path.realpath(path)
-    old = _status(target)
-    try:
-        # what replaces a private file is private from the start
-        temporary, handle = claim_file(target, 0o666 if old is None else 0o600)
-    except OSError as error:
-        raise _about(error, target) from None
-    with contextlib.ExitStack() as held:
-        if OPEN_FILES_CAN_MOVE:  # the lock lasts until the file has its name
-            held.callback(os.close, os.dup(handle))
+    if is_written_in_place(name):
+        number = _descriptor(name)
+        # opening /dev/stdout anew would empty the file that a shell has opened for it
+        with _naming(name), open(name if number is None else os.dup(number), mode, encoding=encoding) as file:
+            yield file
+        return
+    target = os.path.realpath(name)
+    if os.path.isdir(target):
+        raise IsADirectoryError(21, "Is a directory, where a file should be written", name)
+    _remove_leftovers(target)
+    temporary = _temporary(target)
+    with _naming(target, temporary):
         try:
+            # what replaces a private file is private from the start
+            permissions = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            handle = os.open(temporary, flags, 0o666 if permissions is None else 0o600)
             with open(handle, mode, encoding=encoding) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            if old is not None:
-                take_over(temporary, old)
+            if permissions is not None:
+                os.chmod(temporary, permissions)
             os.replace(temporary, target)
-        except BaseException as error:
-            remove(temporary)
-            # errors of the temporary file name it, or nothing; who reads the message knows the target only
-            if isinstance(error, OSError) and error.filename in (None, handle, temporary):
-                raise _about(error, target) from error
+        except BaseException:
+            _remove(temporary)
             raise
-    sync_folder(os.path.dirname(target))
 
 
 @contextlib.contextmanager
-def _in_place(path: str, mode: str, encoding: str | None) -> Iterator[IO[Any]]:
-    number = _descriptor(path)
+def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[Path]:
+    """A folder to write files into that takes its name when all of them have been written.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist.
+    ours : pattern
+        The paths below the folder that may be replaced.
+    force : bool
+        Whether a folder that holds such files, and no others, is replaced.
+
+    Raises
+    ------
+    InputError
+        Before anything is written, for a folder that is not empty and not to be replaced.
+    OSError
+        If the files cannot be written.
+    """
+    place = Path(os.path.realpath(folder))
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(20, "Is no folder, where files should be written", str(folder))
+    held = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir())
+    if held and not force:
+        message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files with force."
+        raise InputError(message, file=str(folder), parameter="force")
+    others = [name for name in held if not ours.fullmatch(name)]
+    if others or (held and os.path.samefile(place, ".")):
+        why = f"it also holds {few(others, 3)}" if others else "it is the current one"
+        raise InputError(
+            f"the folder cannot be replaced: {why}. Name another one.", file=str(folder), parameter="force"
+        )
+    os.makedirs(place.parent, exist_ok=True)
+    _remove_leftovers(str(place))
+    new = _temporary(str(place))
+    with _naming(str(folder), new):
+        try:
+            os.mkdir(new)
+            yield Path(new)
+            _swap(Path(new), place)
+        except BaseException:
+            _remove(new)
+            raise
+
+
+def _swap(new: Path, place: Path) -> None:
+    """Let a folder take the place of another one, which is removed."""
+    if not place.exists():
+        os.rename(new, place)
+        return
+    if not any(place.iterdir()):  # it may be the current one
+        for path in new.iterdir():
+            os.rename(path, place / path.name)
+        new.rmdir()
+        return
+    os.chmod(new, place.stat().st_mode & 0o777)
+    old = Path(_temporary(str(place)))
+    os.rename(place, old)
     try:
-        # opening /dev/stdout anew would empty the file that a shell has opened for it
-        with open(path if number is None else os.dup(number), mode, encoding=encoding) as file:
-            yield file
-    except OSError as error:
-        if error.filename is None:
-            raise type(error)(error.errno, error.strerror, path) from error
+        os.rename(new, place)
+    except BaseException:
+        os.rename(old, place)
         raise
+    _remove(str(old))
 
 
 def is_written_in_place(path: str | os.PathLike[str]) -> bool:
@@ -120,81 +174,65 @@ def is_written_in_place(path: str | os.PathLike[str]) -> bool:
     return False
 
 
-def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
-    """Refuse, before any work is done, a file that could not be written after it, or that is read.
-
-    "-" is standard output.
-    """
-    if str(path) == "-" or is_written_in_place(path):
-        return
-    for given in inputs:
-        if given is not None and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
-            raise InputError("{0} is read by this command and would be overwritten: name another file to write.", path)
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise IsADirectoryError(21, "Is a directory, where a file should be written", str(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(2, f"There is no folder {folder!r} to write to", str(path))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(13, f"The folder {folder!r} may not be written", str(path))
-
-
 def _descriptor(path: str) -> int | None:
     """The number of the descriptor of this process that a path stands for, as /dev/stdout and /dev/fd/3 do."""
-    descriptors = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd")}
-    for _ in range(_MOST_LINKS):
-        folder, name = os.path.split(os.path.abspath(path))
-        if os.path.realpath(folder) in descriptors and name.isdigit():
-            return int(name)
+    for _ in range(10):  # /dev/stdout is itself a link to a file that the shell has opened
+        found = _DESCRIPTOR.fullmatch(path)
+        if found or path in _STANDARD:
+            return int(found[1] or found[2]) if found else _STANDARD[path]
         if not os.path.islink(path):
-            return None
-        path = os.path.join(folder, os.readlink(path))
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
     return None
 
 
-def _status(target: str) -> os.stat_result | None:
-    """What is known about the file to replace; None where there is none."""
+def _temporary(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f"{_start(name)}{os.getpid()}.{os.urandom(6).hex()}")
+
+
+def _start(name: str) -> str:
+    encoded = os.fsencode(name)  # a name may have 255 bytes
+    return f".{name if len(encoded) <= 200 else hashlib.sha256(encoded).hexdigest()}.tmp"
+
+
+def _remove_leftovers(target: str) -> None:
+    """Remove what processes that have ended left of the same target."""
+    folder, name = os.path.split(target)
+    start = os.path.join(folder, _start(name))
+    for path in glob.glob(glob.escape(start) + "*." + 12 * "[0-9a-f]"):
+        process = path[len(start) :].partition(".")[0]
+        if process.isdigit() and not _runs(int(process)):
+            _remove(path)
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":  # os.kill would end it elsewhere
+        return process == os.getpid()
     try:
-        status = os.stat(target)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "Is a directory, where a file should be written", target)
-    return status
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
-def take_over(path: str, old: os.stat_result) -> None:
-    """Give a file or folder the owner, the group and the permissions of the one that it replaces.
-
-    Only root may give a file away, and others may choose a group of their own only. Where owner or group become others
-    than they were, the bits are dropped by which a file is run with the rights of its owner or group.
-    """
-    new = os.stat(path)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        for owner in (old.st_uid, -1):
-            with contextlib.suppress(OSError):
-                os.chown(path, owner, old.st_gid)
-                break
-        new = os.stat(path)
-    permissions = stat.S_IMODE(old.st_mode)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        permissions &= ~(stat.S_ISUID | stat.S_ISGID)
-    os.chmod(path, permissions)
-
-
-def _about(error: OSError, target: str) -> OSError:
-    """The same error, naming the target."""
-    reason = f"{error.strerror or error}; nothing was written"
-    return type(error)(error.errno, reason, target)
-
-
-def sync_folder(folder: str) -> None:
-    """Make a rename itself durable, where a directory can be opened and synced at all."""
-    if not hasattr(os, "O_DIRECTORY"):
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
         return
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def _naming(target: str, temporary: str = "") -> Iterator[None]:
+    """Errors of the temporary file, and those without a name, name the target."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if isinstance(name, str) and not (temporary and name.startswith(temporary)):
+            raise
+        raise type(error)(error.errno, f"{error.strerror or error}; nothing was written", target) from error

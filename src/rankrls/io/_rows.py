@@ -19,8 +19,8 @@ SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FIL
 LARGEST_SINGLE = float(2**128 - 2**103)
 """From here on a float32 is infinite."""
 
-IdBlock = tuple[list[str] | None, NDArray[np.int64]]
-"""Ids of some rows: different texts and each row's number among them, or without texts whole numbers."""
+BLANKS = " \t\n\r\v\f"
+"""What is no part of a cell of text at its ends."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -59,7 +59,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """float64 or float32; an InputError for anything else."""
     out = np.dtype(dtype)
     if out not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise InputError("{dtype} must be float64 or float32; got {0}.", out, parameter="dtype")
+        raise InputError(f"dtype must be float64 or float32; got {out}.", parameter="dtype")
     return out
 
 

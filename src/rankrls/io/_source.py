@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import mmap
 import os
 import zlib
 from collections.abc import Iterator
@@ -17,21 +16,11 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._errors import InputError
+from rankrls.io._table import LetorError
 
 _PIECE = 1 << 20
-_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 22
+_LEAST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 21
 _MARK = b"\xef\xbb\xbf"
-_AREA: dict[str, Any] = (
-    {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)} if os.name == "posix" else {}
-)
-"""Memory that is there at once: it is filled from end to end, and asking for it page by page takes a tenth as long."""
-_MOST_TIMES, _HARMLESS = 200, 1 << 28
-"""Unpacked data may be so many times the packed ones; fewer bytes than the second number may be any multiple.
-
-Numbers shrink to a third or a tenth, a table of 10,000 columns with one in two hundred that is not zero to 1/113.
-Deflate reaches 1/1030, so that a megabyte may become a gigabyte that nobody sees coming.
-"""
 _FOREIGN = {
     b"BZh": "bzip2 data",
     b"\xfd7zXZ": "xz data",
@@ -51,7 +40,7 @@ class Block:
     text: NDArray[np.uint8]
     first: int
     last: int
-    area: mmap.mmap
+    area: bytearray
 
 
 class _Source(Protocol):
@@ -59,10 +48,10 @@ class _Source(Protocol):
 
 
 class _Raw(io.RawIOBase):
-    """Bytes as they are, hashed and counted on the way; ``start`` has the first of them."""
+    """Bytes as they are, hashed on the way; ``start`` has the first of them."""
 
     def __init__(self, stream: Any) -> None:
-        self.digest, self.count = hashlib.sha256(), 0
+        self.digest = hashlib.sha256()
         self.start = self._waiting = _first_bytes(stream)
         self._stream = stream
 
@@ -76,44 +65,25 @@ class _Raw(io.RawIOBase):
         else:
             count = _read_some(self._stream, buffer)
         self.digest.update(buffer[:count])
-        self.count += count
-        return count
-
-
-class Limited:
-    """The next bytes of a stream, and no more."""
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream, self._left = stream, size
-
-    def readinto(self, buffer: memoryview) -> int:
-        count = _read_some(self._stream, buffer[: self._left])
-        self._left -= count
         return count
 
 
 class _Gunzip:
     """Bytes unpacked from one or several gzip members, each with its checksum verified."""
 
-    def __init__(self, raw: _Raw, name: str, kind: type[InputError]) -> None:
-        self._raw, self._refuse, self._unpacked = raw, partial(kind, file=name), 0
+    def __init__(self, raw: _Raw, name: str) -> None:
+        self._refuse = partial(LetorError, file=name)
         self._file = gzip.GzipFile(fileobj=io.BufferedReader(raw, _PIECE), mode="rb")
         if len(raw.start) > 3 and raw.start[3] & 0xE0:  # Python ignores what no reader may (RFC 1952, 2.3.1.2)
-            raise self._refuse("the gzip data are damaged ({0}).", "unknown flags of their header")
+            raise self._refuse("the gzip data are damaged (unknown flags of their header).")
 
     def readinto(self, buffer: memoryview) -> int:
         try:
-            count = self._file.readinto(buffer)
+            return self._file.readinto(buffer)
         except EOFError:
             raise self._refuse("the gzip data end too early; the file is truncated.") from None
         except (gzip.BadGzipFile, zlib.error) as error:
-            raise self._refuse("the gzip data are damaged ({0}).", error) from None
-        self._unpacked += count
-        if self._unpacked > max(_HARMLESS, _MOST_TIMES * self._raw.count):
-            problem = "the gzip data become more than {0} times as large when they are unpacked ({1} MiB so far)."
-            remedy = "If that is as it should be, unpack the file and give the plain one, which may be of any size."
-            raise self._refuse(problem, _MOST_TIMES, self._unpacked >> 20, remedy=remedy)
-        return count
+            raise self._refuse(f"the gzip data are damaged ({error}).") from None
 
 
 def _read_some(stream: Any, buffer: memoryview) -> int:
@@ -137,13 +107,10 @@ def foreign(start: bytes) -> str | None:
 
 
 @contextmanager
-def open_bytes(
-    path: str | os.PathLike[str] | BinaryIO, kind: type[InputError]
-) -> Iterator[tuple[str, bytes, _Source, Any]]:
+def open_bytes(path: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[str, bytes, _Source, Any]]:
     """A file to be read once from end to end, plain or gzip: its name, its first bytes, its bytes, and a running hash.
 
-    The hash is of the bytes as they lie on disk, and whole when everything has been read. Damaged data are told by an
-    error of that kind.
+    The hash is of the bytes as they lie on disk, and whole when everything has been read.
     """
     with ExitStack() as opened:
         if hasattr(path, "read"):
@@ -154,14 +121,7 @@ def open_bytes(
             stream = opened.enter_context(open(path, "rb", buffering=0))
         raw = _Raw(stream)
         packed = raw.start.startswith(b"\x1f\x8b")
-        yield name, raw.start, _Gunzip(raw, name, kind) if packed else raw, raw.digest
-
-
-def pieces(source: _Source) -> Iterator[memoryview]:
-    """All bytes of a source, each piece good until the next one."""
-    piece = memoryview(bytearray(_PIECE))
-    while count := source.readinto(piece):
-        yield piece[:count]
+        yield name, raw.start, _Gunzip(raw, name) if packed else raw, raw.digest
 
 
 def _first_bytes(stream: Any) -> bytes:
@@ -176,26 +136,25 @@ def _first_bytes(stream: Any) -> bytes:
 
 
 def blocks(
-    source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True, spare: list[mmap.mmap] | None = None
+    source: _Source, size: int = _LARGEST_BLOCK, *, at_start: bool = True, spare: list[bytearray] | None = None
 ) -> Iterator[Block]:
     """Cut a source into blocks that end with a line end; a byte order mark at the start of a file is left out.
 
-    Anonymous maps rather than arrays: each goes back to the system when its block is dropped, whatever the allocator
-    thinks of it. Whoever needs a block no more may put its area into ``spare``, for one of the next.
+    Whoever needs a block no more may put its area into ``spare``, for one of the next.
     """
     carried, first = b"", at_start
     while True:
         capacity = size
         while capacity <= 2 * len(carried):  # a line longer than a block
             capacity *= 2
-        area = spare.pop() if spare and capacity == size else mmap.mmap(-1, capacity + 1, **_AREA)
+        area = spare.pop() if spare and capacity == size else bytearray(capacity + 1)
         area[: len(carried)] = carried
         filled = _fill(source, area, len(carried), capacity)
         if filled == 0:
             return
         at_end = filled < capacity
         stop = filled if at_end else area.rfind(b"\n", 0, filled) + 1
-        carried = area[stop:filled]
+        carried = bytes(area[stop:filled])
         if stop:
             yield _whole_lines(area, stop, at_start=first)
             first = False
@@ -203,7 +162,7 @@ def blocks(
             return
 
 
-def _whole_lines(area: mmap.mmap, stop: int, *, at_start: bool) -> Block:
+def _whole_lines(area: bytearray, stop: int, *, at_start: bool) -> Block:
     """Lines as a block; a byte order mark at the file's start is left out, a missing last line end is added."""
     last = stop
     if area[stop - 1] != 10:
@@ -213,7 +172,7 @@ def _whole_lines(area: mmap.mmap, stop: int, *, at_start: bool) -> Block:
     return Block(np.frombuffer(area, dtype=np.uint8), first, last, area)
 
 
-def _fill(source: _Source, area: mmap.mmap, filled: int, capacity: int) -> int:
+def _fill(source: _Source, area: bytearray, filled: int, capacity: int) -> int:
     with memoryview(area) as view:
         while filled < capacity:
             with view[filled:capacity] as rest:

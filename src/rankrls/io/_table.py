@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy
@@ -72,60 +72,7 @@ class FileTable:
 class LetorError(InputError):
     """A file is not LETOR text, or holds what a learner cannot use: ``file:line: what is wrong``, and its facts."""
 
-
-class Comments(Sequence[str]):
-    """What stands behind ``#`` in each row, decoded when asked for.
-
-    Compares equal to any sequence of the same strings. Bytes that are not UTF-8 come out as surrogate escapes, so that
-    writing them again gives the same bytes.
-
-    Parameters
-    ----------
-    text : ndarray of uint8
-        The comments one after another.
-    ends : ndarray of int64, shape (m,)
-        Where each row's comment ends in ``text``.
-    """
-
-    __slots__ = ("_ends", "_text")
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-        self._text = text
-        self._ends = ends
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
-        number = range(len(self))[row]  # an index as lists understand it, with their IndexError
-        start = int(self._ends[number - 1]) if number else 0
-        return self._text[start : int(self._ends[number])].tobytes().decode("utf-8", "surrogateescape")
-
-    def __iter__(self) -> Iterator[str]:
-        text, start = self._text.tobytes(), 0
-        for end in self._ends.tolist():
-            yield text[start:end].decode("utf-8", "surrogateescape")
-            start = end
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    def __bool__(self) -> bool:
-        """True where any row has a comment."""
-        return len(self._text) > 0
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self[:3])) + (", ..." if len(self) > 3 else "")
-        return f"Comments([{shown}], {len(self)} rows)"
+    __module__ = "rankrls.io"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,9 +88,9 @@ class LetorTable(FileTable):
     qid : ndarray of shape (m,) or None
         Query ids: int64 if every id is a whole number as ``str(int)`` writes it and fits, otherwise an object array of
         strings, as they stand in the file, each different one held once. None if no line has one.
-    comments : Comments
-        What stands behind ``#``, without the blanks around it; ``""`` in a row without. A sequence that decodes when
-        asked; false where no row has a comment.
+    comments : list of str, or None
+        What stands behind ``#`` in each row, without the blanks around it; None if that is nothing in all of them.
+        Bytes that are not UTF-8 come out as surrogate escapes, so that writing them again gives the same bytes.
     path : str
         Where the table came from, as errors name it.
     sha256 : str
@@ -162,7 +109,7 @@ class LetorTable(FileTable):
     X: NDArray[Any] | scipy.sparse.csr_array  # scipy imports it when the annotation is evaluated, not before
     y: NDArray[np.float64]
     qid: NDArray[Any] | None
-    comments: Comments
+    comments: list[str] | None
     path: str
     sha256: str
     zero_based: bool
@@ -198,7 +145,7 @@ def counted_labels(labels: NDArray[np.float64], counts: NDArray[Any], none: int)
     return found | ({"none": none} if none else {})
 
 
-def docids_of(comments: Sequence[str], path: str) -> NDArray[Any] | None:
+def docids_of(comments: Sequence[str] | None, path: str) -> NDArray[Any] | None:
     """What stands behind ``docid =`` in comments if it does in every one, else None."""
     found = [_DOCID.search(comment) for comment in comments] if comments else [None]
     ids = [match[1] for match in found if match]
@@ -207,6 +154,7 @@ def docids_of(comments: Sequence[str], path: str) -> NDArray[Any] | None:
     for row, name in enumerate(ids):
         if _NOT_UTF8.search(name):
             shown = quoted(name.encode("utf-8", "surrogateescape"))
-            problem = "row {0}, counted from 0: the docid {1} is not UTF-8 text:"
-            raise LetorError(problem, row, shown, remedy=SAVE_AS_UTF8, file=path, row=row)
+            raise LetorError(
+                f"row {row}, counted from 0: the docid {shown} is not UTF-8 text: {SAVE_AS_UTF8}", file=path, row=row
+            )
     return objects(ids)

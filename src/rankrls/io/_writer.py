@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _BLOCK_ENTRIES = 200_000
-_BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]")
+_BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
 
 
 def save_letor(
@@ -31,7 +31,6 @@ def save_letor(
     *,
     comments: Sequence[str] | None = None,
     zero_based: bool = False,
-    drop_zeros: bool = False,
 ) -> None:
     """Write learning-to-rank data as LETOR text, which :func:`load_letor` reads back bit for bit.
 
@@ -57,8 +56,6 @@ def save_letor(
         Go behind ``#``, without blanks at their ends; an empty one is left out.
     zero_based : bool, default=False
         Call column 0 feature 0 instead of 1.
-    drop_zeros : bool, default=False
-        Leave out what is 0 (but not -0.0). Read back with "auto" such a file may come out sparse.
 
     Raises
     ------
@@ -89,31 +86,29 @@ def save_letor(
     check_shape("y", labels, rows, "label")
     if not np.isfinite(labels).all():
         row = int(np.argmin(np.isfinite(labels)))
-        problem = "{y} is {0} in row {1}:"
-        raise InputError(problem, labels[row], row, remedy="labels must be finite.", parameter="y", row=row)
-    ids = None if qid is None else _qid_bytes(qid, rows)
-    notes = _comment_bytes(comments, rows)
+        raise InputError(f"y is {labels[row]} in row {row}: labels must be finite.", parameter="y", row=row)
+    ids = None if qid is None else _qid_texts(qid, rows)
+    notes = _comment_texts(comments, rows)
 
-    from rankrls._compiled.threads import map_threads, n_threads
+    from rankrls._compiled.threads import stream_threads
 
     per_row = columns if isinstance(features, np.ndarray) else features.nnz // rows
     step = max(1, _BLOCK_ENTRIES // (per_row + 5))
-    starts = range(0, rows, step)
     first_id = 0 if zero_based else 1
     ends = [columns - 1] if first_id else sorted({0, columns - 1})  # columns without which the shape is lost
 
     def block(start: int) -> bytes:
         here = slice(start, min(start + step, rows))
-        indptr, at, values = _entries(features, here, drop_zeros)
-        if start == 0:
-            indptr, at, values = _name_columns(indptr, at, values, _absent(features, ends, drop_zeros))
+        indptr, at, values = _entries(features, here)
+        if start == 0 and not isinstance(features, np.ndarray):
+            indptr, at, values = _name_columns(
+                indptr, at, values, [c for c in ends if not (features.indices == c).any()]
+            )
         return lines(indptr, at + first_id, values, labels[here], ids and ids[here], notes and notes[here])
 
     with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
-        wave = 4 * n_threads()  # blocks of text in memory at once
-        for k in range(0, len(starts), wave):
-            for text in map_threads(block, starts[k : k + wave]):
-                sink.write(text)
+        for text in stream_threads(block, range(0, rows, step)):
+            sink.write(text)
 
 
 def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
@@ -135,21 +130,22 @@ def as_features(X: Any) -> NDArray[Any] | csr_array:
     else:
         X = np.asarray(X)
     if X.ndim != 2:
-        raise InputError("{X} must have two dimensions, rows and features; got shape {0}.", X.shape, parameter="X")
+        raise InputError(f"X must have two dimensions, rows and features; got shape {X.shape}.", parameter="X")
     if 0 in X.shape:
-        raise InputError("{X} has shape {0}: there is nothing to write.", X.shape, parameter="X")
+        raise InputError(f"X has shape {X.shape}: there is nothing to write.", parameter="X")
     return X
 
 
 def check_shape(name: str, values: NDArray[Any], rows: int, each: str) -> None:
     """Refuse anything but one value for each row."""
     if values.shape != (rows,):
-        problem, remedy = f"{{{name}}} has shape {{0}}, but {{X}} has {{1}} rows:", f"it needs one {each} per row."
-        raise InputError(problem, values.shape, rows, remedy=remedy, parameter=name)
+        raise InputError(
+            f"{name} has shape {values.shape}, but X has {rows} rows: it needs one {each} per row.", parameter=name
+        )
 
 
 def _entries(
-    features: NDArray[Any] | csr_array, rows: slice, drop_zeros: bool
+    features: NDArray[Any] | csr_array, rows: slice
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Some rows as row starts, columns and values."""
     if isinstance(features, np.ndarray):
@@ -167,28 +163,10 @@ def _entries(
     finite = np.isfinite(values)
     if not finite.all():
         entry = int(np.argmin(finite))
-        row = rows.start + int(np.searchsorted(indptr, entry, side="right")) - 1
-        problem, remedy = "{X} is {0} in row {1}, column {2}:", "features must be finite."
-        place = {"row": row, "column": int(at[entry])}
-        raise InputError(problem, values[entry], *place.values(), remedy=remedy, parameter="X", **place)
-    if drop_zeros:
-        kept = _is_kept(values)
-        indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
-        at, values = at[kept], values[kept]
+        row, column = rows.start + int(np.searchsorted(indptr, entry, side="right")) - 1, int(at[entry])
+        problem = f"X is {values[entry]} in row {row}, column {column}: features must be finite."
+        raise InputError(problem, parameter="X", row=row, column=column)
     return indptr, at, values
-
-
-def _is_kept(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """All but +0: the sign of -0.0 would be lost."""
-    return (values != 0) | np.signbit(values)
-
-
-def _absent(features: NDArray[Any] | csr_array, columns: list[int], drop_zeros: bool) -> list[int]:
-    """Those of the columns that no line would name."""
-    if isinstance(features, np.ndarray):
-        return [c for c in columns if drop_zeros and not _is_kept(features[:, c].astype(np.float64)).any()]
-    named = features.indices[_is_kept(features.data.astype(np.float64))] if drop_zeros else features.indices
-    return [c for c in dict.fromkeys(columns) if not (named == c).any()]
 
 
 def _name_columns(
@@ -227,36 +205,33 @@ def lines(
     return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
 
 
-def _qid_bytes(qid: ArrayLike, rows: int) -> list[bytes]:
+def _qid_texts(qid: ArrayLike, rows: int) -> list[bytes]:
     ids = np.asarray(qid)
     check_shape("qid", ids, rows, "query id")
-    if ids.dtype.kind in "iu":
-        return [b"%d" % v for v in ids.tolist()]
-    if ids.dtype.kind not in "UTO":
-        raise InputError("{qid} must be whole numbers or strings; got {0}.", ids.dtype, parameter="qid")
+    if ids.dtype.kind not in "iuUTO":
+        raise InputError(f"qid must be whole numbers or strings; got {ids.dtype}.", parameter="qid")
     different, codes = coded(ids.tolist())
     out = []
-    for row, value in zip(np.unique(codes, return_index=True)[1].tolist(), different, strict=True):
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            problem, remedy = "{qid} is {0!r} in row {1}:", "it must be a whole number or a string."
-            raise InputError(problem, value, row, remedy=remedy, parameter="qid", row=row)
+    for k, value in enumerate(different):
         text = str(value)
-        if not text or _BREAKS_A_QID.search(text):
-            problem = "{qid} is {0!r} in row {1}: LETOR text has no empty ids and none with blanks, # or NUL."
-            raise InputError(problem, value, row, parameter="qid", row=row)
-        out.append(text.encode("utf-8", "surrogateescape"))
+        if isinstance(value, str | int) and not isinstance(value, bool) and not _BREAKS_A_QID.search(text):
+            out.append(text.encode("utf-8", "surrogateescape"))
+            continue
+        row = int(np.argmax(codes == k))
+        rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
+        raise InputError(f"qid is {value!r} in row {row}: {rule}", parameter="qid", row=row)
     return [out[code] for code in codes.tolist()]
 
 
-def _comment_bytes(comments: Sequence[str] | None, rows: int) -> list[bytes] | None:
+def _comment_texts(comments: Sequence[str] | None, rows: int) -> list[bytes] | None:
     if comments is None:
         return None
     if len(comments) != rows:
-        raise InputError("There are {0} {comments}, but {X} has {1} rows.", len(comments), rows, parameter="comments")
+        raise InputError(f"There are {len(comments)} comments, but X has {rows} rows.", parameter="comments")
     out = []
     for row, comment in enumerate(comments):
         if "\n" in comment:
-            problem = "The comment of row {0} holds a line end, which LETOR text cannot hold: {1!r}."
-            raise InputError(problem, row, comment, parameter="comments", row=row)
+            problem = f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comment!r}."
+            raise InputError(problem, parameter="comments", row=row)
         out.append(comment.strip(" \t\r\v\f").encode("utf-8", "surrogateescape"))
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,31 +13,28 @@ from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
-from rankrls.io._reader import load_letor
+from rankrls.io._letor import load_letor
 from rankrls.io._rows import few, objects
 from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.sizes import sizes_beside
-from rankrls.io.tables.columns import ColumnTable, RawTable, Wanted, matching
+from rankrls.io.tables.columns import ColumnRoles, matching
 from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.reading import read_raw, read_table
+from rankrls.io.tables.reading import ColumnTable, RawTable, read_raw, read_table
 from rankrls.io.tables.writing import save_table
 
 Rows = LetorTable | ColumnTable
-_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
-_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow, or are named by {format}.)"
+_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow.)"
 
 
 @dataclass(frozen=True)
-class Reading(Wanted):
+class ReadOptions(ColumnRoles):
     """How files are read: what is said about their columns, and what the first of them, or a model, has fixed.
 
     Attributes
     ----------
     features : tuple of str, optional
         Of LETOR text one word, how many.
-    format : {"letor", "csv", "parquet", "arrow"}, optional
-        By default what the file's name says, and LETOR text if it says nothing.
     queries : {"required", "optional", "ignored"}
         Whether every row needs a query id; "ignored" makes one ranking of all rows.
     names : tuple of str, optional
@@ -54,7 +50,6 @@ class Reading(Wanted):
         is called the same with ``.query`` or ``.group`` behind, if there is one.
     """
 
-    format: str | None = None
     queries: Literal["required", "optional", "ignored"] = "required"
     names: tuple[str, ...] | None = None
     n_features: int | None = None
@@ -78,12 +73,12 @@ class Reading(Wanted):
             zero_based=getattr(table, "zero_based", "auto"),
             dense=isinstance(table.X, np.ndarray),
             sizes=None,
-            fixed=f"({table.path} has {table.n_features} features; {{features=N}} sets another number.)",
+            fixed=f"({table.path} has {table.n_features} features; features=N sets another number.)",
         )
 
     def format_of(self, path: object) -> str:
         """``letor``, ``csv``, ``parquet`` or ``arrow``."""
-        return self.format or table_format(path) or "letor"
+        return table_format(path) or "letor"
 
     def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """Read a file.
@@ -103,13 +98,10 @@ class Reading(Wanted):
         OSError
             If the file cannot be read.
         """
-        check_file(path)
         letor = self.format_of(path) == "letor"
         if letor and self.raw:
-            problem = (
-                f"columns of other things than numbers are those of a table, and this is read as LETOR text ({_BY_NAME}"
-            )
-            raise InputError(problem, file=str(path), parameter="format")
+            message = f"only tables have columns of other things than numbers, and this is LETOR text ({_BY_NAME}"
+            raise InputError(message, file=str(path), parameter="format")
         read = self._letor if letor else self._raw if self.raw else self._table
         table: Rows = read(path, path if source is None else source, note)
         if self.queries == "ignored":
@@ -123,32 +115,33 @@ class Reading(Wanted):
     def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids where they are required."""
         if table.qid is None and self.queries == "required":
-            letor, near = table.feature_names is None, like_queries(table)
-            problem = (
-                "no line has a qid." if letor else "there is no column 'qid'" + ("; there is {0!r}." if near else ".")
-            )
-            remedy = (
-                "Pass" if letor else "Name it by {qid}, or pass"
-            ) + " {queries=ignored} to rank all rows together."
-            raise InputError(problem, *near[:1], remedy=remedy, file=table.path, parameter="qid")
+            near = like_queries(table)
+            what, remedy = "no line has a qid.", "Pass"
+            if table.feature_names is not None:
+                what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
+                remedy = "Name it (qid), or pass"
+            message = f"{what} {remedy} global to rank all rows together."
+            raise InputError(message, file=table.path, parameter="qid")
 
     def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
         count = self.n_features
-        if self.utilities is not None:
-            problem = f"{{utilities}} names columns of tables, and this is read as LETOR text ({_BY_NAME}"
-            raise InputError(problem, file=str(path), parameter="utilities")
+        roles: tuple[str, ...] = ("utilities",)
         if not self.names:  # else a table has been read before
             count = self.count(str(path)) if count is None else count
-            told = next((role for role in ("label", "qid", "id", "ignore", "event") if getattr(self, role)), None)
-            if told is not None and not self.usual:
-                problem = f"{{{told}}} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
-                raise InputError(problem, file=str(path))
+            roles += () if self.usual else ("label", "qid", "id", "ignore", "event")
+        told = next((role for role in roles if getattr(self, role)), None)
+        if told is not None:
+            message = f"{told} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
+            raise InputError(message, parameter=told, file=str(path))
         try:
             return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
         except InputError as error:
             if error.parameter == "format":  # unlike a file of another kind
-                raise error.followed(f"(It is read as LETOR text; {_BY_NAME}") from error
-            raise error.followed(self.fixed) if error.parameter == "n_features" else error from error
+                message = f"{error.message} (It is read as LETOR text; {_BY_NAME}"
+                raise error.replace(message=message) from error
+            if error.parameter == "n_features":
+                raise error.replace(message=f"{error.message} {self.fixed}") from error
+            raise
 
     def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> RawTable:
         return read_raw(source, self, self.format_of(path), self.names)
@@ -159,9 +152,8 @@ class Reading(Wanted):
         if self.names is None and self.n_features is not None:
             found = few(table.feature_names)
             if table.n_features != self.n_features:
-                problem = "{0} columns are features ({1}), but {2} without names are wanted:"
-                remedy = "name them in their order by {features}."
-                raise InputError(problem, table.n_features, found, self.n_features, remedy=remedy, file=table.path)
+                message = f"{table.n_features} columns are features ({found}), but {self.n_features} are wanted"
+                raise InputError(f"{message}: name them in their order (features).", file=table.path)
             note(
                 f"features are wanted by number, 1 to {self.n_features}; the columns of {table.path} are taken in this "
                 f"order: {found}."
@@ -181,15 +173,6 @@ def how_read(table: Rows) -> dict[str, Any]:
     called: dict[str, Any] = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
     called["utilities"] = [*table.utility_names] or None
     return {"columns": {role: name for role, name in called.items() if name is not None}}
-
-
-def check_file(path: Path) -> None:
-    """Refuse what is no file of rows, however it is read."""
-    if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory, where a file should be read", os.fspath(path))
-    if path.suffix.lower() in _WORKBOOKS and path.exists():
-        remedy = "Save its sheet as CSV (UTF-8) and read that."
-        raise InputError("this is a workbook of a spreadsheet.", remedy=remedy, file=str(path))
 
 
 def read_names(path: Path) -> list[str]:
@@ -236,7 +219,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     except InputError as error:
         if names is None or error.parameter == "feature_names":
             raise
-        raise error.prefixed("{feature_names}: ") from None
+        raise error.replace(message=f"feature_names: {error.message}") from None
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
@@ -250,7 +233,8 @@ def _write_letor(path: Path, table: Rows) -> None:
     try:
         save_letor(path, table.X, table.y, table.qid, comments=comments or None, zero_based=zero_based)
     except InputError as error:
-        raise error.followed("(Write a table, .csv or .parquet, which holds any text; or rename them.)") from None
+        message = f"{error.message} (Write a table, .csv or .parquet, which holds any text; or rename them.)"
+        raise error.replace(message=message) from None
 
 
 def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
@@ -268,8 +252,8 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
     if scored.qid is None or more.qid is None:
         if scored.qid is not more.qid:
             odd = scored if scored.qid is None else more
-            problem = "there are no query ids, and the other file has some: rows with labels and without need both."
-            raise InputError(problem, file=odd.path, parameter="qid")
+            message = "there are no query ids, and the other file has some: both need them."
+            raise InputError(message, file=odd.path, parameter="qid")
         return X, y, None
     return X, y, objects([*scored.qid.tolist(), *more.qid.tolist()])
 
@@ -284,15 +268,16 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[s
     """
     names, numbered = table.feature_ids, table.feature_names is None
     out: dict[str, list[int]] = {}
-    known = "but {1} has the features {2} to {3}." if numbered else "which {1} does not have."
-    problem = f"{{{parameter}}} names feature {{0!r}}, {known}"
+    known = f"which {table.path} does not have."
+    if numbered:
+        known = f"but {table.path} has the features {names[0]} to {names[-1]}."
     for word in words:
         number = str(int(word)) if word.isdecimal() else word
         found = [number] * (number in names) if numbered else matching(word, names)
         if not found:
-            raise InputError(problem, word, table.path, names[0], names[-1], parameter=parameter)
+            raise InputError(f"{parameter} names feature {word!r}, {known}", parameter=parameter)
         columns = [names.index(name) for name in found]
         if numbered and columns in out.values():
-            raise InputError(f"{{{parameter}}} names feature {{0!r}} twice.", word, parameter=parameter)
+            raise InputError(f"{parameter} names feature {word!r} twice.", parameter=parameter)
         out[word] = columns
     return out

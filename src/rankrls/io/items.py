@@ -33,13 +33,13 @@ def item_names(table: Rows, ids: str) -> list[str] | None:
         return None
     if ids == "comment":
         if not table.comments:
-            raise InputError("no line has a comment, so there is nothing for {ids=comment} to name.", file=table.path)
+            raise InputError("no line has a comment for ids=comment to name.", parameter="ids", file=table.path)
         return [*table.comments]
     found = table.docids
     if found is None:
-        letor = "{ids=docid} needs 'docid = NAME' in the comment of every line."
-        typed = "{ids=docid} needs a column of ids: name it by {id}."
-        raise InputError(letor if table.feature_names is None else typed, file=table.path)
+        letor = "'docid = NAME' in the comment of every line"
+        needed = letor if table.feature_names is None else "a column of ids: name it (id)"
+        raise InputError(f"ids=docid needs {needed}.", parameter="ids", file=table.path)
     return [*found]
 
 
@@ -52,15 +52,16 @@ def item_features(table: Any, names: Sequence[str] | None) -> NDArray[np.float64
         For a name that is there twice, and for an item without a row.
     """
     found: dict[str, int] = {}
+    where: dict[str, Any] = {"file": table.path, "parameter": "items"}
     for row, name in enumerate(table.docids):
-        if name in found:
-            problem = "rows {0} and {1}, counted from 0, are both called {2!r}: an item has one."
-            raise InputError(problem, found[name], row, name, file=table.path, row=row, parameter="items")
-        found[name] = row
-    missing = [name for name in names or () if name not in found]
-    if missing:
-        problem, remedy = "no row is called {0!r}, as a column of the labels is.", "Every item needs its features."
-        raise InputError(problem, missing[0], remedy=remedy, file=table.path, column=missing[0], parameter="items")
+        first = found.setdefault(name, row)
+        if first != row:
+            message = f"rows {first} and {row}, counted from 0, are both called {name!r}: an item has one."
+            raise InputError(message, row=row, **where)
+    missing = next((name for name in names or () if name not in found), None)
+    if missing is not None:
+        message = f"no row is called {missing!r}, as a column of the labels is. Every item needs its features."
+        raise InputError(message, column=missing, **where)
     rows = [*found.values()] if names is None else [found[name] for name in names]
     return np.ascontiguousarray(table.X[rows])
 
@@ -86,13 +87,8 @@ def choose_ids(items: Sequence[str], table: Rows, whose: str) -> str:
     # ids of which a few are unknown, in a table that lacks some items, are no row numbers either
     if -1 not in by_row and by_row != by_id and 2 * by_id.count(-1) < len(items):
         k = next(k for k, (i, j) in enumerate(zip(by_row, by_id, strict=True)) if i != j)
-        other = f"the id of row {by_id[k]}" if by_id[k] >= 0 else "no id, as most others are"
-        raise InputError(
-            "items may be named by ids or by row numbers: {0!r} is the number of a row of {1}, from 0, and {2}.",
-            *(items[k], table.path, other),
-            remedy="Say which is meant: {ids=docid} or {ids=row}.",
-            file=whose,
-        )
+        message = f"{items[k]!r} is the number of a row of {table.path}, and most items are ids"
+        raise InputError(f"{message}. Say which is meant: ids=docid or ids=row.", parameter="ids", file=whose)
     return "docid" if by_id.count(-1) < by_row.count(-1) else "row"
 
 
@@ -114,25 +110,22 @@ def row_of(item: str, table: Rows, ids: str, query: str | None = None) -> int:
     inside = [*range(table.n_rows)]
     if query is not None:
         if table.qid is None:
-            raise InputError("no line has a qid for {query} to name.", file=table.path)
+            raise InputError("no line has a qid for query to name.", parameter="query", file=table.path)
         inside = [row for row, qid in enumerate(table.qid.tolist()) if str(qid) == query]
         if not inside:
-            raise InputError("there is no query {0}.", query, file=table.path)
+            raise InputError(f"there is no query {query}.", file=table.path)
     names = item_names(table, ids)
     if names is None:
         row = _row_number(item, table.n_rows)
         if row < 0:
-            raise InputError("it has rows 0 to {0}; got {1!r}.", table.n_rows - 1, item, file=table.path)
+            raise InputError(f"it has rows 0 to {table.n_rows - 1}; got {item!r}.", file=table.path)
         if query is not None and row not in inside:
-            raise InputError("row {0} is not in query {1}.", row, query, file=table.path, row=row)
+            raise InputError(f"row {row} is not in query {query}.", file=table.path, row=row)
         return row
     found = [row for row in inside if names[row] == item]
-    where = "" if query is None else f" in query {query}"
-    if not found:
-        raise InputError("no line{0} is called {1!r}.", where, item, file=table.path)
-    if len(found) > 1:
-        problem, remedy = "{0} lines{1} are called {2!r};", "name one by {query} or {ids=row}."
-        raise InputError(problem, len(found), where, item, remedy=remedy, file=table.path)
+    if len(found) != 1:
+        count = f"{len(found)} lines{'' if query is None else f' of query {query}'} are called {item!r}"
+        raise InputError(f"{count}; name one, by its query or its row (ids=row).", file=table.path)
     return found[0]
 
 
@@ -157,11 +150,6 @@ def read_pairs(path: Source, table: Rows, ids: str | None, note: Callable[[str],
     chosen = choose_ids([*text.items.flat], table, str(path)) if ids is None else ids
     found = text.table(table.n_rows, item_names(table, chosen))
     if text.ignored:
-        near = [f"{name!r} for {meant!r}?" for name in text.ignored if (meant := text.near(name))]
-        several = len(text.ignored) > 1
-        note(
-            f"{path}: the column{'s' * several} {', '.join(map(repr, text.ignored))} {'are' if several else 'is'} not "
-            f"looked at{' (' + ' '.join(near) + ')' if near else ''}; those that mean something are winner, loser, "
-            "strength, weight, and group for what is held out together, such as an annotator."
-        )
+        known = "winner, loser, strength, weight and group"
+        note(f"{path}: columns that are not read: {', '.join(map(repr, text.ignored))}; those that are: {known}.")
     return found, chosen

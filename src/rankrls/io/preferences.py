@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, quoted
-from rankrls.io.tables.columns import TableError
+from rankrls.io.tables.arrays import read_arrays
+from rankrls.io.tables.columns import ReadPlan, TableError
 from rankrls.io.tables.formats import Source, open_table
-from rankrls.io.tables.parts import Request, gather
 
 _ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
 _COLUMNS = (*_ITEMS, *_NUMBERS, "group")
@@ -23,6 +22,8 @@ _WHOLE = np.iinfo(np.int64)
 
 class PairsError(TableError):
     """A file of preferences holds something that cannot be one: ``file:line: what is wrong``, and its facts."""
+
+    __module__ = "rankrls.io"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     Raises
     ------
     PairsError
-        A :class:`TableError`, ``path:line: what is wrong`` (without lines, the row): an item that is not there, an id
+        A :class:`TableError`, with the row, counted from 0: an item that is not there, an id
         that several rows have, an item against itself, a strength or weight that is no finite number (or negative), a
         missing cell; and for a file without a preference of positive weight.
     OSError
@@ -134,8 +135,6 @@ class PairText:
     numbers : dict of str to ndarray
         Strength and weight, as far as the file has them.
     groups : ndarray of shape (p,) or None
-    lines : ndarray of shape (p,) or None
-        The line of each preference; None if the file has rows and no lines.
     ignored : tuple of str
         Names of the other columns.
     """
@@ -145,26 +144,18 @@ class PairText:
     items: NDArray[Any]
     numbers: dict[str, NDArray[np.float64]]
     groups: NDArray[Any] | None
-    lines: NDArray[np.int64] | None
     ignored: tuple[str, ...]
-
-    def near(self, ignored: str) -> str | None:
-        """The column that a name was perhaps meant to be."""
-        found = get_close_matches(ignored, _COLUMNS, n=1, cutoff=0.75)
-        there = {*_ITEMS, *self.numbers, *([] if self.groups is None else ["group"])}
-        return found[0] if found and found[0] not in there else None
 
     def table(self, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
         """The preferences between rows, as :func:`load_pairs` gives them."""
         if n_items is not None and ids is not None and len(ids) != n_items:
-            problem = "{ids} has {0} entries for {1} items;"
-            raise InputError(problem, len(ids), n_items, remedy="it needs one for each.", parameter="ids")
+            raise InputError(f"ids has {len(ids)} entries for {n_items} items; it needs one for each.", parameter="ids")
         rows = self._by_number(n_items) if ids is None else self._by_id(ids)
         same = rows[0] == rows[1]
         if same.any():
-            raise self._wrong(same, "the item {0} is compared with itself.", "winner")
+            raise self._wrong(same, "winner", "the item {} is compared with itself.")
         weight = self.numbers.get("weight")
-        check_weights(self.name, self.lines, weight, "weight")
+        check_weights(self.name, weight, "weight")
         if weight is not None and not weight.any():
             raise PairsError("every preference has weight 0.", file=self.name, column="weight")
         strength = self.numbers.get("strength")
@@ -178,8 +169,8 @@ class PairText:
         outside = (found < 0) | (found > most)
         for what, wrong in zip(_ITEMS, outside, strict=True):
             if wrong.any():
-                remedy = f"rows are numbered {'from 0' if n_items is None else f'0 to {most}'}."
-                raise self._wrong(wrong, f"the {what} {{0}} is no row number;", what, remedy)
+                numbered = f"rows are numbered {'from 0' if n_items is None else f'0 to {most}'}."
+                raise self._wrong(wrong, what, f"the {what} {{}} is no row number; {numbered}")
         return found.astype(np.intp)
 
     def _by_id(self, ids: Sequence[Any]) -> NDArray[np.intp]:
@@ -195,11 +186,11 @@ class PairText:
         twice = np.array([text in several for text in texts], dtype=bool)[codes]
         for what, unknown, double in zip(_ITEMS, found < 0, twice, strict=True):
             if unknown.any():
-                raise self._wrong(unknown, f"no item has the id {{0}} of the {what}.", what)
+                raise self._wrong(unknown, what, f"no item has the id {{}} of the {what}.")
             if double.any():
                 text = self.items[_ITEMS.index(what), np.argmax(double)]
                 rows = f"rows {row_of[text]} and {several[text]}"
-                raise self._wrong(double, f"the {what} {{0}} is the id of several items: {rows}.", what)
+                raise self._wrong(double, what, f"the {what} {{}} is the id of several items: {rows}.")
         return found
 
     def _coded(self) -> tuple[list[str], NDArray[np.int64]]:
@@ -207,10 +198,9 @@ class PairText:
         texts, codes = coded(self.items.flat)
         return texts, codes.reshape(self.items.shape)
 
-    def _wrong(self, wrong: NDArray[np.bool_], problem: str, what: str, remedy: str = "") -> PairsError:
+    def _wrong(self, wrong: NDArray[np.bool_], what: str, message: str) -> PairsError:
         e = int(np.argmax(wrong))
-        shown = quoted(self.items[_ITEMS.index(what), e])
-        return row_error(self.name, self.lines, e, problem, shown, column=what, remedy=remedy)
+        return row_error(self.name, e, message.format(quoted(self.items[_ITEMS.index(what), e])), column=what)
 
 
 def read_pair_text(source: Source) -> PairText:
@@ -219,20 +209,20 @@ def read_pair_text(source: Source) -> PairText:
         words = [column.strip().lower() for column in table.columns]
         for word in _ITEMS:
             if word not in words:
-                raise table.refuse("there is no column {0!r}.", word, column=word)
+                raise table.refuse(f"there is no column {word!r}.", column=word)
         twice = [word for word in _COLUMNS if words.count(word) > 1]
         if twice:
-            raise table.refuse("there are two columns {0!r}.", twice[0], column=twice[0])
+            raise table.refuse(f"there are two columns {twice[0]!r}.", column=twice[0])
         column_of = dict(zip(words, table.columns, strict=True))
         numbers = [word for word in _NUMBERS if word in words]
         texts = {word: column_of[word] for word in (*_ITEMS, "group") if word in words}
         wanted = tuple(column_of[word] for word in numbers)
-        found = gather(table, Request(wanted, np.dtype(np.float64), texts, lines=True, called="strength or a weight"))
+        found = read_arrays(table, ReadPlan(wanted, texts=texts, may_be_empty=("group",)))
         items = np.array([strings(found.texts[word]) for word in _ITEMS], dtype=object)
         groups = strings(found.texts["group"]) if "group" in texts else None
         values = {word: np.ascontiguousarray(found.X[:, k]) for k, word in enumerate(numbers)}
         ignored = tuple(dict.fromkeys(word for word in words if word not in _COLUMNS))
-        return PairText(table.name, table.sha256(), items, values, groups, found.lines, ignored)
+        return PairText(table.name, table.sha256, items, values, groups, ignored)
 
 
 def _naming(first: list[str]) -> list[str] | None:
@@ -244,22 +234,16 @@ def _naming(first: list[str]) -> list[str] | None:
     return [*_COLUMNS[: max(len(first), 2)]]
 
 
-def row_error(
-    name: str, lines: NDArray[np.int64] | None, row: int, problem: str, *values: Any, **facts: Any
-) -> PairsError:
-    """An error about a row of a file, which has a line in text."""
-    if lines is not None:
-        return PairsError(problem, *values, file=name, line=int(lines[row]), row=row, **facts)
-    return PairsError(f"row {row}, counted from 0: {problem}", *values, file=name, row=row, **facts)
+def row_error(name: str, row: int, message: str, **facts: Any) -> PairsError:
+    """An error about a row of a file."""
+    return PairsError(f"row {row}, counted from 0: {message}", file=name, row=row, **facts)
 
 
-def check_weights(
-    name: str, lines: NDArray[np.int64] | None, weight: NDArray[np.float64] | None, column: str | None
-) -> None:
+def check_weights(name: str, weight: NDArray[np.float64] | None, column: str | None) -> None:
     """Refuse negative weights."""
     if weight is not None and (weight < 0.0).any():
         row = int(np.argmax(weight < 0.0))
-        raise row_error(name, lines, row, "the weight {0:g} is negative.", weight[row], column=column)
+        raise row_error(name, row, f"the weight {weight[row]:g} is negative.", column=column)
 
 
 def strings(values: NDArray[Any]) -> NDArray[Any]:

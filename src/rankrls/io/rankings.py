@@ -78,7 +78,6 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     for row, document, query in zip(ranking.rows.tolist(), called, queries, strict=True):
         for what, named, word in (("documents", "called", document), ("queries", "of query", query)):
             if len(word.split()) != 1:
-                problem = f"A trec run names {what} by one word each; row {{0}} is {named} {{1!r}}."
-                raise InputError(problem, row, word, row=row)
+                raise InputError(f"A trec run names {what} by one word each; row {row} is {named} {word!r}.", row=row)
     columns = zip(queries, called, ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
     return "".join(f"{q} Q0 {name} {place} {score!r} {run}\n" for q, name, place, score in columns)

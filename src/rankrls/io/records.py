@@ -6,20 +6,21 @@ import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rankrls._queries import group_to_qid
 from rankrls.io._atomic import atomic_write
-from rankrls.io._reader import load_letor
-from rankrls.io._source import open_bytes, pieces
-from rankrls.io._table import LetorError
+from rankrls.io._letor import letor_lines, letor_query_ids
 from rankrls.io._writer import packed
-from rankrls.io.data import Reading, check_file
+from rankrls.io.data import ReadOptions
 from rankrls.io.sizes import sizes_beside
-from rankrls.io.tables.arrow import ArrowTable, open_arrow
-from rankrls.io.tables.columns import TableError, Wanted, assign
-from rankrls.io.tables.delimited import Delimited, open_delimited
+from rankrls.io.tables.arrays import Held, read_arrays
+from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.tables.formats import open_table
 from rankrls.io.tables.writing import write_arrow
 
 _PARTS = (".train", ".vali", ".valid", ".test")
@@ -56,73 +57,59 @@ class Records:
             file.writelines(f"{count}\n" for count in counts.values())
 
 
-def read_records(path: Path, reading: Reading, note: Callable[[str], object]) -> Records:
+def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
     """Read a file's rows as they are; ``note`` is told where their queries come from, if that is another file.
 
     Raises
     ------
     InputError
-        For a file that is no such format, with the line.
+        For a file that is no such format.
     OSError
         If it cannot be read.
     """
-    check_file(path)
-    kind = reading.format_of(path)
+    kind = options.format_of(path)
     gzip = ".gz" if path.name.lower().endswith(".gz") else ""
     suffix = Path(path.name[: len(path.name) - len(gzip)]).suffix
     if suffix.lower() in _PARTS or not suffix + gzip:
         suffix = {"letor": ".txt"}.get(kind, f".{kind}")
-    ending = suffix + gzip
-    make = {"letor": _letor, "csv": _delimited}.get(kind)
-    if make is None:
-        n_rows, qid, write = _typed(path, reading, kind)
-    else:
-        header, lines, qid = make(path, reading)
-        n_rows = len(lines)
-
-        def write(target: Path, rows: Sequence[int]) -> None:
-            with atomic_write(target) as file, packed(file, str(target)) as sink:
-                sink.write(header)
-                sink.writelines(lines[row] for row in rows)
-
-    sizes = sizes_beside(path, reading.sizes, str(path), n_rows, qid is not None, note)
+    qid, n_rows, write = _letor(path) if kind == "letor" else _table(path, options, kind)
+    sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:
-        return Records(qid, ending, write)
-    return Records(group_to_qid(sizes.counts).tolist(), ending, write, sizes.end)
+        return Records(qid, suffix + gzip, write)
+    return Records(group_to_qid(sizes.counts).tolist(), suffix + gzip, write, sizes.end)
 
 
-def _delimited(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[str] | None]:
-    with open_delimited(path, TableError, "auto") as text:
-        qid = _column_of_qid(text, reading)
-        found = [(None if qid is None else text.text(record, qid, "qid"), row) for record, row in text.records()]
-        return text.header, [row for _, row in found], None if qid is None else [str(name) for name, _ in found]
+def _letor(path: Path) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
+    """The text is read again for each file that is written, and only blocks of it are held; a pipe is held whole."""
+    again = partial(Path, path) if path.is_file() else partial(_stream, path.read_bytes(), str(path))
+    n_rows, qid = letor_query_ids(again())
+
+    def write(target: Path, chosen: Sequence[int]) -> None:
+        kept = np.zeros(n_rows, dtype=bool)
+        kept[[*chosen]] = True
+        with atomic_write(target) as file, packed(file, str(target)) as sink:
+            sink.writelines(line for line, wanted in zip(letor_lines(again()), kept, strict=True) if wanted)
+
+    return None if qid is None else qid.tolist(), n_rows, write
 
 
-def _letor(path: Path, reading: Reading) -> tuple[bytes, list[bytes], list[Any] | None]:
-    with open_bytes(path, LetorError) as (name, _, source, _):
-        data = b"".join(map(bytes, pieces(source)))
+def _stream(data: bytes, name: str) -> Any:
     stream = io.BytesIO(data)
     stream.name = name
-    table = load_letor(stream)
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    bare = [line.strip(b" \t\r\v\f") for line in lines]
-    rows = [line + b"\n" for line, text in zip(lines, bare, strict=True) if text and not text.startswith(b"#")]
-    assert len(rows) == table.n_rows
-    return b"", rows, None if table.qid is None else table.qid.tolist()
+    return stream
 
 
-def _typed(
-    path: Path, reading: Reading, kind: str
-) -> tuple[int, list[Any] | None, Callable[[Path, Sequence[int]], None]]:
-    with open_arrow(path, kind, TableError) as table:
-        called, rows = _column_of_qid(table, reading), table.whole()
-        qid = None if called is None else rows.column(called).to_pylist()
-        if qid is not None and None in qid:
-            row = qid.index(None)
-            problem, remedy = "row {0}, counted from 0: column {1!r} is missing:", "every row needs a query id."
-            raise table.refuse(problem, row, called, remedy=remedy, row=row, column=called)
-    return rows.num_rows, qid, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind)
+def _table(
+    path: Path, options: ReadOptions, kind: str
+) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
+    import pyarrow as pa
 
-
-def _column_of_qid(table: Delimited | ArrowTable, reading: Reading) -> str | None:
-    return assign(table.refuse, table.columns, Wanted(qid=reading.qid, features=("*",), labels="optional")).qid
+    with open_table(path, kind, TableError) as table:
+        roles = ColumnRoles(qid=options.qid, features=(), labels="ignored")
+        plan = plan_columns(table.refuse, table.columns, roles, {})
+        plan = ReadPlan(texts={role: name for role, name in plan.texts.items() if role == "qid"})
+        batches = [*table.batches(table.columns)]
+        qid = read_arrays(Held(table, batches), plan).texts.get("qid")
+    rows = pa.Table.from_batches(batches)
+    ids = None if qid is None else qid.tolist()
+    return ids, rows.num_rows, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind)

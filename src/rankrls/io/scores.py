@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io.data import Reading, Rows
-from rankrls.io.tables.cells import shown
-from rankrls.io.tables.columns import TableError, Wanted
+from rankrls.io._rows import quoted
+from rankrls.io.data import ReadOptions, Rows
+from rankrls.io.tables.columns import ColumnRoles, TableError
 from rankrls.io.tables.formats import open_table, table_format
 from rankrls.io.tables.reading import read_table
 
@@ -44,10 +44,10 @@ class Scores:
     qid_name: str | None = None
     id_name: str | None = None
 
-    def data(self, reading: Reading) -> Reading:
+    def data(self, options: ReadOptions) -> ReadOptions:
         """How their rows are read: no features, and ids from columns called as here unless something else is said."""
         called = {"qid": self.qid_name, "id": self.id_name}
-        return replace(reading.called({k: v for k, v in called.items() if k not in reading.usual}), names=())
+        return replace(options.called({k: v for k, v in called.items() if k not in options.usual}), names=())
 
     def of_rows(self, table: Rows, note: Callable[[str], object]) -> NDArray[np.float64]:
         """A score for each row of the data.
@@ -61,33 +61,32 @@ class Scores:
             If an item has no score, or a score no item; if two rows have the same ids and these do not agree row by
             row; and if rows taken in their order are not as many, or of other queries.
         """
-        ids, its_ids = self.ids, table.docids
-        called = table.id_name or _ID
+        ids, its_ids, called = self.ids, table.docids, table.id_name or _ID
         if ids is not None and its_ids is not None and self.id_name != called:
-            note(
-                f"rows of {self.path} are taken in their order: its ids are in column {self.id_name!r}, the data's in "
-                f"{called!r}."
-            )
+            columns = f"its ids are in column {self.id_name!r}, the data's in {called!r}"
+            note(f"rows of {self.path} are taken in their order: {columns}.")
             ids = None
         both = [] if self.qid is None or table.qid is None else [(self.qid, table.qid)]
         if ids is None or its_ids is None:
-            self._check_order(table, both)
+            if len(self.values) != table.n_rows:
+                raise self._wrong(f"there are {len(self.values)} scores, but {table.path} has {table.n_rows} rows.")
+            for here, there in both:
+                k = next((k for k, (a, b) in enumerate(zip(here, there, strict=True)) if str(a) != str(b)), None)
+                if k is not None:
+                    queries = (
+                        f"row {k}, counted from 0, is of query {here[k]!r}, but that of {table.path} of {there[k]!r}"
+                    )
+                    raise self._wrong(f"{queries}: the rows are in another order. Ids in both files match them (id).")
             return self.values
-        here, there = zip(*both, (ids, its_ids), strict=True)
-        keys, wanted = (list(zip(*(map(str, part.tolist()) for part in parts), strict=True)) for parts in (here, there))
+        mine, theirs = zip(*both, (ids, its_ids), strict=True)
+        keys, wanted = ([*zip(*(map(str, part.tolist()) for part in parts), strict=True)] for parts in (mine, theirs))
         if keys == wanted:
             return self.values
         place, known = self._unique(keys, self.path), self._unique(wanted, table.path)
-        for key, row in known.items():
-            if key not in place:
-                raise self._wrong(
-                    "there is no score for {0} (row {1}, counted from 0, of {2}).", _item(key), row, table.path
-                )
-        for key, row in place.items():
-            if key not in known:
-                raise self._wrong(
-                    "row {0}, counted from 0, is {1}, which {2} does not have.", row, _item(key), table.path
-                )
+        odd = next((key for key in (*known, *place) if key not in place or key not in known), None)
+        if odd is not None:
+            has, lacks = (table.path, self.path) if odd in known else (self.path, table.path)
+            raise self._wrong(f"{_item(odd)} is in {has}, row {known.get(odd, place.get(odd))}, and not in {lacks}.")
         return self.values[[place[key] for key in wanted]]
 
     def _unique(self, keys: list[tuple[str, ...]], whose: str) -> dict[tuple[str, ...], int]:
@@ -95,41 +94,26 @@ class Scores:
         for row, key in enumerate(keys):
             first = place.setdefault(key, row)
             if first != row:
-                problem = (
-                    "its ids are not those of the data row by row, and cannot be matched: rows {0} and {1}, counted "
-                    "from 0, of {2} are both {3}."
-                )
-                raise self._wrong(problem, first, row, whose, _item(key))
+                rows = f"rows {first} and {row}, counted from 0, of {whose} are both {_item(key)}"
+                raise self._wrong(f"its ids are not those of the data row by row, and cannot be matched: {rows}.")
         return place
 
-    def _check_order(self, table: Rows, both: list[tuple[NDArray[Any], NDArray[Any]]]) -> None:
-        if len(self.values) != table.n_rows:
-            raise InputError(
-                "{0} has {1} scores, but {2} has {3} rows.", self.path, len(self.values), table.path, table.n_rows
-            )
-        for qid, other in both:
-            for row, (a, b) in enumerate(zip(map(str, qid.tolist()), map(str, other.tolist()), strict=True)):
-                if a != b:
-                    problem = "row {0}, counted from 0, is of query {1!r}, but that of {2} is of query {3!r}:"
-                    remedy = "the rows are in another order. Ids in both files would match them ({id})."
-                    raise self._wrong(problem, row, a, table.path, b, remedy=remedy)
-
-    def _wrong(self, problem: str, *values: Any, remedy: str = "") -> InputError:
-        return InputError(problem, *values, remedy=remedy, file=self.path)
+    def _wrong(self, message: str) -> InputError:
+        return InputError(message, file=self.path)
 
 
 def _item(key: tuple[str, ...]) -> str:
     return f"item {key[-1]!r}" + (f" of query {key[0]!r}" if len(key) > 1 else "")
 
 
-def read_scores(path: Path, reading: Reading) -> Scores:
+def read_scores(path: Path, options: ReadOptions) -> Scores:
     """Read a file of scores: one a line, or a table as predict writes it.
 
     Parameters
     ----------
     path : path
         "-" is standard input.
-    reading : Reading
+    options : ReadOptions
         What the data call the query ids and the items' ids. If the table has no column of that name, its only other
         one holds them, as predict writes them: the query ids before the items' ids.
 
@@ -142,7 +126,7 @@ def read_scores(path: Path, reading: Reading) -> Scores:
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
     elif kind is not None and not _begins_with_a_number(path):
-        return _of_table(path, kind, reading)
+        return _of_table(path, kind, options)
     else:
         raw = path.read_bytes()
     lines = raw.removeprefix(_MARK).rstrip().split(b"\n")
@@ -152,24 +136,26 @@ def read_scores(path: Path, reading: Reading) -> Scores:
     bad = ~np.isfinite(values)
     if bad.any():
         k = int(np.argmax(bad))
-        raise InputError("a score must be one finite number; got {0}.", shown(lines[k]), file=str(path), line=k + 1)
+        raise InputError(
+            f"a score must be one finite number; got {quoted(lines[k].strip())}.", file=str(path), line=k + 1
+        )
     return Scores(str(path), values)
 
 
-def _of_table(path: Path, kind: str, reading: Reading) -> Scores:
+def _of_table(path: Path, kind: str, options: ReadOptions) -> Scores:
     with open_table(path, kind, TableError) as opened:
         header = tuple(opened.columns)
     called = lambda *names: next((name for name in names if name in header), None)
-    qid = called(reading.qid, reading.usual.get("qid"), _QID)
-    item = called(reading.id, reading.usual.get("id"), _ID)
+    qid = called(options.qid, options.usual.get("qid"), _QID)
+    item = called(options.id, options.usual.get("id"), _ID)
     others = [name for name in header if name not in (_SCORE, qid, item)]
     if item is None and len(others) in ((1, 2) if qid is None else (1,)):
         item = others.pop()
     if qid is None and len(others) == 1:
         qid = others[0]
     usual = {"label": "", "qid": qid or "", "id": item or ""}  # "": no such column
-    wanted = Wanted(qid=qid, id=item, features=(_SCORE,), labels="ignored", usual=usual)
-    table = read_table(path, wanted, kind, "auto", np.float64)
+    roles = ColumnRoles(qid=qid, id=item, features=(_SCORE,), labels="ignored", usual=usual)
+    table = read_table(path, roles, kind, "auto", np.float64)
     return Scores(str(path), table.X[:, 0], table.qid, table.ids, table.qid_name, table.id_name)
 
 

@@ -53,20 +53,24 @@ def sizes_beside(
     """
     if has_ids:
         if given is not None:
-            raise InputError("the rows have query ids already, so {group} has nothing to say.", file=name)
+            raise InputError("the rows have query ids already.", parameter="group", file=name)
         return None
-    names = [] if str(path) == "-" else [str(path), str(path).removesuffix(".gz")]
-    beside = [Path(f"{stem}{end}") for stem in names for end in _ENDS]
-    found = given or next((file for file in beside if file.is_file()), None)
+    found = given or next((Path(file) for file in beside(str(path)) if Path(file).is_file()), None)
     if found is None:
         return None
     counts = read_sizes(found)
     if sum(counts) != rows:
-        problem = "the sizes add up to {0}, but {1} has {2} rows."
-        raise InputError(problem, sum(counts), name, rows, file=str(found), parameter="group")
+        message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
+        raise InputError(message, file=str(found), parameter="group")
     if given is None:
         note(f"the queries of {path} are those of {found}.")
     return Sizes(found, counts, found.suffix if found.suffix in _ENDS else _ENDS[0])
+
+
+def beside(path: str) -> list[str]:
+    """Where the sizes of a file's queries are looked for if nobody names them."""
+    stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
+    return [f"{stem}{end}" for stem in stems for end in _ENDS]
 
 
 def read_sizes(path: Path) -> list[int]:
@@ -79,8 +83,7 @@ def read_sizes(path: Path) -> list[int]:
     for number, line in enumerate(lines, 1):
         word = line.strip()
         if word and not (word.isascii() and word.isdigit() and len(word) < _DIGITS):
-            problem = "{0} is not a number of rows;"
-            remedy = "it needs the size of each query, one a line."
-            raise InputError(problem, quoted(word), remedy=remedy, file=str(path), line=number, parameter="group")
+            message = f"{quoted(word)} is not a number of rows; it needs the size of each query, one a line."
+            raise InputError(message, file=str(path), line=number, parameter="group")
         out += [int(word)] if word else []
     return out

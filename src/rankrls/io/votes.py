@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,17 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, few, objects, quoted
 from rankrls.io.preferences import PairsError, PairTable, check_weights, row_error, strings
-from rankrls.io.tables.columns import expanded, matching
+from rankrls.io.tables.arrays import Opened, read_arrays
+from rankrls.io.tables.columns import ReadPlan, expanded, matching
 from rankrls.io.tables.formats import Source, open_table
-from rankrls.io.tables.parts import Opened, Request, gather
 
 Names = str | Sequence[str]
-_SIDES = {"left": ("left", "a", "l", "first"), "right": ("right", "b", "r", "second")}
-_APART = "_-. "
-_TIES = ("tie", "tied", "draw", "both", "neither", "equal", "same", "none")
+_SIDES = {1.0: ("left", "a", "l", "first"), -1.0: ("right", "b", "r", "second")}
+_BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
+_TIES = (
+    *("tie", "tied", "draw", "both", "neither", "equal", "same", "none", *_BOTH),
+    *(f"tie ({both})" for both in _BOTH),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -33,7 +35,7 @@ class VoteTable(PairTable):
     items : object ndarray of shape (m,) of str, or ndarray of shape (m, n), float64
         Each different item once, in the order in which they appear: its text, or its features.
     feature_names : tuple of str, or None
-        Names of the features: what both sides call them, without what tells the sides apart.
+        Names of the features: what the star of both sides' patterns stands for, or the columns of the first side.
     winners, losers : ndarray of shape (p,), intp
         Numbers of items. Of a tie the left one is the winner, with strength 0.
     strength, weight : ndarray of shape (p,), float64, or None
@@ -84,9 +86,11 @@ def load_votes(
     winner, loser, left, right : str or sequence of str
         The columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
     preferred : str
-        The column of choices between left and right. A choice is left, a, l or first (right, b, r or second), the name
-        of the side's column, or the item's text; or tie, draw, both, neither, equal, same or none, whatever follows
-        such a word. Capitals do not matter.
+        The column of choices between left and right. A choice is the item's text or the name of the side's column, as
+        they are written; or one of these words, in small or capital letters: left, a, l or first; right, b, r or
+        second; or for a tie tie, tied, draw, both, neither, equal, same, none, both_bad or both_good (also ``both bad``
+        and ``bothbad``), or one of these last ones behind ``tie``, as in ``tie (bothbad)``. The item's text comes
+        before a word. Anything else is an error.
     group : str, optional
         The column that says which votes are held out together, such as the prompt or the voter.
     strength, weight : str, optional
@@ -131,19 +135,18 @@ def load_votes(
 def _checked(winner: Any, loser: Any, left: Any, right: Any, preferred: Any) -> dict[str, Any]:
     """The two sides by their parameters."""
     by_outcome, by_place = {"winner": winner, "loser": loser}, {"left": left, "right": right}
-    if any(value is not None for value in by_outcome.values()):
+    sides = by_place
+    if winner is not None or loser is not None:
         wrong = next((n for n, v in {**by_place, "preferred": preferred}.items() if v is not None), None)
         if wrong is not None:
-            raise InputError(f"Give {{winner}} and {{loser}}, or {{{wrong}}}, not both.", parameter=wrong)
+            raise InputError(f"Give winner and loser, or {wrong}, not both.", parameter=wrong)
         sides = by_outcome
-    else:
-        sides = by_place
     for name, value in sides.items():
         if value is None:
-            problem = f"{{{name}}} is missing: votes have {{winner}} and {{loser}}, or {{left}} and {{right}}."
-            raise InputError(problem, parameter=name)
+            message = f"{name} is missing: votes have winner and loser, or left and right."
+            raise InputError(message, parameter=name)
     if sides is by_place and preferred is None:
-        raise InputError("{preferred} is missing: which column says whether left or right won?", parameter="preferred")
+        raise InputError("preferred is missing: which column says whether left or right won?", parameter="preferred")
     return sides
 
 
@@ -154,59 +157,53 @@ class _Reading:
         self, table: Opened, sides: dict[str, Any], preferred: str | None, numbers: dict[str, Any], group: str | None
     ) -> None:
         self.table, self.sides, self.preferred = table, sides, preferred
-        lists = table.lists({preferred, group, *numbers.values()})
-        self.lists = lists
-        self.header = [name for column in table.columns for name in expanded(column, lists)]
-        self.columns = {role: self._columns(role, given) for role, given in sides.items()}
-        self.textual = all(
-            columns == [given] for columns, given in zip(self.columns.values(), sides.values(), strict=True)
-        )
+        self.lists = table.lists({preferred, group, *numbers.values()})
+        header = [name for column in table.columns for name in expanded(column, self.lists)]
+        texts = {"preferred": preferred, "group": group}
+        for role, given in {**sides, **numbers, **texts}.items():
+            for word in [given] if isinstance(given, str) else given or ():
+                if word not in header and (role not in sides or not matching(word, header)):
+                    listed = few([*map(repr, table.columns)], 8)
+                    message = f"there is no column {word!r} ({role}); there are {listed}."
+                    raise table.refuse(message, column=word, parameter=role)
+        self.columns = {
+            role: [name for word in ([given] if isinstance(given, str) else given) for name in matching(word, header)]
+            for role, given in sides.items()
+        }
+        self.textual = all(self.columns[role] == [given] for role, given in sides.items())
         self.numbers = {role: name for role, name in numbers.items() if name is not None}
-        self.texts = {role: name for role, name in (("preferred", preferred), ("group", group)) if name is not None}
-        for role, name in {**self.numbers, **self.texts}.items():
-            if name not in self.header:
-                raise self._no_column(role, name)
-
-    def _columns(self, role: str, given: Names) -> list[str]:
-        words = [given] if isinstance(given, str) else [*given]
-        found = {word: matching(word, self.header) for word in words}
-        for word, names in found.items():
-            if not names:
-                raise self._no_column(role, word)
-        return [name for names in found.values() for name in names]
-
-    def _no_column(self, role: str, name: str) -> InputError:
-        listed = few([*map(repr, self.table.columns)], 8)
-        problem = f"there is no column {{0!r}} ({{{role}}}); there are {{1}}."
-        return self.table.refuse(problem, name, listed, column=name, parameter=role)
+        self.texts = {role: name for role, name in texts.items() if name is not None}
 
     def votes(self, keep_ties: bool) -> VoteTable:
         first, second = self.columns.values()
         feature_names = None if self.textual else self._feature_names(first, second)
         features = [] if self.textual else [*first, *second]
-        numbers, texts = (*features, *self.numbers.values()), {**self.texts}
+        texts = {**self.texts}
         if self.textual:
             texts |= {f"side {role}": columns[0] for role, columns in self.columns.items()}
-        called = "feature, strength or weight"
-        request = Request(numbers, np.dtype(np.float64), texts, lines=True, called=called, lists=self.lists)
-        found = gather(self.table, request)
-        self.lines, words = found.lines, {role: strings(values) for role, values in found.texts.items()}
-        values = {role: found.X[:, len(features) + k] for k, role in enumerate(self.numbers)}
+        numbers = (*features, *self.numbers.values())
+        lists = {column: size for column, size in self.lists.items() if {*expanded(column, self.lists)} & {*numbers}}
+        may_be_empty = ("group", *(f"side {role}" for role in self.columns))
+        found = read_arrays(self.table, ReadPlan(numbers, texts=texts, lists=lists, may_be_empty=may_be_empty))
+        words = {role: strings(values) for role, values in found.texts.items()}
+        values = {role: found.X[:, len(features) + k].copy() for k, role in enumerate(self.numbers)}
+        items: NDArray[Any]
         if self.textual:
             names, codes = coded(np.stack([words[f"side {role}"] for role in self.columns], axis=1).flat)
             items = objects(names)
         else:
             items, codes = _different_rows(found.X[:, : len(features)].reshape(2 * len(found.X), -1))
-        i, j = codes.reshape(-1, 2).T
-        choice = np.ones(len(i)) if self.preferred is None else self._choices(words, len(i))
-        strength = values.get("strength", np.ones(len(i))) * np.abs(choice)
-        kept = (i != j) & (keep_ties | (strength != 0.0))
-        self._check(values.get("weight"), strength[kept])
-        swap = choice < 0
-        winners, losers = np.where(swap, j, i)[kept], np.where(swap, i, j)[kept]
-        used, again = np.unique(np.concatenate((winners, losers)), return_inverse=True)
-        winners, losers = again.reshape(2, -1)
+        sides = codes.reshape(-1, 2)
+        choice = np.ones(len(sides)) if self.preferred is None else self._choices(words["preferred"], items, sides)
+        strength = values.get("strength", np.ones(len(sides))) * np.abs(choice)
+        kept = (sides[:, 0] != sides[:, 1]) & (keep_ties | (strength != 0.0))
+        check_weights(self.table.name, values.get("weight"), self.numbers.get("weight"))
         strength = strength[kept]
+        if not strength.any():
+            raise PairsError("no vote prefers one of two different items.", file=self.table.name)
+        pairs = np.where((choice < 0)[:, None], sides[:, ::-1], sides)[kept]
+        used, again = np.unique(pairs, return_inverse=True)
+        winners, losers = again.reshape(-1, 2).T
         groups = words.get("group")
         return VoteTable(
             items=items[used],
@@ -214,71 +211,62 @@ class _Reading:
             winners=winners.astype(np.intp),
             losers=losers.astype(np.intp),
             strength=strength if "strength" in values or (strength == 0.0).any() else None,
-            weight=np.ascontiguousarray(values["weight"][kept]) if "weight" in values else None,
+            weight=values["weight"][kept] if "weight" in values else None,
             groups=None if groups is None else groups[kept],
             n_ties=int((strength == 0.0).sum()),
             n_left_out=int((~kept).sum()),
             path=self.table.name,
-            sha256=self.table.sha256(),
+            sha256=self.table.sha256,
         )
 
     def _feature_names(self, first: list[str], second: list[str]) -> tuple[str, ...]:
-        """What both sides call their features, without what tells the sides apart."""
-        stems = [_stems(given, columns) for given, columns in zip(self.sides.values(), (first, second), strict=True)]
+        """What both sides call their features: by name if the sides are patterns, else in their order."""
         one, other = self.columns
         if len(first) != len(second):
-            problem = f"{{{one}}} has {{0}} columns but {{{other}}} has {{1}}: both sides need the same features."
-            raise self.table.refuse(problem, len(first), len(second), parameter=other)
-        if {*stems[0]} == {*stems[1]}:
-            self.columns[other] = second[:] = [second[stems[1].index(stem)] for stem in stems[0]]
-            return tuple(stems[0])
-        if all("*" in str(given) for given in self.sides.values()):
-            stem = next(stem for stem in stems[0] if stem not in stems[1])
-            problem = f"{{{one}}} has a feature {{0!r}} that {{{other}}} lacks."
-            raise self.table.refuse(problem, stem, parameter=other)
-        return tuple(first)
+            counts = f"{one} has {len(first)} columns but {other} has {len(second)}"
+            raise self.table.refuse(f"{counts}: both sides need the same features.", parameter=other)
+        patterns = [given for given in self.sides.values() if isinstance(given, str)]
+        if len(patterns) < 2:
+            return tuple(first)
+        stems, others = (_stems(given, columns) for given, columns in zip(patterns, (first, second), strict=True))
+        lacking = next((stem for stem in stems if stem not in others), None)
+        if lacking is not None:
+            raise self.table.refuse(f"{one} has a feature {lacking!r} that {other} lacks.", parameter=other)
+        second[:] = [second[others.index(stem)] for stem in stems]
+        return tuple(stems)
 
-    def _choices(self, words: dict[str, NDArray[Any]], n: int) -> NDArray[np.float64]:
-        """1 for left, -1 for right, 0 for a tie."""
-        known: dict[str, float] = {}
-        for side, sign in (("left", 1.0), ("right", -1.0)):
-            own = [self.sides[side]] if isinstance(self.sides[side], str) else []
-            known |= dict.fromkeys((word.lower() for word in (*_SIDES[side], *own)), sign)
-        given, codes = coded(words["preferred"])
-        values = np.array([known.get(w, 0.0 if w.startswith(_TIES) else np.nan) for w in map(str.lower, given)])[codes]
-        if self.textual:  # the item itself, before a word that it may be
-            for side, sign in (("left", 1.0), ("right", -1.0)):
-                values = np.where(words["preferred"] == words[f"side {side}"], sign, values)
+    def _choices(self, words: NDArray[Any], items: NDArray[Any], sides: NDArray[np.intp]) -> NDArray[np.float64]:
+        """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
+        known = dict.fromkeys(_TIES, 0.0) | {word: sign for sign, words in _SIDES.items() for word in words}
+        sides_of = zip(self.sides.values(), (1.0, -1.0), strict=True)
+        exact = {name: sign for name, sign in sides_of if isinstance(name, str)}
+        given, codes = coded(words)
+        values = np.array([exact.get(word, known.get(word.lower(), np.nan)) for word in given])[codes]
+        alike = np.zeros(len(values), dtype=bool)
+        if self.textual:
+            number = {item: k for k, item in enumerate(items.tolist())}
+            small, of_items = coded([item.lower() for item in items.tolist()])
+            lower = {word: k for k, word in enumerate(small)}
+            chosen = np.array([number.get(word, -1) for word in given])[codes]
+            alike = (np.array([lower.get(w.lower(), -1) for w in given])[codes][:, None] == of_items[sides]).any(axis=1)
+            values[alike] = np.nan
+            for sign, side in ((-1.0, sides[:, 1]), (1.0, sides[:, 0])):
+                values[chosen == side] = sign
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
-            problem = "the choice {0} is neither side, nor a tie;"
-            remedy = "it is left or right, the name of a side's column, or what stands on that side."
-            facts = {"remedy": remedy, "column": self.preferred, "parameter": "preferred"}
-            raise row_error(self.table.name, self.lines, row, problem, quoted(words["preferred"][row]), **facts)
+            wrong = "differs from a side in capital letters only" if alike[row] else "is neither side, nor a tie"
+            remedy = (
+                "A choice is the item or the column's name as they are written, left or right, or a word for a tie."
+            )
+            message = f"the choice {quoted(words[row])} {wrong}. {remedy}"
+            raise row_error(self.table.name, row, message, column=self.preferred, parameter="preferred")
         return values
 
-    def _check(self, weight: NDArray[np.float64] | None, strength: NDArray[np.float64]) -> None:
-        check_weights(self.table.name, self.lines, weight, self.numbers.get("weight"))
-        if not strength.any():
-            raise PairsError("no vote prefers one of two different items.", file=self.table.name)
 
-
-def _stems(given: Names, columns: list[str]) -> list[str]:
+def _stems(pattern: str, columns: list[str]) -> list[str]:
     """What stands for the star of a pattern; the number in a list."""
-    if isinstance(given, str) and given.count("*") == 1:
-        start, end = given.split("*")
-        return [name[len(start) : len(name) - len(end)] for name in columns]
-    if isinstance(given, str):
-        return [name.removeprefix(given) for name in columns]
-    before, behind = _side_words(columns)
-    return [name[before : len(name) - behind] for name in columns]
-
-
-def _side_words(columns: list[str]) -> tuple[int, int]:
-    """How many signs all columns of a side begin and end with, up to a sign that sets words apart."""
-    start, end = (commonprefix([name[::step] for name in columns]) for step in (1, -1))  # noqa: RUF071
-    cut = lambda text: max(text.rfind(sign) for sign in _APART) + 1
-    return cut(start), cut(end)
+    start, _, end = pattern.partition("*")
+    return [name.removeprefix(start).removesuffix(end) for name in columns]
 
 
 def _different_rows(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

@@ -23,7 +23,7 @@ def _check_labels(y_true: Any) -> NDArray[np.float64]:
     """Labels as a finite float64 vector."""
     y = vector_of("y_true", y_true, "one label per row")
     if len(y) == 0:
-        raise InputError("{y_true} is empty: there is nothing to judge.")
+        raise InputError("y_true is empty: there is nothing to judge.", parameter="y_true")
     check_finite("y_true", y, "label")
     return y
 
@@ -38,8 +38,8 @@ def scored_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, 
         return y, scores, qid, weights
     if not known.any():
         raise InputError(
-            "Every label is NaN: there is no scored query to be judged.",
-            remedy="Make folds of the scored queries, and leave the unscored ones to the training rows of each.",
+            "Every label is NaN: there is no scored query to be judged. Make folds of the scored "
+            "queries, and leave the unscored ones to the training rows of each.",
             parameter="y",
         )
     rows = np.flatnonzero(known)
@@ -52,12 +52,14 @@ def check_scores(y_score: Any, n_rows: int | None = None) -> NDArray[np.float64]
     """Scores as a finite float64 vector or matrix, with one row per label if there are labels."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
-        raise InputError("{y_score} must have shape (m,) or (m, columns); got {0}.", scores.shape)
+        raise InputError(f"y_score must have shape (m,) or (m, columns); got {scores.shape}.", parameter="y_score")
     if n_rows is not None and len(scores) != n_rows:
-        problem = "{y_score} has {0} rows but {y_true} has {1}: one score per label is needed."
-        raise InputError(problem, len(scores), n_rows)
+        raise InputError(
+            f"y_score has {len(scores)} rows but y_true has {n_rows}: one score per label is needed.",
+            parameter="y_score",
+        )
     if scores.ndim == 2 and scores.shape[1] == 0:
-        raise InputError("{y_score} has no columns.")
+        raise InputError("y_score has no columns.", parameter="y_score")
     check_finite("y_score", scores, "score")
     return scores
 
@@ -68,10 +70,15 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         return None
     w = numbers_of("sample_weight", sample_weight)
     if w.shape != (n_rows,):
-        raise InputError("{sample_weight} must have one weight per row, shape ({0},); got {1}.", n_rows, w.shape)
+        raise InputError(
+            f"sample_weight must have one weight per row, shape ({n_rows},); got {w.shape}.", parameter="sample_weight"
+        )
     check_finite("sample_weight", w, "weight")
     if (w < 0).any():
         row = int(np.argmax(w < 0))
-        problem = "{sample_weight} is negative in row {0} ({1:g}): weights must be 0 or more."
-        raise InputError(problem, row, w[row], row=row)
+        raise InputError(
+            f"sample_weight is negative in row {row} ({w[row]:g}): weights must be 0 or more.",
+            parameter="sample_weight",
+            row=row,
+        )
     return w

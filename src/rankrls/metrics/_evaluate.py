@@ -1,21 +1,11 @@
-"""One ranking judged by several measures, or by one, and the body that measures have in common as functions."""
+"""One ranking evaluated with several measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from types import FunctionType
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
-from rankrls._errors import InputError
-from rankrls._queries import QueryLayout
-from rankrls.metrics._checks import check_ranking
-from rankrls.metrics._measure import Measure, RankingMeasure, resolve_measure
-
-_DATA = ("qid", "sample_weight", "docno", "per_query")
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from rankrls.metrics._measure import resolve_measure
 
 
 def evaluate(
@@ -29,30 +19,43 @@ def evaluate(
     docno: Any = None,
     per_query: bool = False,
 ) -> dict[str, Any]:
-    """Several measures of one ranking.
+    """Evaluate one ranking with several measures.
 
     Parameters
     ----------
-    y_true, y_score, qid, per_query
-        As for :func:`ndcg`.
+    y_true : array-like of shape (m,)
+        Labels, any finite numbers; those of NDCG must have a gain.
+    y_score : array-like of shape (m,) or (m, columns)
+        Scores, greater is better; a value per column.
+    qid : array-like of shape (m,), optional
+        One query id per row, any order. Without it every row belongs to one query.
     measures : sequence of str, Measure or callable
-        Names with a depth, measures or functions, as :func:`resolve_measure` takes them.
-    convention : str, optional
-        The convention of the measures given by name; "letor" by default.
+        Names with a depth, measures or functions, as :func:`resolve_measure` takes them; :class:`Measure` lists them.
+    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}, optional
+        The evaluation tool whose choices the measures given by name follow; "letor" by default.
     sample_weight : array-like of shape (m,), optional
         Row weights, for the measures over pairs; the others look at positions and ignore them.
     docno : array-like of shape (m,), optional
-        Document ids, for the measures that break ties by them.
+        Document ids, by which measures of the convention "trec" order equal scores, as trec_eval does.
+    per_query : bool
+        Return each query's values instead, queries in order of first appearance, NaN for a query that has no value.
 
     Returns
     -------
     dict
-        From the measure, as it was named, to its value, in the order of ``measures``.
+        From the measure, as it was named, to its value, in the order of ``measures``: a float, or (columns,) for scores
+        with columns; with ``per_query`` (q,) or (q, columns).
 
     Raises
     ------
     ValueError
-        As the single measures do.
+        For unknown measures; for labels, scores or weights that are not finite (naming the row), negative weights,
+        lengths that differ, labels without a gain; and if no query has a value.
+
+    Notes
+    -----
+    What equal scores, equal labels and queries with nothing relevant do is in :class:`Measure`. O(m log m) for each
+    measure and column, in compiled code on all threads.
 
     Examples
     --------
@@ -63,45 +66,8 @@ def evaluate(
     if isinstance(measures, str) or not isinstance(measures, Sequence):
         measures = [measures]
     resolved = [resolve_measure(measure, convention) for measure in measures]
-    ranking = check_ranking(y_true, y_score, qid, sample_weight)
+    data: dict[str, Any] = {"qid": qid, "sample_weight": sample_weight, "docno": docno, "per_query": per_query}
     return {
-        name if isinstance(name, str) else str(measure): value_of(
-            measure, ranking, docno if measure.uses_docno else None, per_query
-        )
+        name if isinstance(name, str) else str(measure): measure(y_true, y_score, **data)
         for name, measure in zip(measures, resolved, strict=True)
     }
-
-
-def value_of(measure: RankingMeasure, ranking: tuple[Any, Any, QueryLayout, Any], docno: Any, per_query: bool) -> Any:
-    """Each query's value, or their average.
-
-    Raises
-    ------
-    ValueError
-        If an average is asked for and no query is judged.
-    """
-    if per_query:
-        return measure.per_query(*ranking, docno)
-    value = measure.mean(*ranking, docno)
-    if np.isnan(value).all():
-        raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
-    return value
-
-
-def measure_function(name: str) -> Callable[[_Function], _Function]:
-    """Give a function its body: its parameters other than the data are the depth and the choices of a measure."""
-
-    def decorate(function: _Function) -> _Function:
-        defaults = cast(FunctionType, function).__kwdefaults__ or {}
-
-        @wraps(function)
-        def judge(y_true: Any, y_score: Any, **options: Any) -> Any:
-            function(y_true, y_score, **options)  # refuses what the signature does not have
-            choices = {**defaults, **options}
-            qid, sample_weight, docno, per_query = (choices.pop(key, None) for key in _DATA)
-            measure = Measure(name, **choices)
-            return value_of(measure, check_ranking(y_true, y_score, qid, sample_weight), docno, per_query)
-
-        return cast(_Function, judge)
-
-    return decorate

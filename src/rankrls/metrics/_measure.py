@@ -3,181 +3,138 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankrls._checks import check_count
+from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 from rankrls._queries import QueryLayout
-from rankrls.metrics._averages import mean_of_judged
-from rankrls.metrics._definition import CONVENTIONS, Array, Choices, Definition, Discount, Gain, Task
-from rankrls.metrics._pairs import OVER_PAIRS
-from rankrls.metrics._positions import OVER_POSITIONS
+from rankrls.metrics._averages import mean_and_error, mean_of_judged
+from rankrls.metrics._checks import check_ranking
+from rankrls.metrics._conventions import Array, Choices, Discount, Gain
+from rankrls.metrics._table import BY_NAME, Chunk, Definition, disagreement, pair_accuracy
+from rankrls.ranking import docno_order
 
-_BY_NAME: dict[str, Definition] = {name: d for d in (*OVER_PAIRS, *OVER_POSITIONS) for name in d.names}
+_TIED = 64.0 * float(np.finfo(np.float64).eps)
 _CHOICES = tuple(choice.name for choice in fields(Choices))
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
-class RankingMeasure(ABC):
-    """Judges rankings query by query; :func:`resolve_measure` returns one."""
-
-    k: int | None = None
-
-    @property
-    @abstractmethod
-    def _definition(self) -> Definition:
-        """How it judges."""
-
-    @property
-    def choices(self) -> Choices:
-        """The choices that it judges by."""
-        return CONVENTIONS["letor"]
-
-    @property
-    def greater_is_better(self) -> bool:
-        """False only for errors."""
-        return self._definition.greater_is_better
-
-    @property
-    def uses_sample_weight(self) -> bool:
-        """Whether the weights of rows matter; measures that look at positions ignore them."""
-        return self._definition.over_pairs
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether it is the mean squared error of score differences over all pairs of a query."""
-        return self._definition.quadratic
-
-    @property
-    def uses_docno(self) -> bool:
-        """Whether document ids decide between equal scores."""
-        return not self._definition.over_pairs and self.choices.ties == "docno"
-
-    @property
-    def not_judged(self) -> str:
-        """Why there may be no query that can be judged."""
-        return self._definition.not_judged
-
-    def judge(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
-    ) -> tuple[Array, Array]:
-        """Each query's values, (q, columns), and their average, (columns,), for scores (m, columns).
-
-        NaN is a query that is not judged, and the average of none.
-        """
-        if docno is not None and not self.uses_docno:
-            problem = "{docno} is used only if {ties='docno'} ({convention='trec'}); {0} is over {1}."
-            over = "pairs" if self._definition.over_pairs else f"positions with ties={self.choices.ties!r}"
-            raise InputError(problem, self, over)
-        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, docno, self.k, self.choices))
-
-    def judge_computed(
-        self,
-        y_true: Array,
-        y_score: Array,
-        layout: QueryLayout,
-        sample_weight: Array | None = None,
-        *,
-        near: Any,
-        overwrite: bool = False,
-    ) -> tuple[Array, Array]:
-        """As :meth:`judge`, of scores that rounding may have made different: near ones of a query are ties.
-
-        ``near`` and ``overwrite`` are those of :func:`rankrls._compiled.near_ties.merge_near_ties`.
-        """
-        if not self._definition.merges:
-            from rankrls._compiled.near_ties import merge_near_ties
-
-            y_score = merge_near_ties(y_score, layout.order, layout.starts, near, overwrite=overwrite)
-        return self._definition.judge(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices, near))
-
-    def error_of_one(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None
-    ) -> Array:
-        """Standard errors, (columns,), of the value of one ranking with scores (m, columns).
-
-        Over the items, by the jackknife (Efron and Stein 1981): the spread of the values without each item in turn. NaN
-        for measures that are not of pairs.
-        """
-        return self._definition.error_of_one(Task(y_true, y_score, layout, sample_weight, None, self.k, self.choices))
-
-    def per_query(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
-    ) -> Array:
-        """One value per query, NaN for a query that is not judged.
-
-        Parameters
-        ----------
-        y_true : ndarray of shape (m,)
-            Labels, finite float64. Nothing is validated here.
-        y_score : ndarray of shape (m,) or (m, columns)
-            Scores, finite float64.
-        layout : QueryLayout
-            The rows of each query.
-        sample_weight : ndarray of shape (m,), optional
-            Row weights, for measures over pairs.
-        docno : array-like of shape (m,), optional
-            Document ids, for ties that are broken by them.
-
-        Returns
-        -------
-        ndarray of shape (q,) or (q, columns)
-        """
-        values, _ = self.judge(y_true, _as_columns(y_score), layout, sample_weight, docno)
-        return values[:, 0] if y_score.ndim == 1 else values
-
-    def mean(
-        self, y_true: Array, y_score: Array, layout: QueryLayout, sample_weight: Array | None = None, docno: Any = None
-    ) -> Any:
-        """The average over judged queries: a float, or one number per column; NaN if no query is judged."""
-        _, average = self.judge(y_true, _as_columns(y_score), layout, sample_weight, docno)
-        return float(average[0]) if y_score.ndim == 1 else average
-
-
 @dataclass(frozen=True, repr=False)
-class Measure(RankingMeasure):
-    """A measure of this package with its parameters.
+class Measure:
+    r"""A measure of this package with its parameters; ``Measure("ndcg", k=10)(y_true, y_score, qid=qid)`` applies it.
+
+    ======================  ============  ==================================================================
+    name                    also          value of a query
+    ======================  ============  ==================================================================
+    ``disagreement``                      share of the ordered pairs in the wrong order (an error)
+    ``pair_accuracy``       ``accuracy``  1 - disagreement
+    ``auc``                               the same of relevant against other items
+    ``kendall_tau``         ``tau``       Kendall's tau-b
+    ``pair_squared_error``                mean squared error of score differences over pairs (an error)
+    ``ndcg``                              normalised discounted cumulative gain
+    ``average_precision``   ``map``       precisions at the relevant items' positions over the relevant items
+    ``precision``           ``p``         relevant items among the first k, over k
+    ``recall``                            relevant items among the first k, over the relevant items
+    ``success``                           1 if a relevant item is among the first k, else 0
+    ``reciprocal_rank``     ``mrr``       1 / position of the first relevant item, 0 if none is among the first k
+    ``r_precision``         ``rprec``     precision at the number of relevant items
+    ``err``                               expected reciprocal rank (Chapelle et al. 2009)
+    ======================  ============  ==================================================================
 
     Parameters
     ----------
-    name : str
-        ``"disagreement"``, ``"pair_accuracy"``, ``"kendall_tau"``, ``"ndcg"``, ``"average_precision"``,
-        ``"precision"`` or ``"reciprocal_rank"``, or a short name (``"map"``, ``"p"``, ``"mrr"``, ``"tau"``).
+    name : str or callable
+        One of the table, or ``function(y_true, y_score) -> float``, called once a query and column, greater is better;
+        NaN is no value.
     k : int, optional
-        Depth of the ranking that is looked at; all of it by default. Precision needs one, measures over pairs and
-        Kendall's tau have none.
-    convention : str
-        The evaluation tool whose choices are used; see :func:`rankrls.metrics.ndcg` for the table.
-    gain, discount, empty, ties, relevant, denominator, single_scores : optional
-        Single choices that override the convention's.
+        Depth of the ranking that is looked at; all of it by default. Precision, recall and success need one, measures
+        over pairs and r_precision have none.
+    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
+        The evaluation tool whose choices are used; see the notes.
+    gain : {"exp2", "linear", "positive"}, sequence or callable, optional
+        NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
+    discount : {"log2", "letor"} or callable, optional
+        NDCG: ``1 / log2(i + 1)``; 1, 1, then ``1 / log2(i)``; or ``discount(positions)``.
+    empty : float or "skip", optional
+        The value of a query that has nothing to find; "skip" leaves it out of the mean.
+    ties : {"row", "docno", "average", "threshold"}, optional
+        Equal scores stay in row order; the greater document id comes first; the mean over all their orders; or
+        (average precision without k only) they are retrieved together.
+    relevant : float, optional
+        Labels from here up are relevant; 1 in every convention.
+    denominator : {"nominal", "reachable"}, optional
+        Precision divides by k, or by min(k, items); average precision at k by the relevant items, or by min(k,
+        relevant items).
+    single_scores : bool, optional
+        Round scores to single precision first; what then is equal is tied.
     tied_labels : {"ignore", "half"}, optional
-        See :func:`rankrls.metrics.disagreement_error`.
+        Disagreement and accuracy. "ignore": pairs with equal labels do not exist. "half": they count too, and one that
+        the scores keep apart is half an error (Pahikkala et al. 2007, eq. 3).
     average : {"query", "pair"}, optional
-        See :func:`rankrls.metrics.disagreement_error`.
+        Disagreement and accuracy. "query": the mean over queries that have a pair. "pair": all errors over all pairs,
+        so that long queries count more (Airola et al. 2010, eq. 2, normalised).
+    highest : float, optional
+        ERR: the highest label there may be, 4 by default.
 
     Raises
     ------
     ValueError
         For an unknown name, depth or option, and for a choice that the measure does not have.
 
+    Notes
+    -----
+    For query Q with labels y, scores f and weights w, the disagreement is (Airola, Pahikkala and Salakoski 2010, eq. 1)
+
+    .. math::
+
+        e_Q = \frac{1}{N_Q} \sum_{i, j \in Q,\; y_i < y_j} w_i w_j H(f_i - f_j), \qquad
+        H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
+
+    where N_Q is the weight of the pairs with ``y_i < y_j``. 0 is a perfect ranking, 0.5 what random or constant scores
+    get. A query of one item has no pair and no value.
+
+    The conventions (i is the position, from 1; the last two columns concern measures of relevant items):
+
+    ==========  ===========  ============  =============  ===================  ========  ============
+    convention  gain         discount      empty query    equal scores         relevant  denominator
+    ==========  ===========  ============  =============  ===================  ========  ============
+    letor       2^rel - 1    letor         0              row                  rel >= 1  nominal
+    trec        max(rel, 0)  1/log2(i+1)   0              docno, as float32    rel >= 1  nominal
+    sklearn     rel          1/log2(i+1)   0              average (a)          rel >= 1  nominal
+    lightgbm    2^rel - 1    1/log2(i+1)   1 (b)          row                  rel >= 1  reachable
+    xgboost     2^rel - 1    1/log2(i+1)   1 (b)          row, as float32      rel >= 1  reachable
+    ranklib     2^rel - 1    1/log2(i+1)   0              row                  rel >= 1  reachable (c)
+    ==========  ===========  ============  =============  ===================  ========  ============
+
+    letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... What a tool lacks (scikit-learn a reciprocal rank, say) follows
+    the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group; ERR ranks
+    them in row order. (b) Precision and success count such a query 0. (c) Average precision divides by all relevant
+    items.
+
+    O(m log m) time per column, in compiled code on all threads.
+
     Examples
     --------
     >>> from rankrls.metrics import Measure
     >>> print(Measure("ndcg", k=10))
     ndcg@10
-    >>> print(Measure("map", convention="trec"))
-    map(convention='trec')
-    >>> Measure("disagreement").greater_is_better
-    False
+    >>> y, scores, qid = [2, 0, 1, 0, 1], [0.3, 0.5, 0.1, 0.2, 0.7], [1, 1, 1, 2, 2]
+    >>> round(Measure("ndcg", k=10)(y, scores, qid=qid), 4)
+    0.9539
+    >>> round(Measure("ndcg", k=10, convention="sklearn")(y, scores, qid=qid), 4)
+    0.8348
+    >>> Measure("disagreement")(y, scores, qid=qid, per_query=True).round(4)
+    array([0.6667, 0.    ])
     """
 
-    name: str
+    name: Any
     k: int | None = None
     convention: str = "letor"
     gain: Gain | None = None
@@ -189,27 +146,40 @@ class Measure(RankingMeasure):
     single_scores: bool | None = None
     tied_labels: str | None = None
     average: str | None = None
+    highest: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", _definition(self.name, self.name).name)
+        if not callable(self.name):
+            object.__setattr__(self, "name", _definition(self.name, self.name).name)
         if isinstance(self.gain, list | np.ndarray):
             object.__setattr__(self, "gain", tuple(float(g) for g in self.gain))
-        self._check_depth()
-        self._definition.chosen(self.convention, self._given())
-
-    def _check_depth(self) -> None:
-        if self.k is not None and self._definition.over_pairs:
-            problem = "{0} looks at all pairs and has no depth; got {1}."
-            raise InputError(problem, self.name, f"k={self.k!r}", parameter="k")
+        depth = self._definition.depth
+        if self.k is not None and depth == "none":
+            raise InputError(f"{self.name} has no depth; got k={self.k!r}.", parameter="k")
         if self.k is not None:
             object.__setattr__(self, "k", check_count("k", self.k, none="all positions"))
-        elif self._definition.needs_depth:
-            remedy = f"Give a depth ({{k}}), as in the name '{self.name}@10'."
-            raise InputError("{0} needs a depth.", self.name, remedy=remedy, parameter="k")
+        elif depth == "needed":
+            raise InputError(f"{self.name} needs a depth k, as in the name '{self.name}@10'.", parameter="k")
+        self._definition.chosen(self.convention, self._given())
 
     @property
     def _definition(self) -> Definition:
-        return _BY_NAME[self.name]
+        if callable(self.name):
+            return Definition(str(self), self._apply, depth="none", bounds=(-np.inf, np.inf))
+        return BY_NAME[self.name]
+
+    def _apply(self, chunk: Chunk) -> Array:
+        """A function's value of each query and column."""
+        values = np.empty((chunk.n_queries, len(chunk.scores)))
+        for q, (a, b) in enumerate(pairwise(chunk.starts)):
+            for k, scores in enumerate(chunk.scores[:, a:b]):
+                value = self.name(chunk.y[a:b], scores)
+                try:
+                    values[q, k] = float(value)
+                except (TypeError, ValueError):
+                    problem = f"the measure {self} must return one number per query; it returned {value!r}."
+                    raise InputError(problem, parameter="measure") from None
+        return values
 
     @property
     def choices(self) -> Choices:
@@ -229,68 +199,205 @@ class Measure(RankingMeasure):
         return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
     def __str__(self) -> str:
+        if callable(self.name):
+            return str(getattr(self.name, "__name__", repr(self.name)))
         given = {} if self.convention == "letor" or self._definition.over_pairs else {"convention": self.convention}
         given.update(self._given())
         inside = ", ".join(f"{k}={getattr(v, '__name__', repr(v))}" for k, v in given.items())
         depth = "" if self.k is None else f"@{self.k}"
         return (self._definition.short or self.name) + (f"({inside})" if inside else "") + depth
 
-
-def _as_columns(y_score: Array) -> Array:
-    return y_score[:, None] if y_score.ndim == 1 else y_score
-
-
-@dataclass(frozen=True)
-class FunctionMeasure(RankingMeasure):
-    """A user's ``function(y_true, y_score) -> float``, called once a query and column; greater is better.
-
-    A function that returns NaN does not judge the query.
-    """
-
-    function: Callable[[Array, Array], float]
-
-    def __str__(self) -> str:
-        return str(getattr(self.function, "__name__", repr(self.function)))
+    @property
+    def greater_is_better(self) -> bool:
+        """False only for errors."""
+        return self._definition.greater_is_better
 
     @property
-    def _definition(self) -> Definition:
-        return _OverFunction(str(self), self.function, {})
+    def uses_sample_weight(self) -> bool:
+        """Whether the weights of rows matter; measures that look at positions ignore them."""
+        return self._definition.over_pairs
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether it is the mean squared error of score differences over all pairs of a query."""
+        return self._definition.name == "pair_squared_error"
+
+    @property
+    def not_judged(self) -> str:
+        """Why there may be no query that has a value."""
+        return self._definition.not_judged
+
+    def values(
+        self,
+        scores: Array,
+        y: Array,
+        starts: NDArray[np.intp],
+        *,
+        weights: Array | None = None,
+        places: NDArray[Any] | None = None,
+        sizes: Array | None = None,
+        norms: Array | None = None,
+    ) -> Array:
+        """The measure of each query of a chunk, for many columns of scores at once; nothing is validated.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (columns, rows)
+            Finite float64 in C order, such as the held-out scores of every alpha.
+        y : ndarray of shape (rows,)
+            Labels. It is fastest if the rows of each query are sorted by label.
+        starts : ndarray of shape (queries + 1,)
+            The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
+        weights : ndarray of shape (rows,), optional
+            Row weights, for measures over pairs.
+        places : ndarray of shape (rows,), optional
+            In which order rows with equal scores come, such as the row numbers before rows were sorted; as they are by
+            default.
+        sizes : ndarray of shape (rows,), optional
+            The size of each computed score, such as ``||x_i - mean||``: two scores are tied if they differ by at most
+            64 eps times both sizes and the column's norm. Without it, if they are equal.
+        norms : ndarray of shape (columns,), optional
+            What the sizes are multiplied by in each column, such as ``||w||``; 1 by default.
+
+        Returns
+        -------
+        ndarray of shape (queries, columns)
+            NaN for a query that has no value.
+        """
+        norms = np.ones(len(scores)) if norms is None else norms
+        tolerance = np.zeros(len(scores)) if sizes is None else _TIED * norms
+        if self.choices.single_scores and not self._definition.over_pairs:
+            with np.errstate(over="ignore"):
+                scores = scores.astype(np.float32).astype(np.float64)
+        chunk = Chunk(scores, y, weights, starts, places, sizes, tolerance, self.k, self.choices)
+        return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
+
+    def mean_of(self, values: Array, y: Array, starts: NDArray[np.intp], weights: Array | None = None) -> Array:
+        """The mean (columns,) of the values (queries, columns) of queries; NaN if no query has a value."""
+        if self.choices.average == "query":
+            return mean_of_judged(values)
+        from rankrls.metrics._pairs import pair_weights
+
+        chunk = Chunk(y[None], y, weights, starts, None, None, np.zeros(1), None, self.choices)
+        return mean_of_judged(values, pair_weights(chunk))
+
+    def standard_error(self, values: Array) -> Array:
+        """Standard errors (columns,) of the mean over queries, NaN for fewer than two."""
+        return mean_and_error(values)[1]
+
+    def jackknife(self, scores: Array, y: Array, weights: Array | None = None) -> Array:
+        """Standard errors (columns,) of one ranking with scores (columns, rows), over its items.
+
+        From the spread of the values without each item in turn (Efron and Stein 1981), for the share of wrong or right
+        pairs; NaN for other measures. O(columns m log m).
+        """
+        if self._definition.compute not in (disagreement, pair_accuracy) or self.choices.tied_labels == "half":
+            return np.full(len(scores), np.nan)
+        from rankrls.metrics._pairs import jackknife
+
+        starts = np.array([0, len(y)])
+        return jackknife(Chunk(scores, y, weights, starts, None, None, np.zeros(len(scores)), None, self.choices))
+
+    def judge(
+        self,
+        y: Array,
+        scores: Array,
+        layout: QueryLayout,
+        weights: Array | None = None,
+        docno: Any = None,
+        *,
+        rounded: bool = False,
+    ) -> tuple[Array, Array]:
+        """Each query's values (q, columns), and their average (columns,), for scores (m, columns) of rows in any order.
+
+        Document ids order equal scores if the convention says so. If scores are computed ones (``rounded``), those that
+        differ by at most 64 eps of the column's largest are tied. On all threads.
+        """
+        order = layout.order if docno is None or self.choices.ties != "docno" else docno_order(docno, layout)
+        y, weights = y[order], None if weights is None else weights[order]
+        columns, starts = np.ascontiguousarray(scores[order].T), layout.starts
+        sizes, norms = (np.ones(len(y)), np.abs(columns).max(axis=1, initial=0.0)) if rounded else (None, None)
+
+        def run(block: tuple[int, int]) -> Array:
+            queries = starts[block[0] : block[1] + 1]
+            rows = slice(queries[0], queries[-1])
+            own = None if weights is None else weights[rows]
+            given = np.ascontiguousarray(columns[:, rows])
+            size = None if sizes is None else sizes[rows]
+            return self.values(given, y[rows], queries - queries[0], weights=own, sizes=size, norms=norms)
+
+        blocks = balanced_blocks(starts, 4 * n_threads())
+        values = np.concatenate([np.empty((0, len(columns))), *map_threads(run, blocks)])
+        return values, self.mean_of(values, y, starts, weights)
+
+    def __call__(
+        self,
+        y_true: Any,
+        y_score: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        docno: Any = None,
+        per_query: bool = False,
+    ) -> Any:
+        """The measure of one ranking, or of several.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (m,)
+            Labels, any finite numbers; those of NDCG must have a gain.
+        y_score : array-like of shape (m,) or (m, columns)
+            Scores, greater is better; a value per column.
+        qid : array-like of shape (m,), optional
+            One query id per row, any order. Without it every row belongs to one query.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``. Measures over positions ignore them.
+        docno : array-like of shape (m,), optional
+            Document ids. With ``ties="docno"`` (convention "trec") the greater one, as text, comes first of equal
+            scores; other measures ignore them.
+        per_query : bool
+            Return each query's value instead.
+
+        Returns
+        -------
+        float or ndarray
+            A float, or (columns,) for scores with columns. With ``per_query`` (q,) or (q, columns), queries in order of
+            first appearance, NaN for a query that has no value.
+
+        Raises
+        ------
+        ValueError
+            For labels, scores or weights that are not finite (naming the row), negative weights, lengths that differ,
+            and if no query has a value.
+        """
+        y, scores, layout, weights = check_ranking(y_true, y_score, qid, sample_weight)
+        matrix = scores if scores.ndim == 2 else scores[:, None]
+        values, average = self.judge(y, matrix, layout, weights, docno)
+        if per_query:
+            return values if scores.ndim == 2 else values[:, 0]
+        if np.isnan(average).all():
+            raise InputError(f"{self} has no value here: {self.not_judged}.", parameter="y_true")
+        return average if scores.ndim == 2 else float(average[0])
 
 
-class _OverFunction(Definition):
-    """A formula of one query's labels and scores."""
-
-    def judge(self, task: Task) -> tuple[Array, Array]:
-        values = np.empty((task.layout.n_queries, task.scores.shape[1]))
-        for q in range(task.layout.n_queries):
-            rows = task.layout.rows(q)
-            labels, scores = task.y[rows], task.scores[rows]
-            for column in range(task.scores.shape[1]):
-                value = self.compute(labels, scores[:, column])
-                try:
-                    values[q, column] = float(value)
-                except (TypeError, ValueError):
-                    problem = "the measure {0} must return one number per query; it returned {1!r}."
-                    raise InputError(problem, self.name, value, parameter="measure") from None
-        return values, mean_of_judged(values)
+RankingMeasure = Measure
 
 
-def resolve_measure(measure: Any, convention: str | None = None) -> RankingMeasure:
+def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     """The measure that a name, a measure or a function stands for.
 
     Parameters
     ----------
     measure : str, Measure or callable
-        A name, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"mrr"``, ``"tau"``,
-        ``"disagreement"``, ``"pair_accuracy"``); a :class:`Measure`, returned as it is; or
-        ``function(y_true, y_score) -> float``, called once a query, greater is better.
+        A name of :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
+        :class:`Measure`, returned as it is; or ``function(y_true, y_score) -> float``, called once a query, greater is
+        better.
     convention : str, optional
         The convention of a name; "letor" by default.
 
     Returns
     -------
-    RankingMeasure
-        With ``greater_is_better``, ``per_query`` and ``mean``.
+    Measure
 
     Raises
     ------
@@ -305,40 +412,24 @@ def resolve_measure(measure: Any, convention: str | None = None) -> RankingMeasu
     >>> print(resolve_measure("ndcg@3", convention="sklearn"))
     ndcg(convention='sklearn')@3
     """
-    if isinstance(measure, RankingMeasure):
+    if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str):
         found = _NAME.fullmatch(measure)
-        name = _definition(found.group(1).lower() if found else "", measure).name
-        depth = None if found is None or found.group(2) is None else int(found.group(2))
+        name = _definition(found[1].lower() if found else "", measure).name
+        depth = int(found[2]) if found and found[2] else None
         return Measure(name, k=depth, convention="letor" if convention is None else convention)
     if callable(measure):
-        return FunctionMeasure(measure)
-    raise InputError(
-        "a measure is a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score); "
-        "got {0!r}.",
-        measure,
-        parameter="measure",
-    )
+        return Measure(measure)
+    expected = "a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score)"
+    raise InputError(f"a measure is {expected}; got {measure!r}.", parameter="measure")
 
 
-def _definition(name: str, given: Any) -> Definition:
+def _definition(name: str, given: str) -> Definition:
     """The definition that a name stands for; ``given`` is what a user wrote."""
-    if name not in _BY_NAME:
-        raise InputError(
-            "unknown measure {0!r}; known are {1}, those over positions with a depth such as 'ndcg@10'.",
-            given,
-            ", ".join(sorted(_BY_NAME)),
-            remedy=_meant(str(given)),
-            parameter="measure",
-        )
-    return _BY_NAME[name]
-
-
-def _meant(given: str) -> str:
-    """The measure that was perhaps meant, with its depth."""
-    found = re.match(r"\s*([A-Za-z_]*)\W*([0-9]*)", given)
-    assert found is not None
-    near = get_close_matches(found[1].lower(), _BY_NAME, n=1)
-    depth = f"@{found[2]}" if found[2] and near and not _BY_NAME[near[0]].over_pairs else ""
-    return f"Did you mean {near[0] + depth!r}?" if near else ""
+    if name not in BY_NAME:
+        known = ", ".join(sorted(BY_NAME))
+        problem = f"unknown measure {given!r}; known are {known}, those over positions with a depth such as 'ndcg@10'."
+        meant = did_you_mean(str(given).partition("@")[0], BY_NAME)
+        raise InputError(f"{problem} {meant}".rstrip(), parameter="measure")
+    return BY_NAME[name]

@@ -1,120 +1,111 @@
-"""Measures over pairs: the disagreement error, pair accuracy, Kendall's tau and the squared error of differences."""
+"""Counts of the pairs of each query that columns of scores put in the wrong order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankrls._compiled.group_pass import weighted_sums
-from rankrls.metrics._averages import mean_of_judged, ratio, sum_in_any_order
-from rankrls.metrics._definition import Array, Choice, Choices, Definition, Task
-
-if TYPE_CHECKING:
-    from rankrls._compiled.pair_counts import PairCounts
+from rankrls.metrics._conventions import Array, Choices
+from rankrls.metrics._pair_loops import LONGEST, LONGEST_WEIGHTED, compare_pairs, count_by_rows
+from rankrls.metrics._table import Chunk
 
 
-class PairMeasure(Definition):
-    """A formula of how many pairs of a query are ordered right, ordered wrong, and tied."""
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Weights of the unordered pairs of each query; a pair of rows weighs ``w_i w_j``.
 
-    over_pairs: ClassVar[bool] = True
-    merges: ClassVar[bool] = True
+    Attributes
+    ----------
+    ordered, tied : ndarray of shape (queries,)
+        Pairs with different and with equal labels.
+    above, not_below, apart : ndarray of shape (queries, columns)
+        Pairs whose lower label has the higher score; has the higher score or an equal one; and of the pairs with equal
+        labels those whose scores differ (0 if that was not asked for).
+    """
 
-    def judge(self, task: Task) -> tuple[Array, Array]:
-        from rankrls._compiled.pair_counts import count_pairs
+    ordered: Array
+    tied: Array
+    above: Array
+    not_below: Array
+    apart: Array
 
-        layout = task.layout
-        counts = count_pairs(task.y, task.scores, layout.order, layout.starts, task.sample_weight, task.near)
-        values, average = self.compute(counts, task.choices)
-        return values, average
-
-    def error_of_one(self, task: Task) -> Array:
-        from rankrls._compiled.pair_counts import counts_without
-
-        counts = counts_without(task.y, task.scores, task.sample_weight)
-        values: Array = self.compute(counts, task.choices)[0]
-        n, middle = len(values), mean_of_judged(values)
-        return np.asarray(np.sqrt((n - 1.0) * mean_of_judged((values - middle) ** 2)))
-
-
-def _disagreement(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
-    errors = counts.wrong + 0.5 * counts.level
-    pairs: NDArray[Any] = np.broadcast_to(counts.ordered[:, None], errors.shape)
-    if choices.tied_labels == "half":
-        errors = errors + 0.5 * counts.tied_apart
-        pairs = pairs + counts.tied[:, None]
-    values = ratio(errors, pairs)
-    by_pair = choices.average == "pair"
-    return values, ratio(sum_in_any_order(errors), sum_in_any_order(pairs)) if by_pair else mean_of_judged(values)
+    def pairs(self, choices: Choices) -> Array:
+        """The weight of the pairs that count, (queries,)."""
+        return self.ordered + self.tied if choices.tied_labels == "half" else self.ordered
 
 
-def _accuracy(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
-    values, average = _disagreement(counts, choices)
-    return 1.0 - values, 1.0 - average
+def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> PairCounts:
+    """Count the pairs of each query of a chunk; ``same`` asks for pairs with equal labels too.
+
+    O(u^2) for a query of u <= ``longest`` rows (by default where that is fastest), else O(u log u), for each column.
+    Two scores are tied if they differ by no more than both may be off.
+    """
+    chunk = chunk.in_order(chunk.y)
+    y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
+    w = np.ones(m) if chunk.weights is None else chunk.weights
+    low = high = np.ascontiguousarray(chunk.scores)
+    if chunk.sizes is not None:
+        off = chunk.norms[:, None] * chunk.sizes
+        low, high = low - off, high + off
+    counts, unit = np.zeros((chunk.n_queries, columns, 3)), bool((w == 1.0).all())
+    if longest is None:
+        longest = LONGEST if unit else LONGEST_WEIGHTED
+    compare_pairs(low, high, y, w, unit, same, starts, longest, counts)
+    for q in np.flatnonzero(np.diff(starts) > longest):
+        rows = slice(starts[q], starts[q + 1])
+        label = np.cumsum(np.diff(y[rows], prepend=y[rows.start]) != 0)
+        for k in range(columns):
+            bottom, top = low[k, rows], high[k, rows]
+            counts[q, k] = [w[rows] @ c for c in count_by_rows(bottom, bottom if low is high else top, label, w[rows])]
+    counts[..., 2] *= same
+    return PairCounts(*_weights_of_pairs(chunk, w), counts[..., 0], counts[..., 1], counts[..., 2])
 
 
-def _tau(counts: PairCounts, choices: Choices) -> tuple[Array, Array]:
-    # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
-    pairs = np.sqrt(counts.ordered[:, None] * counts.apart)
-    values = ratio(counts.ordered[:, None] - counts.level - 2.0 * counts.wrong, pairs)
-    if choices.empty != "skip":
-        values[pairs == 0] = choices.empty
-    return values, mean_of_judged(values)
+def pair_weights(chunk: Chunk) -> Array:
+    """The weight of the pairs of each query that count, (queries,)."""
+    chunk = chunk.in_order(chunk.y)
+    ordered, tied = _weights_of_pairs(chunk, np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights)
+    return ordered + tied if chunk.choices.tied_labels == "half" else ordered
 
 
-class SquaredDifferences(Definition):
-    """The mean over a query's pairs of the squared error of their score differences."""
+def jackknife(chunk: Chunk) -> Array:
+    """Standard errors (columns,) of the share of wrong pairs of one ranking, over its items.
 
-    over_pairs: ClassVar[bool] = True
-    quadratic: ClassVar[bool] = True
-    merges: ClassVar[bool] = True  # for which there is no need: no tie is looked at
+    From the shares without each item in turn (Efron and Stein 1981). O(columns m log m).
+    """
+    chunk = chunk.in_order(chunk.y)
+    m = len(chunk.y)
+    w = np.ones(m) if chunk.weights is None else chunk.weights
+    label = np.cumsum(np.diff(chunk.y, prepend=chunk.y[:1]) != 0)
+    pairs = w * (w.sum() - np.bincount(label, w)[label])
+    left = 0.5 * pairs.sum() - pairs
+    out = np.empty(len(chunk.scores))
+    for k, s in enumerate(chunk.scores):
+        off = 0.0 if chunk.sizes is None else chunk.norms[k] * chunk.sizes
+        above, not_below, _ = count_by_rows(s - off, s + off, label, w)
+        # what should be above row i and is not: the same of the ranking upside down
+        turned = count_by_rows(-(s + off)[::-1], -(s - off)[::-1], label[-1] - label[::-1], w[::-1].copy())
+        errors = 0.5 * w * (above + not_below + (turned[0] + turned[1])[::-1])
+        good = left > 1e-13 * pairs.sum()
+        values = (0.5 * errors.sum() - errors)[good] / left[good]
+        n = len(values)
+        out[k] = np.sqrt((n - 1.0) / n * ((values - values.mean()) ** 2).sum()) if n > 1 else np.nan
+    return out
 
-    def judge(self, task: Task) -> tuple[Array, Array]:
-        from rankrls._compiled.pair_counts import spreads
 
-        w = np.ones(len(task.y)) if task.sample_weight is None else task.sample_weight
-        order, starts = task.layout.order, task.layout.starts
-        total, squares = (weighted_sums(a[:, None], order, starts, w)[:, 0] for a in (np.ones(len(w)), w))
-        spread = spreads(task.y, task.scores, order, starts, w)
-        values = self.compute(total, squares, spread)
-        values[task.layout.counts < 2] = np.nan
-        return values, mean_of_judged(values)
-
-
-def _squared_difference(total: Array, squares: Array, spread: Array) -> Array:
-    # sum_{i<j} w_i w_j (e_i - e_j)^2 = S sum_i w_i (e_i - mean)^2, over the weight of the pairs.
-    return ratio(2.0 * total[:, None] * spread, (total**2 - squares)[:, None])
-
-
-_ERROR_CHOICES = {"tied_labels": Choice(("ignore", "half")), "average": Choice(("query", "pair"))}
-_CORRELATION = Choice(("skip",), " or a number in [-1, 1]", lambda v: isinstance(v, int | float) and -1.0 <= v <= 1.0)
-_NO_PAIR = "no query has an ordered pair, that is two items with different labels"
-
-OVER_PAIRS = (
-    PairMeasure(
-        "disagreement",
-        _disagreement,
-        _ERROR_CHOICES,
-        aliases=("disagreement_error",),
-        greater_is_better=False,
-        not_judged=_NO_PAIR,
-    ),
-    PairMeasure("pair_accuracy", _accuracy, _ERROR_CHOICES, aliases=("accuracy",), not_judged=_NO_PAIR),
-    PairMeasure(
-        "kendall_tau",
-        _tau,
-        {"empty": _CORRELATION},
-        short="tau",
-        aliases=("kendall",),
-        own={"": {"empty": "skip"}},
-        not_judged="no query has both two different labels and two different scores",
-    ),
-    SquaredDifferences(
-        "pair_squared_error",
-        _squared_difference,
-        {},
-        greater_is_better=False,
-        not_judged="no query has two items",
-    ),
-)
+def _weights_of_pairs(chunk: Chunk, w: Array) -> tuple[Array, Array]:
+    """Weights of the pairs of each query with different labels, and with equal ones; exactly 0 where there are none."""
+    m, first = len(chunk.y), chunk.starts[:-1][np.diff(chunk.starts) > 0]
+    new = np.zeros(m, dtype=bool)
+    new[1:] = chunk.y[1:] != chunk.y[:-1]
+    new[first] = True
+    heads = np.flatnonzero(new)
+    if not m:
+        return np.zeros(chunk.n_queries), np.zeros(chunk.n_queries)
+    of_label = np.zeros(m)
+    of_label[heads] = np.add.reduceat(w, heads)
+    labels, rows = chunk.sums((of_label > 0).astype(float)), chunk.sums((w > 0).astype(float))
+    whole, same = chunk.sums(w) ** 2, chunk.sums(of_label**2)
+    ordered = np.where(labels > 1, 0.5 * (whole - same), 0.0)
+    return ordered, np.where(rows > labels, 0.5 * (same - chunk.sums(w**2)), 0.0)

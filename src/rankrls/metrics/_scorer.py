@@ -10,8 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
-from rankrls.metrics._checks import check_ranking, scored_rows
-from rankrls.metrics._evaluate import value_of
+from rankrls.metrics._checks import scored_rows
 from rankrls.metrics._measure import RankingMeasure, resolve_measure
 
 
@@ -37,16 +36,15 @@ class RankingScorer:
         """
         if qid is None and _holds(estimator, "_fitted_with_qid"):
             raise InputError(
-                "{0!r} did not get {qid}, but the model was fitted with it.",
-                self,
-                remedy="qid reaches scorers by metadata routing: call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and pass params={{'qid': qid}} to "
-                "cross_validate, or {qid=qid} to the fit of a search.",
+                f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata "
+                "routing: call sklearn.set_config(enable_metadata_routing=True) first, and pass "
+                "params={'qid': qid} to cross_validate, or qid=qid to the fit of a search.",
+                parameter="qid",
             )
         scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
         if _holds(estimator, "_learns_unscored"):
             y, scores, qid, used = scored_rows(y, scores, qid, used)
-        value = float(value_of(self.measure, check_ranking(y, np.asarray(scores), qid, used), None, False))
+        value = float(self.measure(y, np.asarray(scores), qid=qid, sample_weight=used))
         return value if self.measure.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:

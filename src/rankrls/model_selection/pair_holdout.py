@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
+from rankrls._preferences import PreferenceTable
 from rankrls._shown import Shown, table_text
-from rankrls.graph import PairGraph
-from rankrls.holdout.concordance import (
+from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
+from rankrls.models.inputs.parameters import number
+from rankrls.models.rankrls import constrained
+from rankrls.numerics.concordance import (
     CONFIDENCE,
     METHOD,
     concordance_interval,
@@ -21,12 +25,10 @@ from rankrls.holdout.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.holdout.pair_holdout import held_out_differences, leave_pair_out_concordance
-from rankrls.holdout.preferred_pairs import held_out_preferences
-from rankrls.model_selection._estimators import affordable_candidate, checked_model, labelled_data
-from rankrls.models.inputs.parameters import number
-from rankrls.models.inputs.spreads import warn_of_lost_features
-from rankrls.selection.plans import check_something_is_left, pair_problems, why_pairs_cannot_be_held_out
+from rankrls.numerics.pairs import held_out_margins
+from rankrls.numerics.pairs import leave_pair_out as hold_out_pairs
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
+from rankrls.selection.plans import check_something_is_left, preference_features, why_pairs_cannot_be_held_out
 from rankrls.survival import survival_pairs
 
 
@@ -132,15 +134,11 @@ def leave_pair_out(
     2003). Where all pairs come out alike there is no standard error, and the interval is that of Clopper
     and Pearson (1934) over as many trials as pairs without a common item can be formed. Both treat the scoring of each
     pair as given: how much the score would vary over other training samples they do not tell. On labels without any
-    relation to the features, 20 to 100 items, the 95 % interval held 0.5 in 80 to 86 % of the samples
-    (``experiments/holdout.py``). For given ``pairs`` that share few items they are too wide instead.
+    relation to the features, 20 to 100 items, the 95 % interval held 0.5 in 80 to 86 % of the samples.
+    For given ``pairs`` that share few items they are too wide instead.
 
     The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
     ``basis="pursuit"`` their labels too, so that the result is a little too good then.
-
-    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
-    Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal, but for an
-    outlier that alone determines a weight; of that a warning is given.
 
     References
     ----------
@@ -173,16 +171,18 @@ def leave_pair_out(
     auto = isinstance(alphas, str) and alphas == "auto"
     model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
     level = _check_confidence(confidence)
+    if not (grid > 0.0).all():
+        raise InputError(f"Hold-out without refitting needs alphas > 0; got {grid.min():g}.", parameter="alphas")
     if event is not None:
         censored = _comparable_items(model, X, y, event, qid, sample_weight)
-        graph, kernel = censored.graph, model._candidate(censored).kernel
+        graph, candidate = censored.graph, model._candidate(censored)
         i, j = _checked_comparable(graph, pairs)
         if auto:
-            problem = model._candidate(censored).problem(censored)
-            grid = problem.axis(problem.extreme_values())
-        leads = held_out_preferences(kernel, censored.X, graph, grid, i, j)
-        score, error = judged_pairs(leads, np.ones(len(i)), i, j, graph.n_items)
-        shown = None if pairs is None else leads * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
+            grid = candidate.problem(censored).axis()
+        Z = preference_features(candidate.kernel, censored.X)
+        margins = hold_out_preferred_pairs(Z, censored.numeric_graphs(candidate.setting)[0], grid, i, j)
+        score, error = judged_pairs(margins, np.ones(len(i)), i, j, graph.n_items)
+        shown = None if pairs is None else margins * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
         found = score, error, concordance_interval(score, error, greedy_matching(i, j), level), shown
         return _result(grid, found, alphas is not None, len(i), level)
     data = labelled_data(model, X, y, qid, sample_weight)
@@ -192,19 +192,19 @@ def leave_pair_out(
         check_something_is_left(data)
     labels, codes = data.Y[:, 0], data.layout.codes
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    ((problem, factor, _),) = pair_problems(affordable_candidate(model, data, len(grid)), data)
-    warn_of_lost_features(model, problem.spreads, None if auto else grid * factor, pairs_held_out=True)
+    problem = model._candidate(data).problem(data)
+    (form,) = problem.forms
+    warn_of_lost_feature(model, problem.lost_feature)
     if auto:
-        grid = problem.axis(problem.extreme_values())
-    ridge = grid * factor
+        grid = problem.axis()
     differences = None
+    solved = form.smoother, form.graph, form.features, grid
     if chosen is None:
-        result = leave_pair_out_concordance(problem, labels, ridge)
-        score, error = result.score, result.standard_error
+        score, error = hold_out_pairs(*solved, model.balance)
         n_pairs, disjoint = ordered_pairs(labels, codes), disjoint_pairs(labels, codes)
     else:
         i, j = chosen.T
-        differences = held_out_differences(problem, labels, ridge, i, j)
+        differences = held_out_margins(*solved, i, j, model.balance)
         weight = None if data.weights is None else data.weights[i] * data.weights[j]
         score, error = judged_pairs(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), weight)
         n_pairs, disjoint = len(i), greedy_matching(i, j)
@@ -224,16 +224,15 @@ def _result(grid: NDArray[np.float64], found: Any, several: bool, n_pairs: int, 
 
 def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
-    if model._constrained():
+    if constrained(model):
         raise InputError(
-            "{0} cannot hold out pairs without refitting: the signs of weights are constrained.",
-            what,
-            remedy="leave_query_out is exact under constraints.",
+            f"{what} cannot hold out pairs without refitting: the signs of weights are constrained. "
+            "leave_query_out is exact under constraints.",
             parameter="positive",
         )
-    reason = why_pairs_cannot_be_held_out(data, [model._setting()], constrained=False)
+    reason = why_pairs_cannot_be_held_out(data, [setting_of(model)], constrained=False)
     if reason is not None:
-        raise InputError(f"{{{what}}} cannot hold out pairs without refitting: {reason}.")
+        raise InputError(f"{what} cannot hold out pairs without refitting: {reason}.", parameter=what)
 
 
 def _check_confidence(confidence: Any) -> float:
@@ -250,7 +249,7 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
         if bad.any():
             k = int(np.argmax(bad))
             i, j = numbers[k].tolist()
-            raise InputError("Pair {0}, rows {1} and {2}: {3}.", k, i, j, what, parameter="pairs", row=i)
+            raise InputError(f"Pair {k}, rows {i} and {j}: {what}.", parameter="pairs", row=i)
 
     refuse(((numbers < 0) | (numbers >= m)).any(axis=1), f"the rows are 0 to {m - 1}")
     refuse(numbers[:, 0] == numbers[:, 1], "a row makes no pair with itself")
@@ -266,26 +265,28 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
 
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
-    if not hasattr(model, "solver") or model._constrained():
+    if not hasattr(model, "solver") or constrained(model):
         raise InputError(
             "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
         )
     if sample_weight is not None:
-        raise InputError("{event} is for rows that count the same: leave out {sample_weight}.")
+        raise InputError("event is for rows that count the same: leave out sample_weight.", parameter="event")
     winners, losers = survival_pairs(time, event, qid=qid)
-    return cast(PreferredItems, model._preferred(X, winners, losers, None, None))
+    return preferred(model, X, winners, losers, None, None)
 
 
 def _pairs_of_rows(pairs: Any) -> NDArray[Any]:
     """Two whole numbers each; whether they are rows is not looked at."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
-        problem = "{pairs} must hold two row numbers each, shape (p, 2); got shape {0} of dtype {1}."
-        raise InputError(problem, given.shape, given.dtype)
+        raise InputError(
+            f"pairs must hold two row numbers each, shape (p, 2); got shape {given.shape} of dtype {given.dtype}.",
+            parameter="pairs",
+        )
     return given
 
 
-def _checked_comparable(graph: PairGraph, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _checked_comparable(graph: PreferenceTable, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The winners and the losers of the pairs to hold out: those that were given, or all."""
     if pairs is None:
         return graph.winners, graph.losers
@@ -297,7 +298,8 @@ def _checked_comparable(graph: PairGraph, pairs: Any) -> tuple[NDArray[np.intp],
     bad = ~(found[0] | found[1])
     if bad.any():
         k = int(np.argmax(bad))
-        problem = "Pair {0}, rows {1} and {2}, is not comparable: it is not known which lasted longer."
-        raise InputError(problem, k, *given[k].tolist(), parameter="pairs", row=int(given[k, 0]))
+        a, b = given[k].tolist()
+        problem = f"Pair {k}, rows {a} and {b}, is not comparable: it is not known which lasted longer."
+        raise InputError(problem, parameter="pairs", row=int(a))
     first, second = given.T.astype(np.intp)
     return np.where(found[0], first, second), np.where(found[0], second, first)

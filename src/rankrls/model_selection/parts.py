@@ -43,7 +43,7 @@ def _drawn(layout: QueryLayout, shares: Sequence[float], seed: int) -> list[NDAr
     n = layout.n_queries
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
     if (np.diff(ends, prepend=0) == 0).any():
-        raise InputError("{0} queries are too few for {1} parts of these shares: one would be empty.", n, len(shares))
+        raise InputError(f"{n} queries are too few for {len(shares)} parts of these shares: one would be empty.")
     # drawn from the sorted ids, so that the order of the rows does not matter
     order = np.array(sorted(range(n), key=lambda k: str(layout.ids[k])))
     return np.split(np.random.default_rng(seed).permutation(order), ends[:-1])

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.model_selection._estimators import affordable_candidate, checked_model
+from rankrls.model_selection._estimators import checked_model
+from rankrls.models.fitting import labelled, preferred
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
-from rankrls.selection.plans import held_out_scores
+from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.plans import block_queries, held_out_scores
 
 
 def leave_query_out(
@@ -67,8 +69,8 @@ def leave_query_out(
     The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
     ``basis="pursuit"`` their labels too, so that the result is a little too good then.
 
-    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
-    Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal.
+    Where a model fits every label, an alpha below 1e-11 of the largest eigenvalue is not evaluated, since rounding
+    would decide: scores are NaN, with one warning.
 
     References
     ----------
@@ -78,7 +80,7 @@ def leave_query_out(
     --------
     >>> import numpy as np
     >>> from rankrls import RankRLS
-    >>> from rankrls.metrics import disagreement_error
+    >>> from rankrls.metrics import Measure
     >>> from rankrls.model_selection import leave_query_out
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.normal(size=(40, 3)), np.repeat(np.arange(8), 5)
@@ -86,13 +88,13 @@ def leave_query_out(
     >>> scores = leave_query_out(RankRLS(), X, y, qid=qid, alphas=[0.1, 1.0, 10.0])
     >>> scores.shape
     (40, 3)
-    >>> [round(float(e), 2) for e in disagreement_error(y, scores, qid=qid)]
+    >>> [round(float(e), 2) for e in Measure("disagreement")(y, scores, qid=qid)]
     [0.11, 0.11, 0.1]
     """
     model, grid = checked_model(estimator, alphas, "leave_query_out")
     if qid is None:
-        raise InputError("leave_query_out needs {qid}, one query id per row.")
-    data, beta = model._labelled(X, y, qid, sample_weight), float(model.regression_weight)
+        raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
+    data, beta = labelled(model, X, y, qid, sample_weight), float(model.regression_weight)
     if beta == 1.0 and groups is not None:  # no item is compared with another: any rows can be held out together
         codes = group_codes(data, groups)
         data = replace(data, layout=query_layout(codes, len(codes)))
@@ -172,7 +174,7 @@ def leave_preference_out(
     array([0.73, 0.72])
     """
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
-    data = model._preferred(X, winners, losers, strength, weight, groups)
+    data = preferred(model, X, winners, losers, strength, weight, groups)
     blocks, _ = preference_blocks(data)
     lead = _held_out(model, data, blocks, grid)[:, :, 0]
     if np.ndim(weight) == 1:
@@ -184,6 +186,9 @@ def leave_preference_out(
 
 
 def _held_out(model: Any, data: Comparisons, blocks: list[Any], grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of each block by models of all others, (units, alphas, targets), if their cost allows it."""
-    candidate = affordable_candidate(model, data, len(grid), blocks)
-    return held_out_scores(data, candidate, candidate.problem(data), blocks, grid)
+    """Scores of each block by models of all others, (units, alphas, targets)."""
+    candidate = model._candidate(data)
+    problem = candidate.problem(data)
+    if isinstance(problem, LeastSquaresProblem):
+        return problem.held_out_scores(grid, data.n_units, block_queries(data, blocks))
+    return held_out_scores(data, candidate, problem, blocks, grid)

@@ -16,9 +16,8 @@ from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query, unwrapped
-from rankrls.models.families.base import Ranker
-from rankrls.models.inputs.seen_labels import warn_of_seen_labels
 from rankrls.models.inputs.validation import check_no_extra_qid
+from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
 
 
@@ -26,11 +25,15 @@ def fitted_ranker(model: Any) -> Ranker:
     """The fitted ranker of a model, a pipeline or a search; anything else is refused."""
     _, final = unwrapped(model)
     if hasattr(final, "n_items_"):
-        problem = "{0} gives each row of X a score of every item, and this is for {model}s that give a row one score."
-        raise InputError(problem, type(final).__name__)
+        raise InputError(
+            f"{type(final).__name__} gives each row of X a score of every item, and this is for models "
+            "that give a row one score.",
+            parameter="model",
+        )
     if not isinstance(final, Ranker):
         raise InputError(
-            "{model} must be an estimator of rankrls, or a Pipeline that ends in one; got {0}.", type(final).__name__
+            f"model must be an estimator of rankrls, or a Pipeline that ends in one; got {type(final).__name__}.",
+            parameter="model",
         )
     check_is_fitted(final)
     return final
@@ -49,10 +52,10 @@ def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = No
 def check_target(target: int | None, targets: int) -> int:
     """Which of a model's targets; it has to be said where there are several."""
     if target is None and targets > 1:
-        raise InputError(f"The model has {targets} targets; say which: {{target=0}} to {targets - 1}.")
+        raise InputError(f"The model has {targets} targets; say which: target=0 to {targets - 1}.", parameter="target")
     chosen = 0 if target is None else target
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
-        raise InputError("{target} must be from 0 to {0}; got {1!r}.", targets - 1, target)
+        raise InputError(f"target must be from 0 to {targets - 1}; got {target!r}.", parameter="target")
     return int(chosen)
 
 
@@ -61,9 +64,7 @@ def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.f
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
-        raise InputError(
-            f"This model is not linear ({{{type(final).__name__}}}, {{0}}), and {what}", why, parameter=None
-        )
+        raise InputError(f"This model is not linear ({type(final).__name__}, {why}), and {what}")
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     return np.asarray(coef[check_target(target, len(coef))])
 
@@ -87,7 +88,9 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
-        raise InputError("{feature_names} has {0} names; the model takes {1} features.", len(names), columns)
+        raise InputError(
+            f"feature_names has {len(names)} names; the model takes {columns} features.", parameter="feature_names"
+        )
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
         known = _names_after(step, known)
@@ -182,7 +185,6 @@ def fit_pairs(
                 options.pop("qid_val", None)  # validation preferences need it for their items' scale only
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
     final.fit_pairs(X, *preferences[:2], strength=preferences.strength, weight=preferences.weight, **options)
-    warn_of_seen_labels(model, final, stacklevel=2)
     return model
 
 
@@ -193,35 +195,32 @@ def _head(model: Any) -> Pipeline | None:
 
 def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
     if isinstance(model, type):
-        raise InputError("{model} must be an estimator, not its class: {0}().", model.__name__)
+        raise InputError(f"model must be an estimator, not its class: {model.__name__}().", parameter="model")
     name = type(final).__name__
     if getattr(final, "fit_pairs", None) is None:
         where = "the pipeline's last step" if isinstance(model, Pipeline) else "the model"
         raise InputError(
-            "{0} must learn from preferences, as RankRLS, CGRankRLS or RankSVM do; {1} has no fit_pairs.",
-            where,
-            name,
+            f"{where} must learn from preferences, as RankRLS, CGRankRLS or RankSVM do; {name} has no fit_pairs.",
             parameter="model",
         )
     takes = inspect.signature(final.fit_pairs).parameters
     unknown = [option for option in options if option not in takes]
     if unknown:
-        raise InputError("{0}.fit_pairs takes no {1!r}.", name, unknown[0], parameter=unknown[0])
+        raise InputError(f"{name}.fit_pairs takes no {unknown[0]!r}.", parameter=unknown[0])
 
 
 def _check_queries(head: Pipeline | None, preferences: Preferences, qid: Any, m: int) -> None:
     steps = [] if head is None else [step for _, step in head.steps if hasattr(step, "fit")]
     if not any("qid" in inspect.signature(step.fit).parameters for step in steps):
-        raise InputError("{qid} was given, but no transformer of the pipeline takes it.", remedy="Leave it out.")
+        raise InputError("qid was given, but no transformer of the pipeline takes it. Leave it out.", parameter="qid")
     layout = query_layout(qid, m)
     apart = layout.codes[preferences.winners] != layout.codes[preferences.losers]
     if apart.any():
         e = int(np.argmax(apart))
         i, j = preferences.winners[e], preferences.losers[e]
         raise InputError(
-            "Preference {0} compares rows {1} and {2} of different queries, whose features are scaled apart.",
-            *(e, i, j),
-            remedy="Leave it out, or use a scaler that looks at all rows.",
+            f"Preference {e} compares rows {i} and {j} of different queries, whose features are scaled "
+            "apart. Leave it out, or use a scaler that looks at all rows.",
             parameter="qid",
             row=e,
         )

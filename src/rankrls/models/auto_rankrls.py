@@ -18,23 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._public import publish
-from rankrls.features.columns import take_items
+from rankrls._rows import take_items
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.models.families.base import Ranker
-from rankrls.models.families.selecting import AUTO_VALUES, SelectingRanker
+from rankrls.models import fitting
 from rankrls.models.inputs.parameters import check_parameters, choice, estimator, flag, number, parameter
 from rankrls.models.inputs.validation import check_matrix
+from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.selection.costs import Cost, Speed, in_words
 from rankrls.selection.folds import exact_plan, folds_plan
 from rankrls.selection.optimism import Entries
 from rankrls.selection.plans import Plan
-from rankrls.selection.progress import Meter, reporter
+from rankrls.selection.progress import progress
 from rankrls.selection.search import Results
 
 __all__ = ["AutoRankRLS"]
@@ -51,7 +49,7 @@ class _Model:
 
     name: str
     scale: str
-    ranker: SelectingRanker
+    ranker: Any
     scaler: Any
     seconds: float = 0.0
 
@@ -84,9 +82,6 @@ class AutoRankRLS(Ranker):
     within_query : bool, default=False
         Whether to try features that are standardised inside each query too. If such a model is chosen, ``predict``
         needs ``qid`` and has to see whole queries, and the model cannot be exported.
-    time_limit : float, optional
-        Seconds for the choice. A model whose estimated time does not fit into what is left is skipped (the first one
-        never), so that which ones are tried depends on the machine. None tries all: the result is deterministic.
     n_basis : int, default=500
         Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
@@ -98,7 +93,7 @@ class AutoRankRLS(Ranker):
         repeated without each fold, and judged on it. Takes ``nested`` times as long again.
     random_state : int, Generator or RandomState, default=0
         For choosing the basis.
-    verbose : int or callable, default=0
+    verbose : int, default=0
         As in :class:`RankRLSCV`.
 
     Attributes
@@ -169,7 +164,6 @@ class AutoRankRLS(Ranker):
     scoring: Any = parameter(default="ndcg@10")
     rule: str = parameter(default="one_se", check=choice("one_se", "best"))
     within_query: bool = parameter(default=False, check=flag)
-    time_limit: float | None = parameter(default=None, check=number(above=0.0, none=True))
     n_basis: int = parameter(default=500, check=number(least=1, whole=True))
     cv: Any = parameter(default=None)
     nested: int | None = parameter(default=None, check=number(least=2, whole=True, none=True))
@@ -191,19 +185,18 @@ class AutoRankRLS(Ranker):
         self
         """
         check_parameters(self)
-        start = perf_counter()
         measure = resolve_measure(self.scoring)
-        data = self._labelled(X, y, qid, sample_weight)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
         plan = self._plan(measure, data)
-        tried, found, skipped = self._try_all(data, plan, start)
-        self._begin(data)
+        tried, found, skipped = self._try_all(data, plan)
+        fitting.begin(self, data)
         self._publish(tried, found, plan)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
                 InputWarning(
-                    "{0} of {1} models were skipped: {2}.",
-                    *(len(skipped), len(skipped) + len(tried), "; ".join(f"{k} ({v})" for k, v in skipped.items())),
+                    f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: "
+                    f"{'; '.join((f'{k} ({v})' for k, v in skipped.items()))}."
                 ),
                 stacklevel=3,
             )
@@ -234,8 +227,9 @@ class AutoRankRLS(Ranker):
         X = check_matrix(self, X, reset=False)
         if self._scales_by_query and qid is None:
             raise InputError(
-                "The chosen model scales features inside each query, and predict was called without {qid}.",
-                remedy="Pass {qid} to predict, one id per row; or fit with {within_query=False}.",
+                "The chosen model scales features inside each query, and predict was called without qid. "
+                "Pass qid to predict, one id per row; or fit with within_query=False.",
+                parameter="qid",
             )
         return np.asarray(predict_by_query(self.best_estimator_, X, qid))
 
@@ -263,35 +257,20 @@ class AutoRankRLS(Ranker):
         kernels["gaussian"] = {"kernel": "rbf", "gamma": _WIDTHS}
         for name, kernel in kernels.items():
             for scale, scaler in scalers.items():
-                ranker: SelectingRanker = RankRLSCV(**shared, **kernel)
+                ranker: Any = RankRLSCV(**shared, **kernel)
                 if kernel and data.n_rows > 2 * int(self.n_basis):
                     own = {"n_basis": int(self.n_basis), "random_state": self.random_state}
                     ranker = SparseRankRLSCV(**shared, **kernel, **own)
                 yield _Model(name, scale, ranker, None if scaler is None else clone(scaler))
 
-    def _try_all(
-        self, data: LabelledItems, plan: Plan, start: float
-    ) -> tuple[list[_Model], list[Results], dict[str, str]]:
-        models = list(self._models(data))
-        costs = [model.ranker._costs(data, plan, AUTO_VALUES) for model in models]
-        meter = Meter(reporter(self.verbose, type(self).__name__), [c for own in costs for c in own])
-        speed = Speed.measured() if self.time_limit is not None else None
-        began, expected = perf_counter(), 0.0
+    def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Model], list[Results], dict[str, str]]:
         tried: list[_Model] = []
         found: list[Results] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None
-        for model, own in zip(models, costs, strict=True):
-            if speed is not None:
-                seconds = speed.seconds(sum(own, Cost()))
-                # What the estimate was wrong by so far, it is taken to be wrong by again.
-                likely = seconds * max((perf_counter() - began) / expected, 1.0) if expected else seconds
-                if tried and perf_counter() - start + likely > float(self.time_limit or 0.0):
-                    skipped[model.called] = f"about {in_words(likely)}, more than the time limit leaves"
-                    continue
-                expected += seconds
+        for model in progress(list(self._models(data)), int(self.verbose), "models"):
             try:
-                found.append(_fit(model, data, plan, meter))
+                found.append(_fit(model, data, plan))
             except ValueError as error:
                 skipped[model.called], failure = str(error).rstrip("."), failure or error
                 continue
@@ -349,7 +328,7 @@ class AutoRankRLS(Ranker):
         return float(mean[0]), float(error[0])
 
 
-def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> Results:
+def _fit(model: _Model, data: LabelledItems, plan: Plan) -> Results:
     """Fit a model's scaler and then its ranker."""
     start = perf_counter()
     X, weights = data.X, data.weights
@@ -364,7 +343,7 @@ def _fit(model: _Model, data: LabelledItems, plan: Plan, meter: Meter) -> Result
     elif model.name == "gaussian":
         ranker.set_params(gamma=tuple(width / _positive(_mean_distance(X, weights)) for width in _WIDTHS))
     ranker.n_features_in_ = X.shape[1]
-    results = ranker._search(replace(data, X=X), plan, None, meter)
+    results = ranker._search(replace(data, X=X), plan, None)
     model.seconds = perf_counter() - start
     return results
 
@@ -403,6 +382,3 @@ def _mean_distance(X: Any, weights: Any) -> float:
     if sparse.issparse(X):
         return 2.0 * max(_mean_square(X, weights) - float(mean @ mean), 0.0)
     return 2.0 * _mean_square(X - mean, weights)
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Self, cast
 
 import numpy as np
@@ -11,28 +12,26 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
+from rankrls._compiled.threads import one_blas_thread
 from rankrls._errors import InputError
-from rankrls._preferences import check_preferences
-from rankrls._public import publish
-from rankrls.equations.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
-from rankrls.equations.spectrum import auto_alphas
-from rankrls.graph import PairGraph
+from rankrls._preferences import PreferenceTable, check_preferences
 from rankrls.kernels import resolve_kernel
-from rankrls.metrics import RankingMeasure
-from rankrls.models.families.base import NotConverged, Ranker, check_square
-from rankrls.models.families.selecting import SelectingRanker
-from rankrls.models.families.streamed_cg import StreamedCG
+from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
     check_alphas,
+    check_parameters,
     choice,
     estimator,
     number,
     parameter,
 )
 from rankrls.models.inputs.validation import check_features
-from rankrls.problems.scorer import Scorer
+from rankrls.models.ranker import NotConverged, Ranker
+from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
+from rankrls.numerics.scorer import Scorer
 from rankrls.selection.folds import (
     fifth_of_preferences,
     fifth_of_rows,
@@ -43,14 +42,13 @@ from rankrls.selection.folds import (
 from rankrls.selection.judging import PreferenceJudge
 from rankrls.selection.krylov_systems import KrylovSystems
 from rankrls.selection.plans import Nothing, Plan, Validation
-from rankrls.selection.progress import reporter
 from rankrls.selection.surface import Reading, Surface, Watched
 
 __all__ = ["CGRankRLS"]
 
 
 @estimator
-class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameters):
+class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -89,9 +87,8 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that multiplies by it,
         and the same iteration runs on ``F K F'``.
     ties, balance, regression_weight : as in :class:`RankRLS`
-    verbose : int or callable, default=0
-        1 writes a line of progress on standard error now and then. A callable is given a named tuple (iteration,
-        max_iter, running, alpha, n_iter, score, residual) after each iteration.
+    verbose : int, default=0
+        1 shows a progress bar over the iterations; 0 only on a terminal.
     random_state : int, RandomState or None, default=0
         Draws what is held out with ``cv=None``.
 
@@ -188,6 +185,37 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
     verbose: Any = parameter(default=0)
     random_state: Any = parameter(default=0)
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose, then fit all rows of X.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X_val, y_val, qid_val : optional
+            Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
+            between the validation and the training items.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        alphas, measure = self._alphas(), resolve_measure(self.scoring)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
+        self._choose(data, plan, alphas)
+        return self
+
     def fit_pairs(
         self,
         X: Any,
@@ -205,7 +233,7 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         strength_val: Any = None,
         weight_val: Any = None,
     ) -> Self:
-        """Learn from preferences.
+        """Fit preferences.
 
         Parameters
         ----------
@@ -227,21 +255,23 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         rightly or wrongly ("pair_accuracy" or "disagreement"); strength 0 is not judged. Without validation data a
         fifth of the preferences (of the groups) is held out, or ``cv`` folds of them.
         """
-        self._check()
-        grid, measure = self._grid(), self._measure()
-        data = self._preferred(X, winners, losers, strength, weight, groups)
+        check_parameters(self)
+        alphas, measure = self._alphas(), resolve_measure(self.scoring)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
         pairs = (winners_val, losers_val, strength_val, weight_val)
         plan: Plan | None = None
         if any(part is not None for part in pairs):
-            self._refuse_cv()
+            if self.cv is not None:
+                raise InputError("Give either cv or validation data (winners_val), not both.", parameter="cv")
             if y_val is not None or qid_val is not None:
                 raise InputError(
-                    "Give validation labels ({y_val}) or validation preferences ({winners_val}), not both."
+                    "Give validation labels (y_val) or validation preferences (winners_val), not both.",
+                    parameter="y_val",
                 )
             plan = self._validation_preferences(measure, data, X_val, *pairs)
         else:
-            plan = self._validation(measure, data, X_val, y_val, qid_val)
-        self._choose(data, self._preference_plan(measure, data) if plan is None else plan, grid)
+            plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        self._choose(data, plan or self._preference_plan(measure, data), alphas)
         return self
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
@@ -260,29 +290,28 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         self, measure: RankingMeasure, data: PreferredItems, X_val: Any, winners: Any, losers: Any, *how: Any
     ) -> Validation:
         if winners is None or losers is None:
-            raise InputError("Validation preferences need both {winners_val} and {losers_val}.")
+            raise InputError("Validation preferences need both winners_val and losers_val.", parameter="winners_val")
         other = None if X_val is None else check_features(self, X_val, kernel=self.kernel)
         try:
             given = check_preferences(winners, losers, data.n_rows if other is None else other.shape[0], *how)
         except InputError as error:
-            names = {name: f"{name}_val" for name in ("winners", "losers", "strength", "weight")}
-            raise error.renamed(names) from None
+            name = f"{error.parameter}_val"
+            message = error.message.replace(str(error.parameter), name, 1)
+            raise error.replace(message=message, parameter=name) from None
         if not (given.weight * np.abs(given.strength)).any():
             raise InputError(
-                "The validation preferences hold none that can be judged: all have strength 0 or weight 0, or there "
-                "are none.",
+                "The validation preferences hold none that can be judged: all have strength 0 or weight 0, "
+                "or there are none.",
                 parameter="winners_val",
             )
-        graph = PairGraph(given.winners, given.losers, 0, given.strength, given.weight)
+        graph = PreferenceTable(given.winners, given.losers, 0, given.strength, given.weight)
         whole = PreferenceJudge(graph, preference_judge(measure, data).greater_is_better)
         rows = np.arange(graph.n_rows)
         watched = whole.watched(rows)
         description = f"validation data with {graph.n_rows} preferences"
         return Validation(whole.part(rows), watched if other is None else other[watched], description)
 
-    _check = Ranker._check  # no parameter is a tuple to choose from, but for the alphas
-
-    def _grid(self) -> NDArray[np.float64] | None:
+    def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
         early = self.selection == "early_stopping"
         if isinstance(self.alphas, str) and self.alphas == "auto":
@@ -290,9 +319,8 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         alphas = check_alphas(self.alphas)
         if early and len(alphas) > 1:
             raise InputError(
-                "{selection='early_stopping'} takes one alpha (0 by default); got {0}.",
-                len(alphas),
-                remedy="{selection='hybrid'} chooses among several.",
+                f"selection='early_stopping' takes one alpha (0 by default); got {len(alphas)}. "
+                "selection='hybrid' chooses among several.",
                 parameter="alphas",
             )
         return alphas
@@ -300,19 +328,31 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
     @property
     def _selects(self) -> bool:
         """Whether there is more than one model to choose from."""
-        grid = self._grid()
-        return self.selection != "tikhonov" or grid is None or len(grid) > 1
+        alphas = self._alphas()
+        return self.selection != "tikhonov" or alphas is None or len(alphas) > 1
 
-    def _choose(self, data: Comparisons, plan: Plan, grid: NDArray[np.float64] | None) -> None:
-        check_square(data.X, self.kernel)
+    def _choose(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> None:
+        fitting.check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
-        self._begin(data)
-        alphas = _grid(systems) if grid is None else grid
+        fitting.begin(self, data)
+        # threads that BLAS wakes for a vector would spin in the way of the next product's
+        with one_blas_thread() if kernel.is_linear else nullcontext():
+            self._iterate(systems, cg, data, plan, alphas)
+
+    def _iterate(
+        self,
+        systems: KrylovSystems,
+        cg: MultiShiftCG,
+        data: Comparisons,
+        plan: Plan,
+        alphas: NDArray[np.float64] | None,
+    ) -> None:
+        grid = _grid(systems) if alphas is None else alphas
 
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
-            return [cg.init(system, right, alphas) for system, right in systems.build(train, watched)]
+            return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
         parts = plan.parts(data)
         late = self.rule == "best" or len(parts) > 1  # folds: the error is that of their values
@@ -320,14 +360,14 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
         surface = Surface(
             cg=cg,
-            alphas=alphas,
+            alphas=grid,
             final=final,
             parts=watched,
             reading=Reading(self.selection != "tikhonov", int(self.patience)),
             greater_is_better=plan.greater_is_better,
-            report=reporter(self.verbose, type(self).__name__),
+            verbose=int(self.verbose),
         )
-        self._conclude(surface, start, data, plan.description, kernel)
+        self._conclude(surface, start, data, plan.description, systems.kernel)
 
     def _conclude(
         self, surface: Surface, restart: Callable[[], list[KrylovRun]], data: Comparisons, description: str, kernel: Any
@@ -347,17 +387,17 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         k, n_iter = surface.best
         solutions = surface.solutions()
         if kernel.is_linear:
-            self._take(Scorer(np.column_stack(solutions)), kernel)
+            fitting.keep(self, Scorer(np.column_stack(solutions)), kernel)
         else:
             a = np.column_stack(
                 [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
             )
             whole = data.kept is None or len(a) == len(data.kept)
-            self._take(Scorer(None, a, kernel).over(None if whole else data.kept), kernel)
+            fitting.keep(self, Scorer(None, a, kernel).over(None if whole else data.kept), kernel)
         scores, errors, read_at = surface.readings()
         self.alphas_ = surface.alphas
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
-        self.validation_surface_ = surface.table()[:, : 0 if surface.reading.only_ends else None]
+        self.validation_surface_ = surface.table()
         self.status_, self.iterations_ = surface.status(), surface.iterations()
         self.best_score_, self.best_score_error_ = surface.at_best(scores, errors)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
@@ -378,33 +418,29 @@ class CGRankRLS(StreamedCG, SelectingRanker, GraphParameters, SelectionParameter
         k = surface.best[0]
         if surface.reading.every_iteration:
             if surface.still_improving:
-                self._say(
-                    f"the measure was still getting better after {{max_iter={self.max_iter}}} iterations; raise it."
-                )
+                self._say(f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it.")
             elif "breakdown" in self.status_:
                 self._say("the iteration broke down before the search ended: rounding, or an indefinite kernel.")
             return
         verified = [surface.cg.verify(run, k) for run in surface.final]
         self.status_ = surface.status()
         if Status.BREAKDOWN in verified:
-            self._say(f"{{alpha={self.alpha_:g}}} broke down: rounding, or a kernel that is not positive semidefinite.")
+            self._say(f"alpha={self.alpha_:g} broke down: rounding, or a kernel that is not positive semidefinite.")
         elif Status.STAGNATED in verified:
-            self._say(f"{{alpha={self.alpha_:g}}} cannot reach {{tol={self.tol:g}}}: rounding; raise {{tol}} or alpha.")
+            self._say(f"alpha={self.alpha_:g} cannot reach tol={self.tol:g}: rounding; raise tol or alpha.")
         elif Status.MAX_ITER in verified:
             residual = max(float(run.residuals[k]) for run in surface.final)
             self._say(
-                f"{{alpha={self.alpha_:g}}} has not converged after {{max_iter={self.max_iter}}} iterations (residual "
-                f"{residual:.1e}, {{tol={self.tol:g}}}); raise {{max_iter}} or {{tol}}."
+                f"alpha={self.alpha_:g} has not converged after max_iter={self.max_iter} iterations (residual "
+                f"{residual:.1e}, tol={self.tol:g}); raise max_iter or tol."
             )
 
     def _say(self, what: str) -> None:
-        warnings.warn(NotConverged(f"{{{type(self).__name__}}}: {what}", parameter=None), stacklevel=4)
+        warnings.warn(NotConverged(f"CGRankRLS: {what}", parameter=None), stacklevel=4)
 
 
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:
     """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
     largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
-    return np.ascontiguousarray(auto_alphas(np.array(largest))[::-1])
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})
+    top = max(largest)
+    return np.geomspace(1e-9 * top, 10.0 * top, 21) if top > 0.0 else np.ones(1)

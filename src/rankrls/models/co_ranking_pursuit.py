@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons
-from rankrls._public import publish
-from rankrls.models.families.selecting import ChosenByFolds
-from rankrls.models.families.views import ViewPursuer
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
-    SelectionParameters,
+    check_parameters,
+    choice,
     combinations,
     estimator,
     number,
@@ -21,8 +19,10 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.unscored import PartlyScored
-from rankrls.selection.candidates import CoPursued
-from rankrls.selection.search import Results
+from rankrls.models.views import CoPursuitCandidate, ViewPursuer
+from rankrls.selection.folds import few_folds
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]
 
@@ -74,9 +74,6 @@ class CoRankingPursuit(ViewPursuer):
     shared_basis : bool, default=True
         Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million; views of different rows need this, or have rows in common.
-    agreement : {"functions", "increments"}, default="functions"
-        "functions" takes the step that lowers the objective above. "increments" is the paper's own J(a, gamma), in
-        which only the steps of a stage are drawn together.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
         Of the views that name none. With "precomputed", X is the kernel matrix between all rows, scored or not, and
         views differ by their rows; ``predict`` takes the kernel with all of them.
@@ -132,15 +129,14 @@ class CoRankingPursuit(ViewPursuer):
     nu: float = parameter(default=1.0, check=number(least=0.0))
 
     def _learn(self, rows: PartlyScored) -> None:
-        setting = self._setting()
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
-        candidate = CoPursued(kernel=pursuit.views[0].kernel, setting=setting, pursuit=pursuit)
-        self._solve(rows.known, float(self.n_basis), candidate)
+        candidate = CoPursuitCandidate(setting=fitting.setting_of(self), pursuit=pursuit)
+        self._store(rows.known, candidate, candidate.problem(rows.known).path(np.array([float(self.n_basis)])))
 
 
 @estimator
-class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):  # type: ignore[misc]
+class CoRankingPursuitCV(ViewPursuer):
     r"""Ranking pursuit of several views whose number of terms and agreement are chosen by folds of the scored queries.
 
     Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage
@@ -162,7 +158,7 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):  # ty
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
         Those of the kernel are for views that name none.
-    views, dictionary, disjoint, shared_basis, agreement, backfit, kernel_params, regression_weight : as in
+    views, dictionary, disjoint, shared_basis, backfit, kernel_params, regression_weight : as in
         :class:`CoRankingPursuit`
     aggregation : as in :class:`CoRankingPursuit`
         Chosen is by the mean; the views are then weighed on the same folds.
@@ -199,33 +195,32 @@ class CoRankingPursuitCV(ViewPursuer, ChosenByFolds, SelectionParameters):  # ty
     ('5 folds of 8 queries', ['balance', 'n_basis', 'nu', 'ties'])
     """
 
-    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
-
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
     nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
+
+    def _check(self) -> None:
+        check_parameters(self, several=True)
 
     def _learn(self, rows: PartlyScored) -> None:
-        with self._holding(_all=rows):
-            self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
-
-    def _grid(self) -> NDArray[np.float64]:
-        return np.arange(1.0, int(self.max_basis) + 1.0)
-
-    def _candidates(self, comparisons: Comparisons) -> Iterator[CoPursued]:
-        several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
-        for kernel in combinations(self, _KERNEL):
-            for nu in sorted(float(value) for value in options(self.nu, "nu")):
-                pursuit = self._pursuit(self._all, kernel, nu, int(self.max_basis))
-                for setting, chosen in self._settings(comparisons):
-                    choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
-                    yield CoPursued(kernel=pursuit.views[0].kernel, setting=setting, choices=choices, pursuit=pursuit)
-
-    def _publish(self, results: Results, description: str, data: Any) -> None:
-        super()._publish(results, description, data)
+        data, most = rows.known, int(self.max_basis)
+        plan = few_folds(self.cv, resolve_measure(self.scoring), data, float(self.regression_weight))
+        results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
+        self._store(data, results.best_state.candidate, results.best_state.solutions)
+        fitting.publish(self, results, plan.description, data)
         stages = int(results.best_value)
         self.best_params_["n_basis"] = stages
         self.n_basis_ = len(self.basis_indices_)
-        self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages
+        self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
 
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})
+    def _candidates(self, rows: PartlyScored, most: int) -> Iterator[CoPursuitCandidate]:
+        several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
+        for kernel in combinations(self, _KERNEL):
+            for nu in sorted(float(value) for value in options(self.nu, "nu")):
+                pursuit = self._pursuit(rows, kernel, nu, most)
+                for setting, chosen in fitting.settings_of(self, rows.known):
+                    choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
+                    yield CoPursuitCandidate(setting=setting, choices=choices, pursuit=pursuit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls._public import publish
-from rankrls.graph import ScoredGraph
 from rankrls.kernels import Kernel
-from rankrls.models.families.partly_scored import PartlyScoredRanker
-from rankrls.models.families.selecting import SelectingRanker
+from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
+from rankrls.learners.graphs import graph_of
+from rankrls.learners.solutions import PathSolutions
+from rankrls.learners.views import ViewPlan, select_features
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -31,14 +34,11 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.inputs.unscored import PartlyScored
 from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.inputs.views import view_plans
-from rankrls.problems.consensus import Views
-from rankrls.problems.problem import PathSolutions, Solutions
-from rankrls.problems.scorer import expansion_scores
-from rankrls.problems.views import ViewPlan, select_features
-from rankrls.selection.candidates import Agreeing
-from rankrls.selection.costs import Cost, consensus_cost, dense_cost
-from rankrls.selection.plans import Plan
-from rankrls.selection.search import Results
+from rankrls.models.partly_scored import PartlyScoredRanker
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.scorer import expansion_scores
+from rankrls.selection.folds import exact_plan, folds_plan
+from rankrls.selection.search import search
 
 __all__ = ["CoRankRLS"]
 
@@ -46,8 +46,24 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoRankRLSCandidate:
+    """Views that agree on all rows with one weight."""
+
+    setting: Setting
+    choices: dict[str, Any]
+    consensus: Consensus
+    square = False
+
+    def problem(self, data: Comparisons) -> ConsensusProblem:
+        """The problem of some labelled rows, which are numbers among all."""
+        graph = graph_of(data, self.setting)
+        assert isinstance(graph, LabelledGraph)
+        return ConsensusProblem(self.consensus, data.X[:, 0].astype(np.intp), graph)
+
+
 @estimator
-class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelParameters, SelectionParameters):  # type: ignore[misc]
+class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, SelectionParameters):
     r"""Co-regularised RankRLS: several views of scored and unscored rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
@@ -98,8 +114,7 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
 
     Notes
     -----
-    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes; if all views are linear and have N < l
-    features in all, O(l N^2) and no matrix of that size. O(s^3) for s scored rows and all alphas.
+    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s scored rows and all alphas.
     What is held out stays among the unscored rows: for queries that are new altogether, judge by folds that leave
     their rows out of ``X``. One scored query, and one global ranking, are judged by 5 folds of rows. Rows of weight
     zero are left out of Z too.
@@ -121,8 +136,6 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
     ('leave-query-out over 6 queries', (200,))
     """
 
-    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored rows beside them
-
     alphas: Any = parameter(default="auto", kw_only=False)
     mu: Any = parameter(default="auto")
     views: Any = parameter(default=None)
@@ -130,8 +143,20 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
     random_state: Any = parameter(default=0)
 
     def _learn(self, rows: PartlyScored) -> None:
-        with self._holding(_all=rows.everything, _view_plans=self._plans(rows.everything.X)):
-            self._choose(rows.known, self._plan(self._measure(), rows.known), self._grid())
+        alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known
+        plans = self._plans(rows.everything.X)
+        if self.cv is not None:
+            plan = folds_plan(self.cv, measure, data, float(self.regression_weight))
+        else:  # pairs that are held out without refitting would be judged by the consensus, not by the prediction
+            settings = [setting for setting, _ in fitting.settings_of(self, data)]
+            plan = exact_plan(measure, data, settings, constrained=True)
+        candidates = self._candidates(data, rows.everything, plans)
+        results = search(candidates, data, plan, self.rule, alphas, int(self.verbose))
+        fitting.begin(self, data)
+        self._store(data, rows.everything, plans, results.best_state)
+        fitting.publish(self, results, plan.description, data)
+        self.mu_ = float(self.best_params_["mu"])
+        self.mu_at_edge_ = results.edges.get("mu", False)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the mean of the views' functions.
@@ -169,15 +194,11 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
                 number(above=0.0)("mu", value)
         for name in ("kernel", "gamma", "degree", "coef0"):
             if len(options(getattr(self, name), name)) > 1:
-                raise InputError(f"{{{name}}} is one value here, which every view without one of its own has.")
+                raise InputError(
+                    f"{name} is one value here, which every view without one of its own has.", parameter=name
+                )
         if self.kernel == "precomputed":
-            raise InputError("Views are made of features: a precomputed {kernel} has none.")
-
-    def _data_kernel(self) -> str:
-        return "linear"
-
-    def _constrained(self) -> bool:
-        return True  # pairs that are held out without refitting would be judged by the consensus, not by the prediction
+            raise InputError("Views are made of features: a precomputed kernel has none.", parameter="kernel")
 
     def _plans(self, Z: Any) -> list[ViewPlan]:
         """The views."""
@@ -191,35 +212,23 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
         for number_, plan in enumerate(plans):
             own_rows = plan.loss_rows is not None or plan.basis_rows is not None
             if own_rows or plan.kernel.name == "precomputed":
-                raise InputError("views[{0}] has rows or a kernel matrix of its own.", number_, parameter="views")
+                raise InputError(f"views[{number_}] has rows or a kernel matrix of its own.", parameter="views")
         return plans
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[Agreeing]:
-        plans, data = self._view_plans, self._all
+    def _candidates(
+        self, known: LabelledItems, data: LabelledItems, plans: list[ViewPlan]
+    ) -> Iterator[CoRankRLSCandidate]:
         kernels = [plan.kernel for plan in plans]
         features = [select_features(data.X, plan.features) for plan in plans]
-        graph = ScoredGraph.build(np.zeros((data.n_rows, 1)), data.layout, weights=data.weights)
-        views = Views.of(kernels, features, graph, comparisons.X[:, 0].astype(np.intp))
+        queries = np.unique(data.layout.codes, return_inverse=True)[1]
+        centring = Centring(queries, np.ones(data.n_rows) if data.weights is None else data.weights)
+        make = [partial(kernel, X) for kernel, X in zip(kernels, features, strict=True)]
+        views = Views(make, centring, known.X[:, 0].astype(np.intp))
         for mu in self._agreements(views):
             consensus = views.agree(mu)
-            for setting, chosen in self._settings(comparisons):
-                yield Agreeing(kernel=kernels[0], setting=setting, choices={**chosen, "mu": mu}, consensus=consensus)
+            for setting, chosen in fitting.settings_of(self, known):
+                yield CoRankRLSCandidate(setting=setting, choices={**chosen, "mu": mu}, consensus=consensus)
             del consensus  # a matrix for each view, before those of the next agreement
-
-    def _cheaper(self, linear: bool) -> str:
-        return "{n_views} says how many of them there are; linear views with fewer features than rows need none."
-
-    def _costs(self, data: Comparisons, plan: Plan, values: int) -> list[Cost]:
-        plans, (m, n) = self._view_plans, self._all.X.shape
-        widths = [n if plan.features is None else len(plan.features) for plan in plans]
-        if all(plan.kernel.is_linear for plan in plans) and sum(widths) < m:
-            return []
-        agreements = len(_AGREEMENTS) if isinstance(self.mu, str) else len(options(self.mu, "mu"))
-        judged = plan.cost(partial(dense_cost, data.n_rows, 0.0), values)
-        whole = consensus_cost(m, sum(widths) / len(widths), len(widths), agreements)
-        count = agreements * len(self._settings(data))
-        each = Cost(whole.products / count + judged.products, judged.cubes, whole.bytes + judged.bytes, m)
-        return [each] * count
 
     def _agreements(self, views: Views) -> list[float]:
         """The values of mu to try, the least agreement first."""
@@ -228,10 +237,11 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
         scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
-    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
+    def _store(self, known: LabelledItems, data: LabelledItems, views: list[ViewPlan], chosen: Any) -> None:
+        """Keep the views' functions."""
+        solutions, candidate, Z = chosen.solutions, chosen.candidate, data.X
         assert isinstance(solutions, PathSolutions)
-        Z, views = self._all.X, self._view_plans
-        rows = comparisons.X[:, 0].astype(np.intp)
+        rows = known.X[:, 0].astype(np.intp)
         coefficients = np.hstack(
             candidate.consensus.view_coefficients(candidate.consensus.columns(rows) @ solutions.coefficients[0])
         )
@@ -244,11 +254,3 @@ class CoRankRLS(PartlyScoredRanker, SelectingRanker, GraphParameters, KernelPara
                 self.coef_[features] += select_features(Z, plan.features).T @ a
         else:
             self.dual_coef_, self.X_fit_ = coefficients, Z
-
-    def _publish(self, results: Results, description: str, data: Any) -> None:
-        super()._publish(results, description, data)
-        self.mu_ = float(self.best_params_["mu"])
-        self.mu_at_edge_ = results.edges.get("mu", False)
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

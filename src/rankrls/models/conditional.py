@@ -2,45 +2,268 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls._items import Items
-from rankrls._public import publish
-from rankrls.equations.holdout import holdout_alphas
-from rankrls.equations.spectrum import auto_alphas
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls._rows import check_finite_features
+from rankrls.kernels import Kernel, check_kernel, resolve_kernel
+from rankrls.learners.conditional import ConditionalRanking, KernelSide, kernel_root
+from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
-from rankrls.models.families.conditional import (
-    ConditionalRanker,
-    UtilityData,
-    check_something_known,
-    check_two_queries,
-    solutions,
-)
-from rankrls.models.families.selecting import publish_choice
+from rankrls.models.fitting import check_square
 from rankrls.models.inputs.parameters import (
+    KernelParameters,
     check_alphas,
+    check_parameters,
     choice,
     estimator,
+    flag,
     number,
     parameter,
 )
-from rankrls.problems.conditional import CompleteUtilities, KnownUtilities
-from rankrls.selection.folds import shuffled_folds
+from rankrls.models.inputs.validation import check_features, check_labels, check_matrix, check_weights
+from rankrls.ranking import rank_positions
 from rankrls.selection.judging import Curve
+from rankrls.selection.optimism import Entries
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
 
 __all__ = ["ConditionalRankRLS", "ConditionalRankRLSCV"]
 
 Array = NDArray[np.float64]
-_FOLDS = 5
-_ITERATED = 1e-7
-"""Conjugate gradients resolve no smaller share of the largest alpha of an automatic grid."""
+
+
+@estimator
+class PairedKernelParameters(KernelParameters):
+    """The kernels of queries and of items."""
+
+    item_kernel: str = parameter(default="linear")
+    item_gamma: Any = parameter(default=None)
+    item_degree: Any = parameter(default=3)
+    item_coef0: Any = parameter(default=1.0)
+    fit_intercept: bool = parameter(default=False, check=flag)
+
+
+class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
+    """Ranks the same items for every query."""
+
+    # Items reach fit through pipelines and searches; what is judged there are the items of the training data.
+    __metadata_request__fit = {"items": True}  # noqa: RUF012
+    __metadata_request__predict = {"items": False}  # noqa: RUF012
+    __metadata_request__score = {"items": False}  # noqa: RUF012
+
+    n_queries_: int
+    n_items_: int
+    n_features_in_: int
+    dual_coef_: Array
+    coef_: Array
+    intercept_: Array
+    X_fit_: Any
+    items_: Items | None
+    alpha_: float
+    _kernel_: Kernel
+    _item_kernel_: Kernel | None
+
+    def predict(self, X: Any, *, items: Items | None = None) -> Array:
+        """Score items for queries.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (q, n)
+            Queries. With ``kernel="precomputed"`` the kernel between them and the training queries.
+        items : Items, optional
+            Other items than those of the training data, if that had any; their features.
+
+        Returns
+        -------
+        ndarray of shape (q, items)
+            Higher is better; only differences inside a row mean anything.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, kernel=self._kernel_.name)
+        scores = np.asarray(X @ self.coef_.T if hasattr(self, "coef_") else self._across(X) @ self.dual_coef_)
+        if self.items_ is None:
+            if items is not None:
+                raise InputError(
+                    "This model was fitted without items: it knows the columns of Y only.", parameter="items"
+                )
+            return scores + self.intercept_
+        kernel = self._item_kernel_
+        assert kernel is not None
+        across = kernel((self.items_ if items is None else self._given(items)).features, self.items_.features)
+        return np.asarray(scores @ across.T)
+
+    def rank(self, X: Any, *, items: Items | None = None) -> NDArray[np.intp]:
+        """Position of each item for each query, from 1 for the highest score; equal scores stand in column order.
+
+        Parameters
+        ----------
+        X, items : as for :meth:`predict`
+
+        Returns
+        -------
+        ndarray of shape (q, items)
+        """
+        scores = self.predict(X, items=items)
+        return rank_positions(scores.T).T
+
+    def score(self, X: Any, y: Any, *, items: Items | None = None, sample_weight: Any = None) -> float:
+        """1 - disagreement error: the share of the pairs of a query's items that are ordered rightly, averaged.
+
+        Parameters
+        ----------
+        X, items : as for :meth:`predict`
+        y : array-like of shape (q, items)
+            Utilities.
+        sample_weight : array-like of shape (q,), optional
+            What each query counts; the same by default.
+        """
+        scores = self.predict(X, items=items)
+        Y, _ = check_labels(y)
+        if Y.shape != scores.shape:
+            raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
+        error = _judged(Measure("disagreement"), Y, np.ascontiguousarray(scores))
+        w = check_weights(sample_weight, len(Y))
+        w = np.ones(len(error)) if w is None else w
+        judged = ~np.isnan(error)
+        return 1.0 - float(np.average(error[judged], weights=w[judged]))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_items_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _across(self, X: Any) -> Array:
+        """The kernel between queries and the training queries."""
+        if self._kernel_.name == "precomputed":
+            return np.asarray(X.toarray() if sparse.issparse(X) else X)
+        return self._kernel_(X, self.X_fit_)
+
+    def _given(self, items: Any) -> Items:
+        """Items to predict for, checked against those of the training data."""
+        items = check_items(items)
+        assert self.items_ is not None
+        if items.features.shape[1] != self.items_.features.shape[1]:
+            raise InputError(
+                f"items have {items.features.shape[1]} features, but those of the training data have "
+                f"{self.items_.features.shape[1]}.",
+                parameter="items",
+            )
+        return items
+
+    def _problem(self, X: Any, y: Any, items: Any) -> tuple[ConditionalRanking, Any]:
+        """Check what ``fit`` was given; the problem, and the queries."""
+        check_parameters(self)
+        for name in ("kernel", "item_kernel"):
+            if callable(getattr(self, name)):
+                raise InputError(
+                    f"{name} is a function, which conditional ranking does not take. Give its matrix, with "
+                    "'precomputed'.",
+                    parameter=name,
+                )
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None.", parameter="y")
+        X = check_matrix(self, X, reset=True, products=True)
+        check_square(X, self.kernel)
+        Y, _ = check_labels(y)
+        if len(Y) != X.shape[0]:
+            raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
+        if Y.shape[1] == 1:
+            warnings.warn(
+                InputWarning("y has one column: there is nothing to rank, and every score is 0.", parameter="y"),
+                stacklevel=3,
+            )
+        elif (Y[:, :1] == Y).all():
+            raise InputError(
+                f"Nothing to compare: no query has two items with different utilities ({len(Y)} "
+                f"sample{'' if len(Y) == 1 else 's'}). Check y: its rows are queries and its columns items.",
+                parameter="y",
+            )
+        self._kernel_ = resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        self._item_kernel_, self.items_ = None, None
+        side = None
+        if items is not None:
+            self.items_ = check_items(items)
+            side = self._item_side(self.items_, Y)
+        (self.n_queries_, self.n_items_) = Y.shape
+        linear = self._kernel_.is_linear
+        queries = KernelSide.of_features(X) if linear else KernelSide.of_matrix(self._kernel_(X), "kernel")
+        return ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), X
+
+    def _item_side(self, items: Items, Y: Array) -> KernelSide:
+        """``C G C`` of the items, which are checked."""
+        if items.n_items != Y.shape[1]:
+            wrap = " Wrap the features in rankrls.Items, which scikit-learn does not cut into folds of rows."
+            raise InputError(
+                f"There are {items.n_items} items, but y has {Y.shape[1]} columns."
+                + (wrap if items.n_items == len(Y) else ""),
+                parameter="items",
+            )
+        if self.fit_intercept:
+            raise InputError(
+                "fit_intercept=True gives each column of Y a level of its own, which no new item would have. "
+                "With items, add a constant feature to X.",
+                parameter="fit_intercept",
+            )
+        given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0
+        try:
+            check_square(items.features, self.item_kernel)
+            check_kernel(*given, None)
+            kernel = self._item_kernel_ = resolve_kernel(items.features, *given, None)
+        except InputError as error:
+            name = "items" if error.parameter == "X" else f"item_{error.parameter}"
+            raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
+        Z = items.features if kernel.is_linear else kernel_root(kernel(items.features), "item_kernel")
+        root = KernelSide.of_features(Z).root if sparse.issparse(Z) else Z
+        return KernelSide.of_features(root - root.mean(axis=0))
+
+    def _keep(self, problem: ConditionalRanking, X: Any, alpha: float) -> None:
+        """Solve for one alpha, and keep the function."""
+        a, self.intercept_ = problem.solution(alpha)
+        self.alpha_ = alpha
+        for name in {"coef_", "dual_coef_", "X_fit_"} & vars(self).keys():
+            delattr(self, name)
+        if self._kernel_.is_linear:
+            self.coef_ = np.ascontiguousarray((X.T @ a).T)
+            return
+        self.dual_coef_ = np.ascontiguousarray(a)
+        if self._kernel_.name != "precomputed":
+            self.X_fit_ = X
+
+
+def check_items(items: Any) -> Items:
+    """Items with finite features; a plain matrix will do."""
+    items = items if isinstance(items, Items) else Items(items)
+    features = sparse.csr_array(items.features) if sparse.issparse(items.features) else items.features
+    try:
+        features = features if sparse.issparse(features) else np.ascontiguousarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"items must hold numbers: {error}.", parameter="items") from None
+    check_finite_features(features, None, "items", products=True)
+    return Items(features, items.ids)
+
+
+def _judged(measure: RankingMeasure, Y: Array, scores: Array) -> Array:
+    """The measure of each row of Y, NaN if it cannot be judged."""
+    d = Y.shape[1]
+    starts = np.arange(0, Y.size + 1, d, dtype=np.intp)
+    sizes, norms = np.ones(Y.size), np.abs(scores).max(initial=0.0)
+    values = measure.values(scores.reshape(1, -1), Y.ravel(), starts, sizes=sizes, norms=np.array([norms]))
+    return np.asarray(values[:, 0])
 
 
 @estimator
@@ -49,11 +272,10 @@ class ConditionalRankRLS(ConditionalRanker):
 
     Minimises, over functions of a query x and an item z with the kernel :math:`k(x, x') g(z, z')`,
 
-    .. math:: \sum_u \sum_{ij} \tfrac{1}{2 d_u} ( (y_{ui} - y_{uj}) - (f(x_u, z_i) - f(x_u, z_j)) )^2
+    .. math:: \sum_u \sum_{ij} \tfrac{1}{2 d} ( (y_{ui} - y_{uj}) - (f(x_u, z_i) - f(x_u, z_j)) )^2
               + \alpha \lVert f \rVert^2 ,
 
-    the sum over the pairs of the :math:`d_u` items whose utilities query u knows. Without ``items`` the columns of Y
-    share nothing, which is label ranking.
+    the sum over the pairs of the d items. Without ``items`` the columns of Y share nothing, which is label ranking.
 
     Parameters
     ----------
@@ -82,9 +304,8 @@ class ConditionalRankRLS(ConditionalRanker):
 
     Notes
     -----
-    All utilities known: O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones of few features) and
-    O(q d (q + d)) for the solution. With NaN in Y: conjugate gradients, O(q^2 d + q d^2) an iteration. A query with one
-    known item compares nothing; equal utilities are tied pairs, which are included.
+    O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones of few features) and O(q d (q + d)) for the solution.
+    Equal utilities are tied pairs, which are included.
 
     References
     ----------
@@ -117,7 +338,7 @@ class ConditionalRankRLS(ConditionalRanker):
         X : array-like or sparse matrix of shape (q, n)
             Queries; with ``kernel="precomputed"`` the kernel between them, (q, q).
         y : array-like of shape (q, d)
-            Utilities, higher is better; NaN where they are not known.
+            Utilities, higher is better.
         items : Items, optional
             Features of the d items. None is label ranking.
 
@@ -125,10 +346,7 @@ class ConditionalRankRLS(ConditionalRanker):
         -------
         self
         """
-        data = self._data(X, y, items)
-        check_something_known(data.Y)
-        (solution,) = solutions(data.problem(), np.array([float(self.alpha)]))
-        self._keep(data, float(self.alpha), *solution)
+        self._keep(*self._problem(X, y, items), float(self.alpha))
         return self
 
 
@@ -142,14 +360,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
     Parameters
     ----------
     alphas : "auto" or array-like, default="auto"
-        Regularization values to choose from, positive. "auto" is a grid of 21 relative to the spectrum;
-        its larger ones if some utilities are not known.
-    hold_out : {"queries", "items", "both"}, default="queries"
-        What predictions will be made for: new queries, new items for known queries, or new items for new queries (cold
-        start). Items are held out in folds, which takes ``items``.
-    cv : None or int, default=None
-        Folds, each fitted anew. None leaves out every query without refitting if all utilities are known, and is 5
-        folds otherwise.
+        Regularization values to choose from, positive. "auto" is a grid of 21 relative to the spectrum.
     scoring : as in :class:`RankRLSCV`
         Judges the items of one query.
     rule : {"best", "one_se"}, default="best"
@@ -162,15 +373,16 @@ class ConditionalRankRLSCV(ConditionalRanker):
     alpha_at_edge_ : bool
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_ : as in :class:`RankRLSCV`
     query_scores_ : ndarray
-        The measure of each held-out query (for items: of each query and fold) under the chosen alpha.
-    held_out_scores_ : ndarray of shape (q, d) or None
-        Scores of each query by the model of all others, up to a constant for each; None if items were held out.
+        The measure of each held-out query under the chosen alpha.
+    optimism_ : float
+        As in :class:`RankRLSCV`.
+    held_out_scores_ : ndarray of shape (q, d)
+        Scores of each query by the model of all others, up to a constant for each.
     dual_coef_, coef_, intercept_, X_fit_, items_, n_items_, n_features_in_ : as in :class:`ConditionalRankRLS`
 
     Notes
     -----
-    O(q^3 + d^3) once and two products of q x q with q x d for each alpha. Alphas below 1e-10 of the largest
-    eigenvalue are held out at that value.
+    O(q^3 + d^3) once and two products of q x q with q x d for each alpha.
 
     Examples
     --------
@@ -185,8 +397,6 @@ class ConditionalRankRLSCV(ConditionalRanker):
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    hold_out: str = parameter(default="queries", check=choice("queries", "items", "both"))
-    cv: Any = parameter(default=None, check=number(least=2, whole=True, none=True))
     scoring: Any = parameter(default="disagreement")
     rule: str = parameter(default="best", check=choice(*RULES))
 
@@ -201,63 +411,29 @@ class ConditionalRankRLSCV(ConditionalRanker):
         -------
         self
         """
-        data, measure = self._data(X, y, items), resolve_measure(self.scoring)
-        check_something_known(data.Y)
-        if self.hold_out != "queries" and data.items is None:
+        measure = resolve_measure(self.scoring)
+        problem, X = self._problem(X, y, items)
+        varies = int((problem.Y[:, :1] != problem.Y).any(axis=1).sum())
+        if varies < 2 and self.n_items_ > 1:
             raise InputError(
-                "{hold_out} = {0!r} holds out items, which a model without {items} knows nothing of.", self.hold_out
+                f"Leave-query-out needs two queries with items of different utilities; {varies} of "
+                f"{self.n_queries_} sample{'' if self.n_queries_ == 1 else 's'} has some.",
+                parameter="y",
             )
-        problem = data.problem()
-        alphas = self._grid(problem)
-        held_out_scores: Any = lambda k: None
-        if isinstance(problem, CompleteUtilities) and self.cv is None and self.hold_out == "queries":
-            check_two_queries(data.Y)
-            held = holdout_alphas(alphas, float(problem.spectrum.max(initial=0.0)))
-            held_out_scores = lambda k: problem.without_each_query(float(held[k]))
-            values = data.judge_held_out(measure, problem, held)
-            description = f"leave-query-out over {len(data.Y)} queries"
+        if isinstance(self.alphas, str) and self.alphas == "auto":
+            alphas = problem.grid()
         else:
-            values, description = self._by_folds(data, measure, alphas)
+            alphas = np.sort(check_alphas(self.alphas, positive=True))[::-1]
+        held = (problem.without_each_query(float(alpha)) for alpha in alphas)
+        values = np.column_stack([_judged(measure, problem.Y, scores) for scores in held])
         results = Results(measure.greater_is_better, self.rule)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
-        k = results.best_index
-        (solution,) = solutions(problem, alphas[k : k + 1])
-        self._keep(data, float(alphas[k]), *solution)
-        publish_choice(self, results, description)
-        self.held_out_scores_ = held_out_scores(k)
+        self._keep(problem, X, results.best_value)
+        self.alpha_at_edge_ = results.edges["alpha"]
+        self.best_params_, self.best_index_ = {"alpha": results.best_value}, results.best_index
+        self.best_score_, self.best_score_error_ = results.best_score, results.best_error
+        self.optimism_ = Entries.of([results], results.greater_is_better, self.rule).optimism()
+        self.cv_results_, self.query_scores_ = results.table(), results.best_values
+        self.selection_ = f"leave-query-out over {self.n_queries_} queries"
+        self.held_out_scores_ = problem.without_each_query(self.alpha_)
         return self
-
-    def _grid(self, problem: CompleteUtilities | KnownUtilities) -> Array:
-        """The alphas to judge, the largest first."""
-        if not (isinstance(self.alphas, str) and self.alphas == "auto"):
-            return np.sort(check_alphas(self.alphas, positive=True))[::-1]
-        alphas = auto_alphas(problem.spectrum)
-        return alphas if isinstance(problem, CompleteUtilities) else alphas[alphas >= _ITERATED * alphas[0]]
-
-    def _by_folds(self, data: UtilityData, measure: RankingMeasure, alphas: Array) -> tuple[Array, str]:
-        """The measure of each held-out query of each fold, (queries, alphas), and how to say it."""
-        q, d = data.Y.shape
-        k = _FOLDS if self.cv is None else int(self.cv)
-        by_query = _folds(q, k, "queries") if self.hold_out != "items" else [np.zeros(0, dtype=np.intp)]
-        by_item = _folds(d, k, "items") if self.hold_out != "queries" else [np.zeros(0, dtype=np.intp)]
-        values = []
-        for rows in by_query:
-            for columns in by_item:
-                train = np.setdiff1d(np.arange(q), rows), np.setdiff1d(np.arange(d), columns)
-                part = data.part(train[0], train[1] if len(columns) else None)
-                check_something_known(part.Y)
-                test = rows if len(rows) else np.arange(q), columns if len(columns) else np.arange(d)
-                scores = np.stack([data.scores(part, train, test, *s) for s in solutions(part.problem(), alphas)])
-                values.append(data.judge(measure, data.Y[np.ix_(*test)], scores))
-        words = {"queries": f"{k} folds of {q} queries", "items": f"{k} folds of {d} items"}
-        both = f"{k} x {k} folds of {q} queries and {d} items"
-        return np.vstack(values), words.get(self.hold_out, both)
-
-
-def _folds(n: int, k: int, what: str) -> list[NDArray[np.intp]]:
-    if k > n:
-        raise InputError("{cv} = {0} folds need {0} {1}; there are {2}.", k, what, n)
-    return [test for _, test in shuffled_folds(n, k)]
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -11,26 +11,30 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons
-from rankrls._errors import InputError
-from rankrls._public import publish
-from rankrls.boosting.boosting import Boosting, EdgeWeights, LevelWeights, PairWeights, Stump
-from rankrls.boosting.stumps import StepFunctions, bin_features, by_columns, column_values
+from rankrls.learners.rankboost import StepFunctions
+from rankrls.learners.rankboost_problem import RankBoostProblem, StumpSolutions
 from rankrls.metrics import resolve_measure
-from rankrls.models.families.base import Ranker
+from rankrls.models import fitting
 from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
-from rankrls.models.inputs.validation import (
-    check_matrix,
-)
-from rankrls.selection.choice import is_better
-from rankrls.selection.judging import Curve
+from rankrls.models.inputs.validation import check_matrix
+from rankrls.models.ranker import Ranker
 from rankrls.selection.plans import Validation
 from rankrls.selection.rules import RULES
-from rankrls.selection.search import Results
+from rankrls.selection.search import search
 
 __all__ = ["RankBoost"]
 
-_CHUNK = 25
-"""Rounds whose validation scores are judged together."""
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoostedCandidate:
+    """Stumps that were boosted: their path is judged after each round."""
+
+    boosted: RankBoostProblem
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    def problem(self, data: Comparisons) -> RankBoostProblem:
+        """The rounds that were run."""
+        return self.boosted
 
 
 @estimator
@@ -53,19 +57,10 @@ class RankBoost(Ranker):
     ----------
     n_estimators : int, default=300
         Rounds; the most that are tried where validation data are given.
-    learning_rate : float, default=1.0
-        In (0, 1]; every stump's weight is multiplied by it. 1 is the paper's algorithm.
-    max_bins : int or None, default=256
-        A feature with no more distinct values has a threshold between any two neighbouring ones. One with more is cut
-        at quantiles into at most this many bins, and stumps see no difference inside a bin. None: every threshold of
-        every feature, at two or four bytes a value and a slower round.
     balance : {"pairs", "examples", "queries"}, default="examples"
         What counts the same: each pair (the paper's uniform distribution), each example, or each query.
     scoring : str, Measure or callable, default="disagreement"
         What the validation data choose the number of rounds by; see :func:`rankrls.metrics.resolve_measure`.
-    patience : int, optional
-        Stop after this many rounds in which the measure of the validation data has not become better. None: all rounds
-        are run and the best number of them is taken.
     rule : {"best", "one_se"}, default="best"
         "one_se" keeps the fewest rounds whose measure on the validation data is within one standard error of the best.
 
@@ -80,12 +75,11 @@ class RankBoost(Ranker):
     feature_importances_ : ndarray of shape (n,)
         Sum of the absolute weights of each feature's stumps, as a share of all; zeros without stumps.
     stopped_ : str
-        Why no further round was run: "n_estimators"; "patience"; "no edge", no stump ordered the pairs better than
+        Why no further round was run: "n_estimators"; "no edge", no stump ordered the pairs better than
         chance; "separated", one stump ordered all that had weight; "exhausted", the weights were beyond float64.
-    validation_scores_ : ndarray of shape (rounds run,)
-        The measure of the validation data after each round; only where they were given, as the following.
     best_score_, best_score_error_ : float
-        The measure of the choice in its own units, and its standard error over queries.
+        The validation data's measure of the choice, and its standard error over queries; only where such data were
+        given, as the following.
     best_params_ : dict
         ``n_estimators``.
     cv_results_ : dict of ndarray
@@ -96,10 +90,10 @@ class RankBoost(Ranker):
 
     Notes
     -----
-    Features are binned once, O(m n log m), one byte a value up to 256 bins. A round then is O(m) for the weights of
-    the pairs, which factorise over items and labels and are never held one by one, and one pass over the bins: O(m n),
-    or O(non-zeros) for sparse X, whose rows outside a column's entries are at 0. Stumps that are equally good: the
-    lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
+    The values of each feature are numbered once, O(m n log m), two or four bytes a value. A round then is O(m) for the
+    weights of the pairs, which factorise over items and labels and are never held one by one, and one pass over the
+    numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Stumps that are equally
+    good: the lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
 
     Scores are invariant to increasing transformations of training features, but for where between two training values
     a threshold stands: halfway. There are no missing values. A query of one item, or of one label, contributes nothing.
@@ -124,15 +118,12 @@ class RankBoost(Ranker):
     1.0
     """
 
-    _multiplies_features = False
     _single_target = True
+    _multiplies_features = False
 
     n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
-    learning_rate: float = parameter(default=1.0, check=number(above=0.0, most=1.0))
-    max_bins: int | None = parameter(default=256, check=number(least=2, whole=True, none=True))
     balance: str = parameter(default="examples", check=choice(*BALANCES))
     scoring: Any = parameter(default="disagreement")
-    patience: int | None = parameter(default=None, check=number(least=1, whole=True, none=True))
     rule: str = parameter(default="best", check=choice(*RULES))
 
     def fit(
@@ -172,11 +163,8 @@ class RankBoost(Ranker):
         """
         check_parameters(self)
         measure = resolve_measure(self.scoring)
-        data = self._labelled(X, y, qid, sample_weight)
-        validation = self._validation(measure, data, X_val, y_val, qid_val)
-        if validation is None and self.patience is not None:
-            raise InputError("{patience} needs validation data.", remedy="Give {X_val, y_val, qid_val}.")
-        return self._learn(data, LevelWeights(data.ordered(self.balance)), data.weights, validation)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        return self._learn(data, fitting.validation(self, measure, data, X_val, y_val, qid_val))
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Learn from preferences: lower :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`.
@@ -184,7 +172,7 @@ class RankBoost(Ranker):
         Parameters
         ----------
         X : as for :meth:`fit`
-            The items; those in no preference are allowed, and take part in the quantiles of ``max_bins``.
+            The items; those in no preference are allowed.
         winners, losers : array-like of int, shape (p,)
             Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``.
         strength : array-like of shape (p,), optional
@@ -198,11 +186,10 @@ class RankBoost(Ranker):
 
         Notes
         -----
-        O(p) more a round. ``balance``, ``scoring`` and ``patience`` play no part.
+        O(p) more a round. ``balance`` and ``scoring`` play no part.
         """
         check_parameters(self)
-        data = self._preferred(X, winners, losers, strength, weight)
-        return self._learn(data, EdgeWeights(data.graph), None, None)
+        return self._learn(fitting.preferred(self, X, winners, losers, strength, weight), None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -221,7 +208,7 @@ class RankBoost(Ranker):
         O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
-        return self.scorer_(check_matrix(self, X, reset=False))
+        return np.asarray(self.scorer_(check_matrix(self, X, reset=False)))
 
     @property
     def scorer_(self) -> StepFunctions:
@@ -236,11 +223,9 @@ class RankBoost(Ranker):
         X : as for :meth:`predict`
         """
         check_is_fitted(self)
-        X = by_columns(check_matrix(self, X, reset=False))
-        scores = np.zeros(X.shape[0])
-        for feature, threshold, weight in zip(self.features_, self.thresholds_, self.weights_, strict=True):
-            scores[column_values(X, feature) > threshold] += weight
-            yield scores.copy()
+        X = check_matrix(self, X, reset=False)
+        stumps = StumpSolutions(self.features_, self.thresholds_, self.weights_, np.arange(1.0, self.n_estimators_ + 1))
+        yield from stumps.scores(X)[:, :, 0].T
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -250,99 +235,20 @@ class RankBoost(Ranker):
         total = sums.sum()
         return np.asarray(sums / total if total > 0.0 else sums, dtype=np.float64)
 
-    def _learn(
-        self,
-        data: Comparisons,
-        pairs: PairWeights,
-        weights: NDArray[np.float64] | None,
-        validation: Validation | None,
-    ) -> Self:
-        max_bins = None if self.max_bins is None else int(self.max_bins)
-        boosting = Boosting(pairs, bin_features(data.X, pairs.order, weights, max_bins), float(self.learning_rate))
-        watch = None if validation is None else _Watch(validation, self.patience)
-        stumps: list[Stump] = []
-        stopped = ""
-        while not stopped and len(stumps) < self.n_estimators and boosting.status == "running":
-            rounds = (boosting.round() for _ in range(min(_CHUNK, self.n_estimators - len(stumps))))
-            chunk = [stump for stump in rounds if stump is not None]
-            stumps += chunk
-            if watch is not None and chunk and watch.look(chunk):
-                stopped = "patience"
-        self._begin(data)
-        if watch is not None:
-            stumps = stumps[: self._publish(watch)]
-        self.n_estimators_ = len(stumps)
-        self.features_ = np.array([s.feature for s in stumps], dtype=np.intp)
-        self.thresholds_ = np.array([s.threshold for s in stumps])
-        self.weights_ = np.array([s.weight for s in stumps])
-        self.train_loss_ = np.array([s.loss for s in stumps])
-        self.stopped_ = stopped or ("n_estimators" if boosting.status == "running" else boosting.status)
+    def _learn(self, data: Comparisons, validation: Validation | None) -> Self:
+        problem = RankBoostProblem(data, self.balance, int(self.n_estimators))
+        rounds = len(problem.stumps)
+        fitting.begin(self, data)
+        if validation is not None and rounds:
+            results = search([BoostedCandidate(boosted=problem)], data, validation, self.rule, None)
+            fitting.publish(self, results, validation.description, data)
+            rounds = int(results.best_value)
+            self.best_params_ = {"n_estimators": rounds}
+        kept = problem.stumps[:rounds]
+        self.n_estimators_ = len(kept)
+        self.features_ = np.array([s.feature for s in kept], dtype=np.intp)
+        self.thresholds_ = np.array([s.threshold for s in kept])
+        self.weights_ = np.array([s.weight for s in kept])
+        self.train_loss_ = np.array([s.loss for s in kept])
+        self.stopped_ = problem.stopped
         return self
-
-    def _publish(self, watch: _Watch) -> int:
-        """Choose by the validation data; returns how many rounds are kept."""
-        curve = watch.curve
-        rounds = np.arange(1, len(curve.mean) + 1)
-        results = Results(watch.validation.greater_is_better, self.rule, "n_estimators")
-        if len(rounds):
-            results.add({}, rounds.astype(np.float64), curve)
-        self.validation_scores_ = curve.mean
-        self.best_score_, self.best_score_error_ = results.best_score, results.best_error
-        self.best_index_ = max(results.best_index, 0)
-        kept = self.best_index_ + 1 if len(rounds) else 0
-        self.best_params_ = {"n_estimators": kept}
-        self.cv_results_ = {"n_estimators": rounds, "mean_score": curve.mean, "standard_error": curve.error}
-        self.selection_ = watch.validation.description
-        return kept
-
-
-@dataclass
-class _Judgements:
-    """The measure of every round so far, and when patience has come to its end.
-
-    ``rounds`` has of each its mean, the standard error, and what the rounding of the mean is relative to.
-    """
-
-    sign: float
-    patience: int | None
-    rounds: list[tuple[float, ...]] = field(default_factory=list)
-    best: int = 0
-
-    def take(self, curve: Curve) -> bool:
-        """Take the judgement of some more rounds; True if patience ended, the rounds after that not taken."""
-        for one in zip(curve.mean.tolist(), curve.error.tolist(), curve.size.tolist(), strict=True):
-            self.rounds.append(one)
-            (mean, _, size), top = one, self.rounds[self.best][0]
-            # A round that ties all that tau compares cannot be judged: it is not the best, and patience has not begun.
-            if np.isnan(top) or is_better(self.sign * mean, self.sign * top, size):
-                self.best = len(self.rounds) - 1
-            if self.patience is not None and len(self.rounds) - 1 - self.best >= self.patience:
-                return True
-        return False
-
-    @property
-    def curve(self) -> Curve:
-        """The measure of every round so far."""
-        mean, error, size = np.array(self.rounds, dtype=np.float64).reshape(-1, 3).T
-        return Curve(mean, error, scale=size)
-
-
-class _Watch(_Judgements):
-    """Validation scores round by round, judged in chunks of rounds."""
-
-    def __init__(self, validation: Validation, patience: int | None) -> None:
-        super().__init__(1.0 if validation.greater_is_better else -1.0, patience)
-        self.validation = validation
-        self._X = by_columns(validation.X)
-        self._scores = np.zeros(self._X.shape[0])
-
-    def look(self, chunk: list[Stump]) -> bool:
-        """Judge some more rounds; True if patience has come to its end."""
-        columns = np.empty((len(self._scores), len(chunk)), order="F")
-        for t, stump in enumerate(chunk):
-            self._scores[column_values(self._X, stump.feature) > stump.threshold] += stump.weight
-            columns[:, t] = self._scores
-        return self.take(self.validation.judge.curve(columns[:, :, None]))
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -3,28 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons
-from rankrls._public import publish
+from rankrls._comparisons import Comparisons, Setting
 from rankrls.kernels import Kernel
-from rankrls.models.families.base import SingleRanker
-from rankrls.models.families.pursuits import PathRanker
-from rankrls.models.families.selecting import ChosenByFolds
-from rankrls.models.inputs.parameters import SelectionParameters, estimator, number, parameter
-from rankrls.selection.candidates import Pursued
-from rankrls.selection.search import Results
+from rankrls.learners.graphs import graph_of
+from rankrls.learners.pursuit_problem import Pursuit, PursuitProblem, Terms
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting
+from rankrls.models.inputs.parameters import (
+    GraphParameters,
+    KernelParameters,
+    check_parameters,
+    choice,
+    estimator,
+    flag,
+    number,
+    parameter,
+)
+from rankrls.models.inputs.validation import check_features
+from rankrls.models.ranker import Ranker
+from rankrls.selection.folds import few_folds, few_preference_folds
+from rankrls.selection.plans import Plan
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]
 
 _LINEAR = Kernel("linear")
+DICTIONARIES = ("kernel", "features")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PursuitCandidate:
+    """One dictionary, walked on one kind of graph."""
+
+    kernel: Kernel
+    setting: Setting
+    pursuit: Pursuit
+    n_basis: int
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def square(self) -> bool:
+        """Whether X is a kernel matrix with a column for each training item."""
+        return self.kernel.name == "precomputed"
+
+    def problem(self, data: Comparisons) -> PursuitProblem:
+        """The problem of some data."""
+        return PursuitProblem(self.pursuit, data.X, graph_of(data, self.setting), self.n_basis)
 
 
 @estimator
-class RankingPursuit(PathRanker, SingleRanker):
+class _PathRanker(Ranker, GraphParameters, KernelParameters):
+    """A ranker whose function is a sum of columns taken one by one."""
+
+    _single_target = True
+
+    dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
+    kernel: Any = parameter(default="rbf", several=True)
+    backfit: bool = parameter(default=True, check=flag)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage of the path, the last of which is :meth:`predict`.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+
+        Yields
+        ------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, kernel=self._kernel_.name)
+        taken, coefficients = self.path_.merged()
+        of_items = hasattr(self, "X_fit_") or self._kernel_.name == "precomputed"
+        kernel = self._kernel_ if of_items else None  # what was fitted, whatever the parameters are now
+        yield from Terms(kernel, getattr(self, "X_fit_", None), taken, coefficients).scores(X).T
+
+    def _candidates(self, data: Comparisons, n_basis: int) -> Iterator[PursuitCandidate]:
+        kernels = [(_LINEAR, {})] if self.dictionary == "features" else fitting.kernels_of(self, data.X)
+        for kernel, choices in kernels:
+            pursuit = Pursuit(None if self.dictionary == "features" else kernel, bool(self.backfit))
+            for setting, chosen in fitting.settings_of(self, data):
+                every = {**choices, **chosen}
+                yield PursuitCandidate(kernel=kernel, setting=setting, pursuit=pursuit, n_basis=n_basis, choices=every)
+
+    def _store(self, data: Comparisons, candidate: PursuitCandidate, solutions: Any) -> None:
+        fitting.begin(self, data)
+        fitting.keep(self, solutions[0].over(data.kept), candidate.kernel)
+        (path,) = solutions.details
+        numbers = np.asarray if candidate.pursuit.kernel is None else data.given_numbers
+        self.path_ = replace(path, indices=numbers(path.indices))
+        self.basis_indices_ = numbers(path.merged()[0])
+        self.n_basis_ = len(self.basis_indices_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.pairwise and self.dictionary == "kernel"
+        return tags
+
+
+@estimator
+class RankingPursuit(_PathRanker):
     r"""Ranking by a weighted sum of few functions, taken greedily from a dictionary.
 
     Minimises, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
@@ -41,11 +128,9 @@ class RankingPursuit(PathRanker, SingleRanker):
     n_basis : int, default=10
         P, the number of stages; fewer are taken where nothing improves any more.
     dictionary : {"kernel", "features"}, default="kernel"
-        The functions ``k(x, centre)``, or the features themselves, which makes a sparse linear model.
+        The functions ``k(x, x_i)`` of the training rows, or the features themselves, which makes a sparse linear model.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
         Of the kernel dictionary. With "precomputed" the columns of the square matrix are the dictionary.
-    centers : array-like of shape (N, n), optional
-        The centres of the kernel dictionary; the training rows by default.
     ties, balance : as in :class:`RankRLS`
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``L~ = beta I + (1 - beta) L``: 0 is ranking pursuit, 1 is kernel matching pursuit (Vincent and
@@ -53,8 +138,6 @@ class RankingPursuit(PathRanker, SingleRanker):
     backfit : bool, default=True
         Whether all coefficients are fitted again at each stage. False is plain matching pursuit, in which a stage may
         take the same column once more.
-    cache_size : float, default=4096
-        MiB that the dictionary's columns may take; beyond, they are computed anew at each stage.
 
     Attributes
     ----------
@@ -64,11 +147,11 @@ class RankingPursuit(PathRanker, SingleRanker):
     n_basis_ : int
         Distinct columns taken, r below.
     basis_indices_ : ndarray of shape (r,), intp
-        Their numbers in the order of choice: rows of X, of ``centers``, or features.
+        Their numbers in the order of choice: rows of X, or features.
     dual_coef_ : ndarray of shape (r,)
-        Coefficients of the kernel functions; (m,), mostly zeros, where the kernel is precomputed.
+        Coefficients of the kernel functions.
     X_fit_ : ndarray, sparse array or list
-        The centres that were taken; kernels other than precomputed.
+        The rows that were taken; kernels other than precomputed.
     coef_ : ndarray of shape (n,)
         Weights of the features, mostly zeros; dictionary="features", and the linear kernel.
     n_queries_ : int
@@ -78,10 +161,11 @@ class RankingPursuit(PathRanker, SingleRanker):
 
     Notes
     -----
-    O(m N) a stage for N columns, O(P m N) in all, with 8 m N bytes for the dictionary. Columns that L does not see (a
-    constant inside every query) are never taken. Equal columns: the lowest number is taken, so that results are
-    deterministic. Columns are not scaled: the criterion does not depend on their lengths. Queries of one item, rows of
-    weight zero and repetition are treated as in :class:`RankRLS`; only rows of positive weight are centres.
+    O(m N) a stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that L
+    does not see (a constant inside every query) are never taken. Equal columns: the lowest number is taken, so that
+    results are deterministic. Columns are not scaled: the criterion does not depend on their lengths. Queries of one
+    item, rows of weight zero and repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the
+    dictionary.
 
     References
     ----------
@@ -103,22 +187,42 @@ class RankingPursuit(PathRanker, SingleRanker):
 
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
 
-    def _learn(self, comparisons: Comparisons) -> Self:
-        self._solve(comparisons, float(self.n_basis))
-        return self
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit items with labels.
 
-    def _candidate(self, comparisons: Comparisons) -> Pursued:
-        kernel = _LINEAR if self.dictionary == "features" else self._resolved_kernel(comparisons.X)
-        return Pursued(
-            kernel=kernel,
-            setting=self._setting(),
-            pursuit=self._pursuit_of(kernel, self._checked_centers(comparisons.X, self.kernel)),
-            n_basis=int(self.n_basis),
-        )
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`, with one target
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        """Fit preferences.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
+
+    def _solve(self, data: Comparisons) -> Self:
+        candidate = next(self._candidates(data, int(self.n_basis)))
+        self._store(data, candidate, candidate.problem(data).path(np.array([float(self.n_basis)])))
+        return self
 
 
 @estimator
-class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
+class RankingPursuitCV(_PathRanker):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
     Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is judged after every stage.
@@ -129,11 +233,11 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
         The largest number of stages to choose from.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries, of rows for one global ranking, or of preferences or their groups; an int is
-        that many. Every fold is refitted; its dictionary are its own training rows, unless ``centers`` are given.
+        that many. Every fold is refitted; its dictionary are its own training rows.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
-    dictionary, kernel_params, centers, regression_weight, backfit, cache_size : as in :class:`RankingPursuit`
+    dictionary, kernel_params, regression_weight, backfit : as in :class:`RankingPursuit`
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankingPursuit`, or a tuple of values to choose from
 
     Attributes
@@ -171,32 +275,64 @@ class RankingPursuitCV(PathRanker, ChosenByFolds, SelectionParameters):
     """
 
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
 
-    def _grid(self) -> NDArray[np.float64]:
-        return np.arange(1.0, int(self.max_basis) + 1.0)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose the number of terms, then fit all rows of X.
 
-    def _kernels(self, X: Any) -> Iterator[tuple[Kernel, dict[str, Any]]]:
-        return iter([(_LINEAR, {})]) if self.dictionary == "features" else super()._kernels(X)
+        Parameters
+        ----------
+        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[Pursued]:
-        centres = self._checked_centers(comparisons.X, self._data_kernel())
-        for kernel, choices in self._kernels(comparisons.X):
-            for setting, chosen in self._settings(comparisons):
-                yield Pursued(
-                    kernel=kernel,
-                    setting=setting,
-                    choices={**choices, **chosen},
-                    pursuit=self._pursuit_of(kernel, centres),
-                    n_basis=int(self.max_basis),
-                )
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, several=True)
+        measure = resolve_measure(self.scoring)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or few_folds(self.cv, measure, data, float(self.regression_weight)))
 
-    def _publish(self, results: Results, description: str, data: Any) -> None:
+    def fit_pairs(
+        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose by folds of preferences, or of groups of them; then fit all.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, several=True)
+        measure = resolve_measure(self.scoring)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        return self._search(data, few_preference_folds(self.cv, measure, data))
+
+    def _search(self, data: Comparisons, plan: Plan) -> Self:
+        most = int(self.max_basis)
+        results = search(self._candidates(data, most), data, plan, self.rule, None, int(self.verbose))
+        self._store(data, results.best_state.candidate, results.best_state.solutions)
         terms = self.n_basis_
-        super()._publish(results, description, data)
+        fitting.publish(self, results, plan.description, data)
         stages = int(results.best_value)
         self.best_params_["n_basis"] = stages
         self.n_basis_ = terms  # distinct ones: a stage may take a column again
-        self.n_basis_at_edge_ = stages == int(self.max_basis) and self.path_.n_stages == stages
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})
+        self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
+        return self

@@ -3,61 +3,53 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons, PreferredItems
-from rankrls._public import publish
-from rankrls.equations.krylov import Status
-from rankrls.metrics import RankingMeasure
-from rankrls.models.families.base import SOLVERS, KernelRanker, NotConverged
-from rankrls.models.families.streamed import StreamedRanker, StreamedSelection
-from rankrls.models.families.updating import UpdatingRanker
+from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.models import fitting, streamed, updating
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
-    SelectionParameters,
     check_alpha,
+    check_parameters,
     choice,
     estimator,
     options,
     parameter,
 )
 from rankrls.models.inputs.signs import check_positive, constrained_signs
-from rankrls.models.inputs.spreads import warn_of_lost_features
-from rankrls.problems.primal import EquationsProblem
-from rankrls.problems.problem import Solutions
-from rankrls.problems.signed import solve_signed
-from rankrls.selection.candidates import LeastSquares, SharedMatrix
-from rankrls.selection.plans import LeavePreferredPairOut, Plan
+from rankrls.models.ranker import NotConverged, Ranker
+from rankrls.numerics.krylov import Status
+from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
+from rankrls.selection.iterated import Convergence, iterate
+from rankrls.selection.least_squares import LeastSquares
+from rankrls.selection.plans import LeavePairOut, LeavePreferredPairOut, Plan
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["RankRLS", "RankRLSCV"]
 
-_SHARED = 2000
-"""Items up to which several graphs share one kernel matrix; beyond, evaluating it anew is little beside solving."""
+SOLVERS = ("auto", "primal", "dual")
+_TOLERANCE, _ITERATIONS = 1e-9, 2000
+"""Of solver="cg": the relative residual, and how many iterations it may take."""
 
 
-class SignedRanker(KernelRanker):
-    """A ranker of linear functions whose weights may be constrained in their signs."""
-
-    def _check(self) -> None:
-        super()._check()
-        self._constrained()
-
-    def _constrained(self) -> bool:
-        return check_positive(self.positive, options(self.kernel, "kernel"), self.solver)
-
-    def _signs(self) -> NDArray[np.int8] | None:
-        if not self._constrained():
-            return None
-        return constrained_signs(self.positive, self.n_features_in_, getattr(self, "feature_names_in_", None))
+def _can_update(model: RankRLS) -> bool:
+    if model.kernel != "linear" or model.solver in ("dual", "cg"):
+        raise AttributeError(
+            "partial_fit adds up the normal equations of features: it needs kernel='linear', and neither "
+            "solver='dual' nor 'cg'."
+        )
+    return True
 
 
 @estimator
-class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, KernelParameters):
+class RankRLS(Ranker, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -152,40 +144,145 @@ class RankRLS(StreamedRanker, UpdatingRanker, SignedRanker, GraphParameters, Ker
     solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
     positive: Any = parameter(default=False)
 
-    _own_units = True
+    # With metadata routing enabled, qid reaches partial_fit without being asked for.
+    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    def _learn(self, comparisons: Comparisons) -> Self:
-        problem, solutions = self._solve(comparisons, float(self.alpha))
-        self.alpha_ = float(self.alpha)
-        _warn_unless_converged(solutions)
-        warn_of_lost_features(self, problem.spreads, np.array([self.alpha_]))
-        self._remember(comparisons, problem)
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit items with labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
+        y : array-like of shape (m,) or (m, targets)
+            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
+            are included.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and if no query holds two different labels.
+        """
+        self._check()
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; those in no preference are allowed.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Repeated and contradictory
+            preferences are allowed, an item against itself is not.
+        strength : array-like of shape (p,), optional
+            The margin of each winner; 1 by default, 0 for a tie.
+        weight : array-like of shape (p,), optional
+            How much each preference counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
+        """
+        self._check()
+        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
+
+    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
+        """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
+
+        Parameters
+        ----------
+        data : Dataset
+            As :func:`rankrls.io.open_dataset` returns it: parts of whole queries.
+        executor : concurrent.futures.Executor or dask.distributed.Client, optional
+            Where parts are read and worked on; threads of this machine by default. Workers read the files themselves.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            For bad input, with the running number of the row; for parameters that need all rows in memory, such as a
+            kernel that is not linear; and if no query holds two different labels.
+
+        Notes
+        -----
+        O(m n^2 + n^3). Memory O(n^2) and a few parts for each worker, whatever the number of rows. The results of the
+        parts are added in their order: the same parts give the same bits on any executor, on one kind of machine.
+        What ``partial_fit`` needs is not kept.
+        """
+        self._check()
+        return streamed.fit_streamed(self, data, executor)
+
+    @available_if(_can_update)
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Add whole queries, exactly: the same model as one fit on everything seen so far.
+
+        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients can do this: the
+        weights of features, or of a basis.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for :meth:`fit`
+        qid : array-like of shape (m,)
+            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
+            own: items of different batches are not compared.
+
+        Raises
+        ------
+        ValueError
+            If a query was seen before: pairs between its old and its new items would be missed.
+
+        Notes
+        -----
+        O(m n^2 + n^3) for a batch of m rows and n coefficients.
+        """
+        self._check()
+        return updating.update(self, X, y, qid, sample_weight)
+
+    def _check(self) -> None:
+        check_parameters(self)
+        constrained(self)
+
+    def _candidate(self, data: Comparisons) -> LeastSquares:
+        """What ``fit`` solves, and what held-out scores come from."""
+        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), _signs(self)
+        solver = "auto" if self.solver == "cg" else self.solver
+        return LeastSquares(kernel=kernel, setting=setting, solver=solver, signs=signs)
+
+    def _solve(self, data: Comparisons) -> Self:
+        alpha, candidate = float(self.alpha), self._candidate(data)
+        problem = None
+        if self.solver == "cg":
+            scorer, convergence = iterate(candidate, data, alpha, _TOLERANCE, _ITERATIONS)
+            _warn_unless_converged(convergence)
+        else:
+            problem = candidate.problem(data)
+            scorer = problem.solve(alpha)
+        fitting.begin(self, data)
+        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
+        self.alpha_ = alpha
+        updating.remember(self, data, problem)
         return self
-
-    def _candidate(self, comparisons: Comparisons) -> LeastSquares:
-        return LeastSquares(
-            kernel=self._resolved_kernel(comparisons.X),
-            setting=self._setting(),
-            solver=self.solver,
-            signs=self._signs(),
-        )
-
-    def _check_updatable(self) -> None:
-        if self.kernel != "linear" or self.solver in ("dual", "cg"):
-            raise AttributeError(
-                "Exact updates work on the normal equations of features: they need kernel='linear', not solver='dual' "
-                "or 'cg'."
-            )
-
-    def _solution(self, problem: EquationsProblem, alpha: float) -> NDArray[np.float64]:
-        signs = self._signs()
-        if signs is None:
-            return super()._solution(problem, alpha)
-        return solve_signed(problem.equations, np.array([alpha]), signs)[0][0]
 
 
 @estimator
-class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParameters, SelectionParameters):
+class RankRLSCV(Ranker, GraphParameters, KernelParameters):
     r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
 
     Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala
@@ -195,7 +292,8 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     Parameters
     ----------
     alphas : "auto" or tuple of float, default="auto"
-        Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum.
+        Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
+        continued by up to 10 values if its best value is at an end.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
         None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
         measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
@@ -210,9 +308,8 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the largest alpha whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
-    verbose : int or callable, default=0
-        1 writes a line on standard error now and then: how many candidates are done, and how long the rest will take. A
-        function is given an object with ``done``, ``total``, ``score`` and ``left`` (seconds) after each candidate.
+    verbose : int, default=0
+        1 shows a progress bar over the candidates; 0 only on a terminal.
     kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
         Under constraints on signs the held-out scores are exact too: the constrained problem is solved again on the
         normal equations without each query, O(n^3) for each query and alpha. Leave-pair-out has no such shortcut: one
@@ -225,6 +322,10 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
         alpha, ties, balance and the kernel's parameters.
     best_score_, best_score_error_ : float
         The measure of the choice in its own units, and its standard error.
+    optimism_ : float
+        By how much ``best_score_`` is too good because the choice was made by it: the choice is repeated on queries
+        drawn with replacement, and evaluated on those that were not drawn (Tsamardinos et al. 2018). NaN if only
+        averages are known.
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
@@ -247,8 +348,6 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
     O(m^3). Equal measures: the largest alpha, then the earliest combination.
 
-    An alpha below 1e-10 of the largest eigenvalue is held out at that value: rounding would decide anything smaller.
-    Up to 300 features whose spreads differ by more than a thousandfold are exact at any alpha in the primal.
 
     Examples
     --------
@@ -266,45 +365,169 @@ class RankRLSCV(StreamedSelection, SignedRanker, GraphParameters, KernelParamete
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
 
-    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose, then fit all rows of X.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X_val, y_val, qid_val : optional
+            Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
+            between the validation and the training items.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
+        self._search(data, plan, alphas)
+        return self
+
+    def fit_pairs(
+        self,
+        X: Any,
+        winners: Any,
+        losers: Any,
+        *,
+        strength: Any = None,
+        weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose by leaving out preferences, or groups of them, without refitting; then fit all.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+        groups : array-like of shape (p,), optional
+            A group for each preference (the annotator, the prompt), held out together. Each preference is its own
+            group by default. ``cv`` as an int makes that many folds of groups.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Chosen by the weighted share of held-out preferences that are ordered correctly (``scoring`` must be
+        "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
+        """
+        self._check()
+        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        self._search(data, self._preference_plan(measure, data), alphas)
+        return self
+
+    def fit_dataset(  # type: ignore[override]
+        self, data: Any, *, validation: Any = None, executor: Any = None
+    ) -> Self:
+        """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
+
+        Parameters
+        ----------
+        data, executor : as in :meth:`RankRLS.fit_dataset`
+        validation : Dataset, optional
+            Other data to choose by. By default each query is held out (``cv=None``).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            As in :meth:`RankRLS.fit_dataset`; for ``cv``; and if fewer than two queries hold different labels.
+
+        Notes
+        -----
+        One pass over the data for the normal equations of every graph, and one for each graph, in which the exact
+        held-out scores of each query are evaluated for all alphas; one more where the grid is extended. Of each query
+        its value for each alpha is kept; ``held_out_scores_`` is None.
+        """
+        self._check()
+        return streamed.choose_streamed(self, data, validation, executor)
+
+    def _check(self) -> None:
+        check_parameters(self, several=True)
+        constrained(self)
+
+    def _plan(self, measure: RankingMeasure, data: Any) -> Plan:
+        """How labelled items are held out."""
+        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+        signed = constrained(self)
         if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            return LeavePreferredPairOut.of_preferences(measure, data, constrained=self._constrained())
-        return super()._preference_plan(measure, data)
+            return LeavePairOut.of(measure, data, settings, constrained=signed)
+        if self.cv is not None:
+            return folds_plan(self.cv, measure, data, float(self.regression_weight))
+        return exact_plan(measure, data, settings, constrained=signed)
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[LeastSquares]:
-        signs, several = self._signs(), len(self._settings(comparisons)) > 1 or not comparisons.one_target
-        for kernel, choices in self._kernels(comparisons.X):
-            # The matrix is held if several graphs share it, and memory or a function's time is no matter.
-            share = several and (callable(kernel.name) or comparisons.n_rows <= _SHARED)
-            shared = SharedMatrix(kernel, comparisons.X) if share else None
-            for setting, chosen in self._settings(comparisons):
-                yield LeastSquares(
-                    kernel=kernel,
-                    setting=setting,
-                    choices={**choices, **chosen},
-                    solver=self.solver,
-                    signs=signs,
-                    shared=shared,
-                )
+    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
+        """How preferences are held out."""
+        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
+            return LeavePreferredPairOut.of_preferences(measure, data, constrained=constrained(self))
+        return preference_plan(measure, data, self.cv)
+
+    def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
+        """Judge every candidate, keep the best and what is known of it."""
+        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
+        chosen = results.best_state
+        fitting.begin(self, data)
+        fitting.keep(self, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
+        fitting.warn_of_lost_feature(self, chosen.lost_feature)
+        fitting.publish(self, results, plan.description, data)
+        return results
+
+    def _candidates(self, data: Comparisons) -> list[LeastSquares]:
+        """Every kernel with every graph."""
+        given: dict[str, Any] = {"solver": self.solver, "signs": _signs(self)}
+        return [
+            LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
+            for kernel, choices in fitting.kernels_of(self, data.X)
+            for setting, chosen in fitting.settings_of(self, data)
+        ]
 
 
-def _warn_unless_converged(solutions: Solutions) -> None:
+def constrained(model: Any) -> bool:
+    """Whether signs of weights are constrained; refuses what cannot be."""
+    positive = getattr(model, "positive", False)
+    return check_positive(positive, options(model.kernel, "kernel"), model.solver)
+
+
+def _signs(model: Any) -> NDArray[np.int8] | None:
+    """The sign of each feature's weight; None if all are free."""
+    if not constrained(model) or not hasattr(model, "n_features_in_"):
+        return None
+    return constrained_signs(model.positive, model.n_features_in_, getattr(model, "feature_names_in_", None))
+
+
+def _warn_unless_converged(found: Convergence) -> None:
     """Conjugate gradients say if they did not reach the solution."""
-    failed = [detail for detail in solutions.details if detail.status is not Status.CONVERGED]
-    if failed:
-        warnings.warn(
-            NotConverged(
-                "RankRLS: {solver='cg'} ended with {0!r}, at a relative residual of {1:.1e}.",
-                str(failed[0].status),
-                max(detail.residual for detail in failed),
-                remedy="Use a larger {alpha}, scale the features, or take {solver='auto'}; {CGRankRLS} has {max_iter} "
-                "and {tol}.",
-            ),
-            stacklevel=4,
-        )
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})
+    if found.status is Status.CONVERGED:
+        return
+    warnings.warn(
+        NotConverged(
+            f"RankRLS: solver='cg' ended with {str(found.status)!r}, at a relative residual of {found.residual:.1e}. "
+            "Use a larger alpha, scale the features, or take solver='auto'; CGRankRLS has max_iter and tol.",
+            parameter="solver",
+        ),
+        stacklevel=4,
+    )

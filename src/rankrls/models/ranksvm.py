@@ -1,132 +1,139 @@
-"""RankSVM: pairwise hinge losses."""
+"""RankSVM: the squared hinge of ordered pairs."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
-from rankrls._public import publish
-from rankrls.hinge.ranksvm import LOSSES
 from rankrls.kernels import Kernel
-from rankrls.models.families.base import NotConverged, SingleRanker
-from rankrls.models.families.basis import BasisRanker
-from rankrls.models.families.selecting import ChosenByFolds
+from rankrls.learners.ranksvm import Minimum
+from rankrls.learners.ranksvm_problem import RankSVMProblem
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting
+from rankrls.models.basis import make_basis
 from rankrls.models.inputs.parameters import (
     BALANCES,
-    BasisParameters,
     KernelParameters,
-    SelectionParameters,
     check_grid,
+    check_parameters,
     choice,
     estimator,
     number,
+    options,
     parameter,
 )
-from rankrls.problems.problem import Solutions
-from rankrls.selection.candidates import HingeLoss
-from rankrls.selection.costs import FEWER
+from rankrls.models.ranker import NotConverged, Ranker
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.scorer import Scorer
+from rankrls.selection.folds import few_folds, few_preference_folds
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["RankSVM", "RankSVMCV"]
 
 MOST_EXACT = 5000
 """Items whose kernel matrix is decomposed without being asked for."""
-_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankSVMCandidate:
+    """Features, or a basis of items, and what counts the same."""
+
+    kernel: Kernel
+    balance: str
+    tol: float
+    max_iter: int
+    basis: Callable[[], Basis] | None = None
+    choices: dict[str, Any] = field(default_factory=dict)
+    square = False
+
+    def problem(self, data: Comparisons) -> RankSVMProblem:
+        """The problem of some data."""
+        basis = None if self.basis is None else self.basis()
+        return RankSVMProblem(data, self.balance, tol=self.tol, max_iter=self.max_iter, basis=basis)
 
 
 @estimator
-class HingeRanker(BasisRanker, KernelParameters, BasisParameters):
-    """What both forms of RankSVM share: functions ``w'x``, or expansions over items, of pairwise hinge losses."""
+class RankSVMParameters(KernelParameters):
+    """What both forms of RankSVM have."""
 
-    _single_target = True
-    ties, regression_weight = "exclude", 0.0  # pairs with different labels are all there is
-
-    loss: str = parameter(default="squared_hinge", check=choice(*LOSSES))
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
     n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
     basis: str = parameter(default="random", check=choice("random", "kmeans"))
-    tol: float | None = parameter(default=None, check=number(above=0.0, below=1.0, none=True))
+    basis_indices: Any = parameter(default=None)
+    tol: float = parameter(default=1e-6, check=number(above=0.0, below=1.0))
     max_iter: int = parameter(default=100, check=number(least=1, whole=True))
+    random_state: Any = parameter(default=0)
 
-    def _tolerance(self) -> float:
-        if self.tol is not None:
-            return float(self.tol)
-        return 1e-3 if self.loss == "hinge" else 1e-6
 
-    def _losses(
-        self, comparisons: Comparisons, kernel: Kernel, settings: Iterable[tuple[Setting, dict[str, Any]]]
-    ) -> Iterator[HingeLoss]:
-        """The candidates of one kernel, which share its basis."""
-        basis = {} if kernel.is_linear else self._basis_of(comparisons, kernel, Setting("exclude"))
-        if basis:
-            self._check_size(comparisons.n_rows)
-        for setting, choices in settings:
-            yield HingeLoss(
+def _candidates(model: Any, data: Comparisons) -> Iterator[RankSVMCandidate]:
+    """Every kernel with every balance; those of one kernel share its basis."""
+    for kernel, chosen in fitting.kernels_of(model, data.X):
+        basis = None
+        if not kernel.is_linear:
+            _check_size(model, data.n_rows)
+            basis = cache(partial(make_basis, model, data, kernel, Setting("exclude")))
+        for balance in options(model.balance, "balance") if hasattr(data, "Y") else ("examples",):
+            balances = {"balance": balance} if hasattr(data, "Y") else {}
+            yield RankSVMCandidate(
                 kernel=kernel,
-                setting=setting,
-                choices={name: value for name, value in choices.items() if name != "ties"},
-                loss=self.loss,
-                tol=self._tolerance(),
-                max_iter=int(self.max_iter),
-                **basis,
+                balance=balance,
+                tol=float(model.tol),
+                max_iter=int(model.max_iter),
+                basis=basis,
+                choices={**chosen, **balances},
             )
 
-    def _cheaper(self, linear: bool) -> str:
-        return FEWER
 
-    def _check_size(self, m: int) -> None:
-        if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
-            raise InputError(
-                "An exact kernel machine on {0} items needs a matrix of {0} x {0}.",
-                m,
-                remedy="Give the number of items to expand over ({n_basis}), or as many as there are to have it all "
-                "the same.",
-                parameter="n_basis",
-            )
+def _check_size(model: Any, m: int) -> None:
+    if model.n_basis is None and model.basis_indices is None and m > MOST_EXACT:
+        raise InputError(
+            f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Give the number of items to "
+            "expand over (n_basis), or as many as there are to have it all the same.",
+            parameter="n_basis",
+        )
 
-    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
-        self._take(solutions[0].over(comparisons.kept), candidate.kernel)
-        if candidate.basis is not None:
-            self._keep_basis(comparisons, candidate.basis)
-        (minimum,) = solutions.details
-        self.support_ = comparisons.given_numbers(np.flatnonzero(minimum.degree > 0.0))
-        self.n_support_ = len(self.support_)
-        self.n_iter_ = minimum.n_iter
-        self.objective_ = minimum.value
-        self.dual_gap_ = minimum.gap
-        if minimum.status == "converged":
-            return
-        why = "rounding leaves no better step"
-        if minimum.status == "max_iter":
-            why = f"{{max_iter={self.max_iter}}} Newton steps were taken"
+
+def _keep(model: Any, data: Comparisons, candidate: RankSVMCandidate, function: Scorer, minimum: Minimum) -> None:
+    """Store the function and how it was found; warn if it is not the minimum."""
+    fitting.keep(model, function.over(data.kept), candidate.kernel)
+    if candidate.basis is not None:
+        numbers = candidate.basis().numbers
+        model.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+    model.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
+    model.n_support_ = len(model.support_)
+    model.n_iter_, model.objective_, model.dual_gap_ = minimum.n_iter, minimum.value, minimum.gap
+    if minimum.status != "converged":
+        why = f"max_iter={model.max_iter} Newton steps were taken"
+        why = why if minimum.status == "max_iter" else "rounding leaves no better step"
         warnings.warn(
             NotConverged(
-                f"{{{type(self).__name__}}} stopped before {{tol={self._tolerance():g}}} was reached: {why}. The "
-                "objective is within {0:.2g} of the minimum, relatively.",
-                minimum.gap / minimum.value,
+                f"{type(model).__name__} stopped before tol={model.tol:g} was reached: {why}. The objective is within "
+                f"{minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower C, or raise "
+                "max_iter or tol.",
                 parameter="tol",
-                remedy="Scale the features, lower {C}, or raise {max_iter} or {tol}.",
             ),
             stacklevel=4,
         )
 
 
 @estimator
-class RankSVM(HingeRanker, SingleRanker):
-    r"""Learning to rank by pairwise hinge losses.
+class RankSVM(Ranker, RankSVMParameters):
+    r"""Learning to rank by the squared hinge of ordered pairs.
 
     Minimises, over all functions f of the kernel's space,
 
     .. math::
 
         \tfrac12 \lVert f \rVert^2 + C \sum_q \rho_q \sum_{y_i > y_j} w_i w_j \,
-        \ell( 1 - (f(x_i) - f(x_j)) ) , \qquad
-        \ell(x) = \max(0, x)^2 \text{ or } \max(0, x) ,
+        \max(0, 1 - (f(x_i) - f(x_j)))^2 ,
 
     the inner sum over the pairs of query q with different labels. Nothing is divided by the number of pairs; C stands
     where :math:`1 / (2 \alpha)` does in :class:`RankRLS`. Pairs are counted, never listed.
@@ -135,8 +142,6 @@ class RankSVM(HingeRanker, SingleRanker):
     ----------
     C : float, default=1.0
         Weight of the loss.
-    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        "hinge" is Joachims' RankSVM; the squared hinge is smooth and faster.
     kernel : str or callable, default="linear"
         As in :class:`RankRLS`; it must be positive semidefinite.
     gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
@@ -150,9 +155,8 @@ class RankSVM(HingeRanker, SingleRanker):
         How they are chosen.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis instead.
-    tol : float, optional
-        The objective ends within this share of its minimum, by the duality gap. 1e-6 for the squared hinge, 1e-3 for
-        the hinge.
+    tol : float, default=1e-6
+        The objective ends within this share of its minimum, by the duality gap.
     max_iter : int, default=100
         Newton steps.
     random_state : int, Generator or RandomState, default=0
@@ -181,13 +185,13 @@ class RankSVM(HingeRanker, SingleRanker):
 
     Notes
     -----
-    Truncated Newton with an exact line search; a value, a gradient or a product with the Hessian costs two products
-    with X and O(m log m), whatever the number of pairs and of distinct labels. See
-    :mod:`rankrls.hinge.newton` for the stopping rule and for how the hinge, which has no Hessian, is minimised.
+    Truncated Newton steps; a value, a gradient or a product with the Hessian costs two products with X and O(m log m),
+    whatever the number of pairs and of distinct labels. Joachims' RankSVM has the hinge itself,
+    :math:`\max(0, 1 - \Delta)`; its square is smooth.
 
     Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimises
-    :math:`\tfrac12 \|f\|^2 + C \sum_e c_e \ell(s_e - (f_{i_e} - f_{j_e}))`, whose ``strength`` says by how much each
-    winner should lead at least: 0 asks only that it is not behind, and a tie is two such preferences, one each way.
+    :math:`\tfrac12 \|f\|^2 + C \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, whose ``strength`` is the margin
+    that is asked for: 0 asks only that it is not behind, and a tie is two such preferences, one each way.
 
     Items with equal labels (``==`` in float64) are no pair. A query of one item or one label contributes nothing. Rows
     of weight zero are dropped first; integer weights equal repetition of rows.
@@ -219,19 +223,48 @@ class RankSVM(HingeRanker, SingleRanker):
     1.0
     """
 
+    _single_target = True
+
     C: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
 
-    def _learn(self, comparisons: Comparisons) -> Self:
-        self._solve(comparisons, float(self.C))
-        return self
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit items with labels.
 
-    def _candidate(self, comparisons: Comparisons) -> HingeLoss:
-        kernel = self._resolved_kernel(comparisons.X)
-        return next(self._losses(comparisons, kernel, [(Setting("exclude", self.balance), {})]))
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`, with one target
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        """Fit preferences, whose strengths are the margins that are asked for.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
+
+    def _solve(self, data: Comparisons) -> Self:
+        candidate = next(_candidates(self, data))
+        solutions = candidate.problem(data).path(np.array([float(self.C)]))
+        fitting.begin(self, data)
+        _keep(self, data, candidate, solutions[0], solutions.details[0])
+        return self
 
 
 @estimator
-class RankSVMCV(HingeRanker, ChosenByFolds, SelectionParameters):
+class RankSVMCV(Ranker, RankSVMParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
     Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: every
@@ -247,7 +280,7 @@ class RankSVMCV(HingeRanker, ChosenByFolds, SelectionParameters):
         refits.
     scoring, rule, verbose : as in :class:`RankRLSCV`
         "one_se" takes the smallest C within one standard error of the best.
-    loss, tol, max_iter, kernel_params, n_basis, basis, basis_indices, random_state : as in :class:`RankSVM`
+    tol, max_iter, kernel_params, n_basis, basis, basis_indices, random_state : as in :class:`RankSVM`
     kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from
 
     Attributes
@@ -280,22 +313,71 @@ class RankSVMCV(HingeRanker, ChosenByFolds, SelectionParameters):
     ('5 folds of 12 queries', (60,))
     """
 
+    _single_target = True
+
     Cs: Any = parameter(default="auto", kw_only=False)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
 
-    def _grid(self) -> NDArray[np.float64] | None:
-        if isinstance(self.Cs, str) and self.Cs == "auto":
-            return None
-        return np.sort(check_grid("Cs", self.Cs, _checked_C))
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose, then fit all rows of X.
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[HingeLoss]:
-        for kernel, choices in self._kernels(comparisons.X):
-            named = ((setting, {**choices, **chosen}) for setting, chosen in self._settings(comparisons))
-            yield from self._losses(comparisons, kernel, named)
+        Parameters
+        ----------
+        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, several=True)
+        measure = resolve_measure(self.scoring)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or few_folds(self.cv, measure, data, 0.0))
+
+    def fit_pairs(
+        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose by folds of preferences, or of groups of them; then fit all.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, several=True)
+        measure = resolve_measure(self.scoring)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        return self._search(data, few_preference_folds(self.cv, measure, data))
+
+    def _search(self, data: Comparisons, plan: Any) -> Self:
+        Cs = None
+        if not (isinstance(self.Cs, str) and self.Cs == "auto"):
+            Cs = np.sort(check_grid("Cs", self.Cs, _checked_C))
+        results = search(_candidates(self, data), data, plan, self.rule, Cs, int(self.verbose))
+        chosen = results.best_state
+        fitting.begin(self, data)
+        _keep(self, data, chosen.candidate, chosen.solutions[0], chosen.solutions.details[0])
+        fitting.publish(self, results, plan.description, data)
+        return self
 
 
 def _checked_C(C: Any) -> float:
     number(above=0.0)("C", C)
     return float(C)
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from copy import deepcopy
 from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems
+from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
-from rankrls._public import publish
-from rankrls.equations.krylov import Status
-from rankrls.equations.normal_equations import NormalEquations, normal_equations
-from rankrls.models.families.base import NotConverged
-from rankrls.models.families.streamed import StreamedBasis, StreamedRanker, StreamedSelection
-from rankrls.models.families.updating import UpdatingRanker
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting, streamed, updating
+from rankrls.models.basis import basis_size, generator, make_basis
 from rankrls.models.inputs.parameters import (
-    BasisParameters,
     GraphParameters,
     KernelParameters,
-    SelectionParameters,
     check_alpha,
+    check_parameters,
     choice,
     estimator,
     number,
     parameter,
 )
-from rankrls.problems.problem import Solutions
-from rankrls.problems.scorer import Scorer
-from rankrls.problems.subset import Basis
-from rankrls.selection.candidates import OverBasis
+from rankrls.models.ranker import NotConverged, Ranker
+from rankrls.numerics.krylov import Status
+from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
+from rankrls.selection.iterated import Convergence, iterate
+from rankrls.selection.least_squares import LeastSquares
+from rankrls.selection.plans import LeavePairOut, LeavePreferredPairOut, Plan
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
 _MOST_DIRECT = 16384
 """Basis items from which on an iteration's kernel values cost so little beside the product K_RM L K_MR that CG pays."""
+BASES = ("random", "kmeans", "pursuit")
+
+
+def _can_update(model: SparseRankRLS) -> bool:
+    if model.solver == "cg":
+        raise AttributeError("partial_fit adds up normal equations, which solver='cg' never forms.")
+    if model.kernel == "precomputed":
+        raise AttributeError("partial_fit evaluates the kernel between new items and the basis: give it by name.")
+    return True
 
 
 @estimator
-class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParameters, KernelParameters, BasisParameters):
+class SparseRankRLS(Ranker, GraphParameters, KernelParameters):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -131,107 +140,86 @@ class SparseRankRLS(StreamedBasis, StreamedRanker, UpdatingRanker, GraphParamete
 
     alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
+    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
+    basis: str = parameter(default="random", check=choice(*BASES))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
     solver: str = parameter(default="auto", check=choice("auto", "direct", "cg"))
     tol: float = parameter(default=1e-8, check=number(above=0.0, below=1.0))
     max_iter: int = parameter(default=200, check=number(least=1, whole=True))
 
-    _not_updatable = "it was fitted from pairs, from a data set or by conjugate gradients. Start from a clone."
+    # With metadata routing enabled, qid reaches partial_fit without being asked for.
+    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    def _learn(self, comparisons: Comparisons) -> Self:
-        candidate = self._candidate(comparisons)
-        if self.solver == "cg" or (self.solver == "auto" and candidate.size > _MOST_DIRECT and self.alpha > 0.0):
-            candidate = replace(candidate, tol=float(self.tol), max_iter=int(self.max_iter))
-        problem, solutions = self._solve(comparisons, float(self.alpha), candidate)
-        self.alpha_ = float(self.alpha)
-        self.n_iter_ = int(max((detail.iterations for detail in solutions.details), default=1))
-        self._warn_unless_converged(solutions)
-        self._remember(comparisons, problem)
-        if hasattr(self, "_equations_") and candidate.basis is not None:
-            self._keep(candidate.basis)
-        return self
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit items with labels; parameters as in :meth:`RankRLS.fit`."""
+        self._check()
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
 
-    def _candidate(self, comparisons: Comparisons) -> OverBasis:
-        setting, kernel = self._setting(), self._resolved_kernel(comparisons.X)
-        return OverBasis(kernel=kernel, setting=setting, **self._basis_of(comparisons, kernel, setting))
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        """Fit preferences; parameters as in :meth:`RankRLS.fit_pairs`."""
+        self._check()
+        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
 
-    def _warn_unless_converged(self, solutions: Solutions) -> None:
-        for detail in solutions.details:
-            if detail.status is not Status.CONVERGED:
-                warnings.warn(
-                    NotConverged(
-                        f"Conjugate gradients ended before {{tol={self.tol:g}}} after {{0}} iterations ({{1}}); the "
-                        "relative residual is {2:.1e}.",
-                        detail.iterations,
-                        detail.status.value,
-                        detail.residual,
-                        remedy="Raise {max_iter} or {alpha}.",
-                    ),
-                    stacklevel=4,
-                )
+    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
+        """Fit data larger than memory in two passes; parameters as in :meth:`RankRLS.fit_dataset`.
+
+        The basis is random.
+        """
+        self._check()
+        return streamed.fit_streamed(self, data, executor)
+
+    @available_if(_can_update)
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Add whole queries, exactly; as :meth:`RankRLS.partial_fit`. The first batch chooses the basis."""
+        self._check()
+        return updating.update(self, X, y, qid, sample_weight)
 
     def _check(self) -> None:
-        super()._check()
+        check_parameters(self)
         if self.solver == "cg" and float(self.alpha) == 0.0:
             raise InputError(
-                "{solver='cg'} needs {alpha} > 0.",
-                remedy="Use {solver='direct'} for the limit {alpha=0}.",
-                parameter="alpha",
+                "solver='cg' needs alpha > 0. Use solver='direct' for the limit alpha=0.", parameter="alpha"
             )
 
-    def _keep_streamed(self, summed: Any, scorer: Scorer, kernel: Any) -> None:
-        super()._keep_streamed(summed, scorer, kernel)
-        self.n_iter_ = 1
+    def _candidate(self, data: Comparisons) -> LeastSquares:
+        """What ``fit`` solves, and what held-out scores come from."""
+        kernel, setting = fitting.kernel_of(self, data.X), fitting.setting_of(self)
+        return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel, setting))
 
-    def _check_updatable(self) -> None:
-        if self.solver == "cg":
-            raise AttributeError("Exact updates add up normal equations, which solver='cg' never forms.")
-        if self.kernel == "precomputed":
-            raise AttributeError("Exact updates evaluate the kernel between new items and the basis: give it by name.")
+    def _solve(self, data: Comparisons) -> Self:
+        alpha, candidate = float(self.alpha), self._candidate(data)
+        large = self.solver == "auto" and basis_size(self, data.n_rows) > _MOST_DIRECT and alpha > 0.0
+        if self.solver == "cg" or large:
+            scorer, found = iterate(candidate, data, alpha, float(self.tol), int(self.max_iter))
+            self._warn_unless_converged(found)
+            problem, n_iter = None, found.iterations
+        else:
+            problem, n_iter = candidate.problem(data), 1
+            scorer = problem.solve(alpha)
+        fitting.begin(self, data)
+        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
+        self.alpha_, self.n_iter_ = alpha, n_iter
+        numbers = candidate.basis.numbers
+        self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+        updating.remember(self, data, problem)
+        return self
 
-    def _start(self, data: LabelledItems) -> None:
-        super()._start(data)
-        basis: Basis = self._basis_of(data, self._kernel_, self._setting())["make"]()
-        self._keep_basis(data, basis)
-        self.X_fit_ = basis.items
-        self._keep(basis)
-
-    def _batch_equations(self, X: Any, comparison: Comparison) -> NormalEquations:
-        basis = self._kept_basis()
-        return normal_equations(comparison.graph.factor_rows(basis.columns(X)), comparison.target).whitened(
-            basis.whitening
+    def _warn_unless_converged(self, found: Convergence) -> None:
+        if found.status is Status.CONVERGED:
+            return
+        warnings.warn(
+            NotConverged(
+                f"Conjugate gradients ended before tol={self.tol:g} after {found.iterations} iterations "
+                f"({found.status.value}); the relative residual is {found.residual:.1e}. Raise max_iter or alpha.",
+                parameter="tol",
+            ),
+            stacklevel=4,
         )
-
-    def _read(self, coefficients: NDArray[np.float64]) -> Scorer:
-        basis = self._kept_basis()
-        return basis.read(basis.to_items @ coefficients)
-
-    def _graph_settings(self) -> dict[str, Any]:
-        kernel = self._kernel_
-        return {
-            **super()._graph_settings(),
-            "kernel": self.kernel if isinstance(self.kernel, str) else "a function",
-            "gamma": kernel.gamma if self.gamma is None else float(self.gamma),
-            "degree": int(self.degree),
-            "coef0": float(self.coef0),
-        }
-
-    def _keep(self, basis: Basis) -> None:
-        """Keep what the equations of later batches must be whitened by: eigenvectors are not the same everywhere."""
-        self._basis_parts_ = {
-            "to_items": basis.to_items,
-            "rows_first": basis.rows_first,
-            "features": basis.features,
-        }
-
-    def _kept_basis(self) -> Basis:
-        parts: dict[str, Any] = self._basis_parts_
-        return Basis(self._kernel_, self.X_fit_, **parts)
 
 
 @estimator
-class SparseRankRLSCV(
-    StreamedBasis, StreamedSelection, GraphParameters, KernelParameters, BasisParameters, SelectionParameters
-):
+class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -247,8 +235,9 @@ class SparseRankRLSCV(
 
     Attributes
     ----------
-    alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, alpha_at_edge_, gamma_at_edge_,
-    degree_at_edge_, coef0_at_edge_, selection_, held_out_scores_, query_scores_ : as in :class:`RankRLSCV`
+    alpha_, best_params_, best_score_, best_score_error_, optimism_, best_index_, cv_results_, alpha_at_edge_,
+    gamma_at_edge_, degree_at_edge_, coef0_at_edge_, selection_, held_out_scores_, query_scores_ : as in
+        :class:`RankRLSCV`
     dual_coef_, X_fit_, basis_indices_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`SparseRankRLS`
 
@@ -273,16 +262,94 @@ class SparseRankRLSCV(
 
     alphas: Any = parameter(default="auto", kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
+    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
+    basis: str = parameter(default="random", check=choice(*BASES))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[OverBasis]:
-        settings = self._settings(comparisons)
-        first, items = settings[0][0], None  # the same items for every kernel, unless a pursuit chooses by the kernel
-        for kernel, choices in self._kernels(comparisons.X):
-            if items is None or (self.basis == "pursuit" and self.basis_indices is None):
-                items = cache(partial(self._choose_items, comparisons, kernel, first))
-            basis = self._basis_of(comparisons, kernel, first, items)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose, then fit all rows of X; parameters as in :meth:`RankRLSCV.fit`."""
+        check_parameters(self, several=True)
+        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan: Plan | None = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        if plan is None:
+            plan = self._plan(measure, data)
+        self._search(data, plan, alphas)
+        return self
+
+    def fit_pairs(
+        self,
+        X: Any,
+        winners: Any,
+        losers: Any,
+        *,
+        strength: Any = None,
+        weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose by leaving out preferences, then fit all; parameters as in :meth:`RankRLSCV.fit_pairs`."""
+        check_parameters(self, several=True)
+        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
+            plan: Plan = LeavePreferredPairOut.of_preferences(measure, data, constrained=False)
+        else:
+            plan = preference_plan(measure, data, self.cv)
+        self._search(data, plan, alphas)
+        return self
+
+    def fit_dataset(  # type: ignore[override]
+        self, data: Any, *, validation: Any = None, executor: Any = None
+    ) -> Self:
+        """Choose and fit on data larger than memory; parameters as in :meth:`RankRLSCV.fit_dataset`.
+
+        The basis is random, and the same for every kernel.
+        """
+        check_parameters(self, several=True)
+        return streamed.choose_streamed(self, data, validation, executor)
+
+    def _plan(self, measure: Any, data: Any) -> Plan:
+        """How labelled items are held out."""
+        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
+            return LeavePairOut.of(measure, data, settings, constrained=False)
+        if self.cv is not None:
+            return folds_plan(self.cv, measure, data, float(self.regression_weight))
+        return exact_plan(measure, data, settings, constrained=False)
+
+    def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
+        """Judge every candidate, keep the best and what is known of it."""
+        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
+        chosen = results.best_state
+        fitting.begin(self, data)
+        fitting.keep(self, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
+        numbers = chosen.candidate.basis.numbers
+        self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+        fitting.publish(self, results, plan.description, data)
+        return results
+
+    def _candidates(self, data: Comparisons) -> list[LeastSquares]:
+        """Every kernel with every graph, over one basis for each kernel."""
+        settings, start = fitting.settings_of(self, data), generator(self.random_state)
+        out = []
+        for kernel, choices in fitting.kernels_of(self, data.X):  # the same random basis for every kernel
+            basis = cache(partial(make_basis, self, data, kernel, settings[0][0], deepcopy(start)))
             for setting, chosen in settings:
-                yield OverBasis(kernel=kernel, setting=setting, choices={**choices, **chosen}, **basis)
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})
+                known = {**choices, **chosen}
+                out.append(LeastSquares(kernel=kernel, setting=setting, choices=known, make_basis=basis))
+        return out

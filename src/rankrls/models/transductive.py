@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls._public import publish
 from rankrls.kernels import Kernel
-from rankrls.models.families.base import KernelRanker
-from rankrls.models.families.basis import BasisRanker
-from rankrls.models.families.selecting import ChosenByFolds
+from rankrls.learners.transductive_problem import Transduced, TransductiveProblem, transductive_problem
+from rankrls.metrics import resolve_measure
+from rankrls.models import fitting
+from rankrls.models.basis import make_basis
 from rankrls.models.inputs.parameters import (
-    BasisParameters,
     GraphParameters,
     KernelParameters,
-    SelectionParameters,
     check_alpha,
+    check_parameters,
     choice,
     estimator,
     number,
@@ -29,27 +30,51 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.unscored import partly_scored
 from rankrls.models.inputs.validation import check_comparable
-from rankrls.problems.problem import Solutions
-from rankrls.selection.candidates import LeastSquares, OverBasis, Transducing
-from rankrls.selection.costs import FEWER
-from rankrls.selection.folds import group_blocks
+from rankrls.models.ranker import Ranker
+from rankrls.selection.folds import few_folds, group_blocks
+from rankrls.selection.least_squares import LeastSquares
+from rankrls.selection.rules import RULES
+from rankrls.selection.search import search
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
 
-@estimator
-class _Transductive(BasisRanker, GraphParameters, KernelParameters, BasisParameters):
-    """What learns from queries without labels."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransductiveCandidate:
+    """Transductive RankRLS for one penalty.
+
+    Attributes
+    ----------
+    model : LeastSquares
+        What is solved on all rows.
+    data : LabelledItems
+        All rows.
+    folds : sequence of row numbers
+    penalty : float
+    choices : dict
+    """
+
+    model: LeastSquares
+    data: LabelledItems
+    folds: Sequence[Any]
+    penalty: float
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    square = False  # items are numbers of rows
+
+    def problem(self, known: LabelledItems) -> TransductiveProblem:
+        """The problem of the rows that have labels, whose items are their numbers."""
+        return transductive_problem(self.model, self.data, known, self.folds, self.penalty)
+
+
+class _Transductive(Ranker):
+    """What fits queries without labels."""
 
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
     _learns_unscored = True
-
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
 
     def _data_of(
         self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any
@@ -61,46 +86,42 @@ class _Transductive(BasisRanker, GraphParameters, KernelParameters, BasisParamet
         check_comparable(rows.known, float(self.regression_weight))
         return data, rows.known, [] if rows.scored.all() else group_blocks(data, groups)
 
-    def _cheaper(self, linear: bool) -> str:
-        return FEWER
-
     @property
     def _has_basis(self) -> bool:
         return self.n_basis is not None or self.basis_indices is not None
 
-    def _model_of(self, data: LabelledItems, kernel: Kernel, setting: Setting) -> LeastSquares | OverBasis:
-        if not self._has_basis:
-            return LeastSquares(kernel=kernel, setting=setting, solver=self.solver)
-        return OverBasis(kernel=kernel, setting=setting, **self._basis_of(data, kernel, setting))
+    def _model_of(self, data: LabelledItems, kernel: Kernel, setting: Setting) -> LeastSquares:
+        make = partial(make_basis, self, data, kernel, setting) if self._has_basis else None
+        return LeastSquares(kernel=kernel, setting=setting, solver=self.solver, make_basis=make)
 
-    def _adopt(self, comparisons: Comparisons, candidate: Any, solutions: Solutions) -> None:
-        (found,) = solutions.details
-        data = candidate.data
-        self.n_queries_ = data.n_queries
-        family: Any = BasisRanker if self._has_basis else KernelRanker
-        family._adopt(self, data, candidate.model, [found.function])
+    def _store(self, candidate: TransductiveCandidate, found: Transduced) -> None:
+        data, model = candidate.data, candidate.model
+        fitting.begin(self, data)
+        fitting.keep(self, found.function.over(data.kept), model.kernel)
+        if model.basis is not None:
+            numbers = model.basis.numbers
+            self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
         labels = data.given_rows(found.labels)
         self.transduction_ = labels[:, 0] if data.one_target else labels
 
     def _check(self) -> None:
-        super()._check()
+        check_parameters(self, several=hasattr(self, "alphas"))
         if "exclude" in options(self.ties, "ties"):
             raise InputError(
-                "{ties='exclude'} compares only items with different labels, and the labels of unscored queries are "
-                "what is sought: which of their items are compared would change with them.",
-                remedy="Use {ties='include'}.",
+                "ties='exclude' compares only items with different labels, and the labels of unlabelled "
+                "queries are what is sought: which of their items are compared would change with them. Use "
+                "ties='include'.",
+                parameter="ties",
             )
         if self._has_basis and self.solver != "auto":
             raise InputError(
-                "With a basis ({n_basis}, {basis_indices}) there is one solver; got {0!r}.",
-                self.solver,
-                remedy="Leave {solver='auto'}.",
+                f"With a basis (n_basis, basis_indices) there is one solver; got {self.solver!r}. Leave solver='auto'.",
                 parameter="solver",
             )
 
 
 @estimator
-class TransductiveRankRLS(_Transductive):
+class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -148,13 +169,9 @@ class TransductiveRankRLS(_Transductive):
 
     Notes
     -----
-    Dual: O(m^3), less than one eigendecomposition. Primal: O(m n^2 + n^3), and O(u^2 n) or O(u n^2 + n^3), whichever is
-    less, for each fold of u rows. Sparse X is expanded a fold at a time; beside the data there are 2n numbers for each
-    unscored row, up to a gigabyte of them: where there would be more, they are computed anew in each of a few
-    passes. With a basis of r items the same, r in the place of n, and O(m r n) for each time that the kernel is
-    evaluated. A basis of all rows gives the dual's solution.
-
-    An alpha below 1e-10 of the largest eigenvalue counts as that value: rounding would decide anything smaller.
+    The labels are found by conjugate gradients, O(m n) a step for n features; before that O(m n^2 + n^3), and O(u^2 n)
+    or O(u n^2 + n^3), whichever is less, for each fold of u rows. Beside the data m n numbers are held twice. With a
+    basis of r items the same, r in the place of n, and in the dual m. A basis of all rows gives the dual's solution.
 
     References
     ----------
@@ -172,8 +189,8 @@ class TransductiveRankRLS(_Transductive):
     >>> model = TransductiveRankRLS(penalty=0.1).fit(X, partly, qid=qid)
     >>> model.transduction_.shape
     (40,)
-    >>> from rankrls.metrics import disagreement_error
-    >>> round(float(disagreement_error(y[20:], model.transduction_[20:], qid=qid[20:])), 3)
+    >>> from rankrls.metrics import Measure
+    >>> round(Measure("disagreement")(y[20:], model.transduction_[20:], qid=qid[20:]), 3)
     0.125
     >>> gaussian = TransductiveRankRLS(kernel="rbf", n_basis=15).fit(X, partly, qid=qid)
     >>> gaussian.dual_coef_.shape
@@ -182,6 +199,11 @@ class TransductiveRankRLS(_Transductive):
 
     alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
     penalty: float = parameter(default=1.0, check=number(above=0.0))
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from queries with labels and queries without.
@@ -210,20 +232,22 @@ class TransductiveRankRLS(_Transductive):
         """
         self._check()
         if float(self.alpha) == 0.0:
-            raise InputError("{alpha} must be positive: queries are held out, which nothing determines at alpha = 0.")
+            raise InputError(
+                "alpha must be positive: queries are held out, which nothing determines at alpha = 0.",
+                parameter="alpha",
+            )
         data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
         setting = Setting("include", self.balance, float(self.regression_weight))
-        model = self._model_of(data, self._resolved_kernel(data.X), setting)
-        candidate = Transducing(
-            kernel=model.kernel, setting=setting, model=model, data=data, folds=folds, penalty=float(self.penalty)
-        )
-        self._solve(known, float(self.alpha), candidate)
+        model = self._model_of(data, fitting.kernel_of(self, data.X), setting)
+        candidate = TransductiveCandidate(model=model, data=data, folds=folds, penalty=float(self.penalty))
+        (found,) = candidate.problem(known).path(np.array([float(self.alpha)])).details
+        self._store(candidate, found)
         self.alpha_ = float(self.alpha)
         return self
 
 
 @estimator
-class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
+class TransductiveRankRLSCV(_Transductive, GraphParameters, KernelParameters):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the scored queries.
 
     Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
@@ -270,15 +294,19 @@ class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
     ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
     """
 
-    fit_pairs = None  # type: ignore[assignment]  # preferences have no unscored queries beside them
-    _positive_alphas = True
-
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
+    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default="disagreement")
+    rule: str = parameter(default="best", check=choice(*RULES))
+    verbose: Any = parameter(default=0)
 
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and penalty by held-out scored queries, then learn from all queries.
 
         Parameters
@@ -290,28 +318,26 @@ class TransductiveRankRLSCV(_Transductive, ChosenByFolds, SelectionParameters):
         self
         """
         self._check()
-        grid = self._grid()
+        alphas, measure = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring)
         data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
         if not folds and data.n_queries > 1:
             folds = group_blocks(data, groups)
-        with self._holding(_all=data, _folds=folds):
-            self._choose(known, self._plan(self._measure(), known), grid)
+        plan = few_folds(self.cv, measure, known, float(self.regression_weight))
+        candidates = self._candidates(data, folds)
+        results = search(candidates, known, plan, self.rule, alphas, int(self.verbose))
+        (found,) = results.best_state.solutions.details
+        self._store(results.best_state.candidate, found)
+        fitting.publish(self, results, plan.description, known)
         return self
 
-    def _candidates(self, comparisons: Comparisons) -> Iterator[Transducing]:
-        data = self._all
-        for kernel, choices in self._kernels(data.X):
-            for setting, chosen in self._settings(comparisons):
+    def _candidates(self, data: LabelledItems, folds: Sequence[Any]) -> Iterator[TransductiveCandidate]:
+        for kernel, choices in fitting.kernels_of(self, data.X):
+            for setting, chosen in fitting.settings_of(self, data):
                 model = self._model_of(data, kernel, setting)
                 for penalty in sorted(options(self.penalty, "penalty"), reverse=True):
-                    yield Transducing(
-                        kernel=kernel,
-                        setting=setting,
-                        choices={**choices, **chosen, "penalty": float(penalty)},
-                        model=model,
-                        data=data,
-                        folds=self._folds,
-                        penalty=float(penalty),
+                    every = {**choices, **chosen, "penalty": float(penalty)}
+                    yield TransductiveCandidate(
+                        model=model, data=data, folds=folds, penalty=float(penalty), choices=every
                     )
 
 
@@ -326,11 +352,8 @@ def _check_whole_queries(data: LabelledItems, scored: NDArray[np.bool_]) -> None
         name = layout.ids[query : query + 1].tolist()[0]
         where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
         raise InputError(
-            "Input {y} contains NaN: {0}. A query is scored in all its rows or in none.",
-            where,
-            remedy="Drop rows without a label from a scored query" + ("." if data.has_qid else ", or pass {qid}."),
+            f"Input y contains NaN: {where}. A query has labels in all its rows or in none: drop rows without a label "
+            f"from a query that has some{'' if data.has_qid else ', or pass qid'}.",
+            parameter="y",
             row=row,
         )
-
-
-publish("rankrls", {**globals(), "__name__": "rankrls"})

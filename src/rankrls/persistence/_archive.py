@@ -1,259 +1,145 @@
-"""The outside of a model file: a zip archive of uncompressed members, every size accounted for.
+"""The outside of a model file: an uncompressed zip archive whose sizes are checked before anything is allocated.
 
 ==============  ======================================================================================
-``model.json``  what the file is, its format version, where the model comes from, and the model's tree
-``0.npy``, ...  one array each, in numpy's own format
+``model.json``  one JSON document: what the file is, where the model comes from, and the model
+``0.npy``, ...  one array of numbers each, in numpy's own format
 ==============  ======================================================================================
 
-Nothing is compressed, so a file cannot claim more than it holds: a member's size, and an array's shape, are checked
-against the bytes that are there before anything is allocated.
+The document holds a SHA-256 of itself and of the checksums of the arrays, which zip files hold already.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rankrls import __version__
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
+from rankrls.io._atomic import is_written_in_place
 
 FORMAT = "rankrls model"
 FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
-_DEVELOPMENT = "schema.json"
-_ARRAY_NAME = re.compile(r"\d{1,9}\.npy")
-_MAGIC = b"\x93NUMPY\x01\x00"
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|U[1-9]\d{0,8}))', 'fortran_order': (True|False), "
-    rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n"
-)
-_LONGEST_HEADER = 2048
-_LAST_CODE_POINT = 0x10FFFF
-_CHUNK = 1 << 20
+_LONGEST_HEADER = 1024
 _ZIP64_FROM = 1 << 30
 
 
-class ModelFileError(InputError):
-    """A file is not a model that this version of rankrls can trust and read. Names the file and what is wrong.
-
-    ``parameter`` is the attribute of the model whose value is wrong, where it is one.
-    """
-
-
 class ModelArchive:
-    """An open model file: its document, and its arrays, each of which is read at most once.
+    """An open model file of ``size`` bytes: its document, and its arrays, each of which is read at most once.
 
-    Attributes
-    ----------
-    document : dict
-        The file's JSON, of a format version that this version of rankrls reads.
+    Raises
+    ------
+    ValueError
+        If anything is not as :func:`write` writes it.
     """
 
-    def __init__(self, archive: ZipFile) -> None:
-        self._archive = archive
-        self._unread = {member.filename: member for member in archive.infolist() if member.filename != _DOCUMENT}
-        self.document = _document(archive.read(_DOCUMENT))
+    def __init__(self, archive: ZipFile, size: int) -> None:
+        members = archive.infolist()
+        names = [member.filename for member in members]
+        if names[-1:] != [_DOCUMENT] or names[:-1] != [f"{k}.npy" for k in range(len(names) - 1)]:
+            raise ValueError(f"it does not hold {_DOCUMENT} and arrays alone")
+        if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size or m.flag_bits & 1 for m in members):
+            raise ValueError("a member is compressed or encrypted")
+        if sum(member.file_size for member in members) > size:
+            raise ValueError("its members claim to be larger than the file")
+        self._archive, self.size = archive, size
+        self._unread = {member.filename: member for member in members[:-1]}
+        self.document = _checked(json.loads(archive.read(_DOCUMENT)), members[:-1])
 
     def array(self, name: Any) -> NDArray[Any]:
         """The array of a member, which no other part of the model may name again."""
-        member = self._unread.pop(name, None)
-        if member is None:
-            raise ModelFileError("names the array {0!r}, which is not in the file or is named twice.", str(name)[:80])
+        member = self._unread.pop(name)
         with self._archive.open(member) as stream:
-            return _read_array(stream, member)
+            npy.read_magic(stream)
+            shape, _, dtype = npy.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
+            if not is_storable(dtype) or prod(shape) * dtype.itemsize != member.file_size - stream.tell():
+                raise ValueError(f"the array {name} is not of the size that it claims")
+        with self._archive.open(member) as stream:
+            found: NDArray[Any] = npy.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_HEADER)
+            stream.read()  # the end of the member, where its checksum is compared
+        return found.view(np.uint8) != 0 if dtype.kind == "b" else found
 
     def check_all_read(self) -> None:
-        """Every member belongs to the model."""
-        for name in self._unread:
-            raise ModelFileError("holds the array {0!r}, which no part of the model names.", name)
+        """Refuse arrays that no part of the model names."""
+        if self._unread:
+            raise ValueError(f"no part of the model names the array {next(iter(self._unread))}")
+
+
+def is_storable(dtype: np.dtype[Any]) -> bool:
+    """Whether a model file holds arrays of a type: booleans, and numbers of up to 64 bits."""
+    return dtype.kind in "biuf" and dtype.itemsize <= 8 and dtype.names is None
 
 
 @contextmanager
-def opened(path: str) -> Iterator[ModelArchive]:
-    """Open a model file and check its members. What goes wrong inside is a :class:`ModelFileError`.
+def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
+    """Open a model file. Whatever a damaged or hostile file brings about inside is an :class:`InputError`.
 
     Raises
     ------
     OSError
-        Where the file cannot be opened.
+        If the file cannot be opened.
     """
-    with open(path, "rb") as file:
-        start = file.read(2)
-        size = file.seek(0, 2)
-        file.seek(0)
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        start, size = file.read(2), file.seek(0, os.SEEK_END)
         try:
-            if size == 0:
-                raise ModelFileError("the file is empty.")
             with ZipFile(file) as archive:
-                _check_members(archive, size)
-                yield ModelArchive(archive)
-        except ModelFileError as error:
-            raise error.located(file=path) from error.__cause__
+                yield ModelArchive(archive, size)
         except MemoryError:
             raise
-        except BadZipFile as error:
-            raise _no_archive(start, _first_line(error)).located(file=path) from error
-        except Exception as error:  # whatever a damaged or hostile file brings about in zipfile, json or numpy
-            reason = f"{type(error).__name__}: {_first_line(error)}"
-            raise ModelFileError("the model file is damaged ({0}).", reason, file=path) from error
+        except Exception as error:
+            hint = " It looks like a pickle, which can run code when it is read." if start[:1] == b"\x80" else ""
+            reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
+            raise InputError(
+                f"not a model file that rankrls.save wrote, or a damaged one ({reason}).{hint}", file=name
+            ) from error
 
 
-def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file says about its model, without loading the model.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-        ``format_version``, ``created`` (UTC), ``versions``, ``estimator``, ``steps`` before it, ``parameters``,
-        ``alpha``, ``kernel``, ``n_queries``, ``n_features``, ``feature_names``, ``n_targets``, ``n_training_items``
-        (kernel models), ``selection`` (how it was chosen, the measure, its value and standard error; None where
-        nothing was chosen), ``given`` (what the caller of ``save`` added) and ``updatable``.
-
-    Raises
-    ------
-    ModelFileError, OSError
-        As :func:`load`.
-    """
-    with opened(os.fspath(path)) as archive:
-        document = archive.document
-    return {"format_version": document["format_version"], **document["info"]}
-
-
-def is_storable(dtype: np.dtype[Any]) -> bool:
-    """Whether a model file can hold arrays of a type: booleans, integers, floats up to 64 bits, and text."""
-    return dtype.kind in "biuU" or (dtype.kind == "f" and dtype.itemsize <= 8)
-
-
-def write(path: str | os.PathLike[str], info: dict[str, Any], model: Any, arrays: Sequence[NDArray[Any]]) -> None:
-    """Write a model's description, its tree and the arrays that the tree names, all or nothing."""
-    document = {"format": FORMAT, "format_version": FORMAT_VERSION, "info": info, "model": model}
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+    """Write a document and the arrays that it names, all or nothing."""
     with atomic_write(path) as file:
-        archive = ZipFile(file, "w", ZIP_STORED)
+        whole = io.BytesIO() if is_written_in_place(path) else file  # a device or a pipe cannot go back
+        archive = ZipFile(whole, "w", ZIP_STORED)
         try:
-            archive.writestr(ZipInfo(_DOCUMENT), text)
             for number, array in enumerate(arrays):
                 large = array.nbytes >= _ZIP64_FROM
                 with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=large) as member:
-                    np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+                    npy.write_array(member, array, version=(1, 0), allow_pickle=False)
+            document = {"format": FORMAT, "format_version": FORMAT_VERSION, **content}
+            document["sha256"] = checksum(document, archive.infolist())
+            archive.writestr(ZipInfo(_DOCUMENT), json.dumps(document, allow_nan=False, separators=(",", ":")))
         except BaseException:
             archive.fp = None  # an interruption may leave a member open, and closing the archive would then fail
             raise
         archive.close()
+        if isinstance(whole, io.BytesIO):
+            file.write(whole.getbuffer())
 
 
-def _first_line(error: Exception) -> str:
-    return f"{error}\n".splitlines()[0][:200]  # it may repeat what the file says
+def checksum(document: dict[str, Any], arrays: Sequence[ZipInfo]) -> str:
+    """The SHA-256 of a document without its own, and of the names and checksums of the arrays."""
+    content = [{k: v for k, v in document.items() if k != "sha256"}, [[m.filename, m.CRC] for m in arrays]]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _no_archive(start: bytes, reason: str) -> ModelFileError:
-    if start[:1] == b"\x80":
-        return ModelFileError(
-            "looks like a pickle, which can run code when it is read; rankrls reads only what rankrls.save wrote."
-        )
-    if start == b"PK":
-        return ModelFileError("the model file is truncated or damaged ({0}).", reason)
-    return ModelFileError("not a model file: rankrls reads what rankrls.save wrote.")
-
-
-def _check_members(archive: ZipFile, size: int) -> None:
-    members = archive.infolist()
-    names = [m.filename for m in members]
-    if _DEVELOPMENT in names:
-        raise ModelFileError(
-            "was written in the format of a development version of rankrls, or by skops.",
-            remedy="Fit the model again and save it.",
-        )
-    for name in names:
-        if name != _DOCUMENT and not _ARRAY_NAME.fullmatch(name):
-            raise ModelFileError("holds {0!r}, which no rankrls model has.", name[:80])
-    if len(set(names)) != len(names):
-        raise ModelFileError("holds two members of the same name.")
-    total = 0
-    for member in members:
-        if member.compress_type != ZIP_STORED or member.file_size != member.compress_size or member.flag_bits & 1:
-            raise ModelFileError("member {0!r} is compressed or encrypted, which no rankrls model is.", member.filename)
-        total += member.file_size
-    if total > size:
-        raise ModelFileError("claims to hold {0} bytes, but the file has only {1}.", total, size)
-    if _DOCUMENT not in names:
-        raise ModelFileError("a zip archive without {0!r}: not written by rankrls.save.", _DOCUMENT)
-
-
-def _document(text: bytes) -> dict[str, Any]:
-    document = json.loads(text.decode(), object_pairs_hook=_distinct, parse_constant=_no_constant)
-    if not isinstance(document, dict) or document.get("format") != FORMAT or not isinstance(document.get("info"), dict):
-        raise ModelFileError("{0} does not describe a rankrls model.", _DOCUMENT)
-    version = document.get("format_version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ModelFileError("has the format version {0!r}, which does not exist.", version)
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            "has format version {0}; rankrls {1} reads versions up to {2}.",
-            version,
-            __version__,
-            FORMAT_VERSION,
-            remedy="Update rankrls to load it.",
-        )
+def _checked(document: Any, arrays: Sequence[ZipInfo]) -> dict[str, Any]:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"{_DOCUMENT} does not describe a rankrls model")
+    if document.get("format_version") != FORMAT_VERSION:
+        known = f"rankrls {__version__} reads version {FORMAT_VERSION}"
+        raise ValueError(f"format version {document.get('format_version')!r}, and {known}: update rankrls")
+    if document.get("sha256") != checksum(document, arrays):
+        raise ValueError("its checksum is wrong: something was changed after it had been saved")
     return document
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        raise ModelFileError("{0} gives a name twice.", _DOCUMENT)
-    return out
-
-
-def _no_constant(token: str) -> Any:
-    raise ModelFileError("{0} has {1}, which is not a JSON number.", _DOCUMENT, token)
-
-
-def _read_array(stream: Any, member: ZipInfo) -> NDArray[Any]:
-    """An array of plain numbers or text, exactly as long as its header says."""
-    start = stream.read(len(_MAGIC) + 2)
-    length = int.from_bytes(start[len(_MAGIC) :], "little")
-    found = _HEADER.fullmatch(stream.read(length)) if start.startswith(_MAGIC) and length <= _LONGEST_HEADER else None
-    if found is None:
-        raise ModelFileError("array {0!r} has no header of an array of numbers or text.", member.filename)
-    dtype = np.dtype(found[1].decode())
-    shape = tuple(int(size) for size in found[3].replace(b" ", b"").split(b",") if size)
-    there = member.file_size - len(start) - length
-    if prod(shape) * dtype.itemsize != there:
-        raise ModelFileError("array {0!r} claims the shape {1}, but holds {2} bytes.", member.filename, shape, there)
-    flat = np.empty(prod(shape), dtype=dtype)
-    left = flat.view(np.uint8).data
-    while left:
-        n = stream.readinto(left[:_CHUNK])
-        if not n:
-            raise ModelFileError("array {0!r} is cut short.", member.filename)
-        left = left[n:]
-    stream.read()  # the end of the member, where its checksum is compared
-    _check_content(flat, member)
-    return flat.reshape(shape, order="F" if found[2] == b"True" else "C")
-
-
-def _check_content(flat: NDArray[Any], member: ZipInfo) -> None:
-    """Bytes that are no boolean and numbers that are no character are read by numpy without a look."""
-    if flat.dtype.kind == "b":
-        bad = flat.view(np.uint8) > 1
-    elif flat.dtype.kind == "U":
-        bad = flat.view(np.dtype("u4").newbyteorder(flat.dtype.byteorder)) > _LAST_CODE_POINT
-    else:
-        return
-    if bad.any():
-        raise ModelFileError("array {0!r} holds what is neither a boolean nor text.", member.filename)

@@ -1,50 +1,26 @@
-"""Where a model comes from, as plain values that JSON can hold."""
+"""What a fitted model says of itself, as plain values that JSON can hold."""
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 
-from rankrls import __version__
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics import RankingMeasure
-from rankrls.models.inputs.seen_labels import label_users
+from rankrls.selection.search import choices_at_edges
 
-_VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
 
-def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a model file says about its model.
-
-    Parameters
-    ----------
-    model : estimator
-        What is saved.
-    final : estimator
-        ``model``, or its last step.
-    given : mapping, optional
-        What the caller wants to have in the file.
-
-    Raises
-    ------
-    ValueError
-        Where ``given`` holds something that JSON cannot.
-    """
+def describe(model: Any, final: Any) -> dict[str, Any]:
+    """What a model, whose last step is ``final``, says of itself; see :func:`rankrls.persistence.read_info`."""
     first = final if model is final else model.steps[0][1]
     names = getattr(final, "feature_names_in_", getattr(first, "feature_names_in_", None))
     primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
     coefficients = dual if primal is None else primal.T  # one column a target
     return {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"rankrls": __version__, "python": platform.python_version(), **_VERSIONS},
         "estimator": type(final).__name__,
         "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
         "parameters": {name: plain(value) for name, value in final.get_params(deep=False).items()},
@@ -55,8 +31,7 @@ def describe(model: Any, final: Any, given: Mapping[str, Any] | None) -> dict[st
         "feature_names": None if names is None else [str(name) for name in names],
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
         "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
-        "selection": _selection(model, final),
-        "given": _given(given),
+        "selection": _selection(final),
     }
 
 
@@ -83,12 +58,10 @@ def _kernel(kernel: Any) -> dict[str, Any] | None:
     return {"name": kernel.name, **{name: plain(getattr(kernel, name)) for name in kernel_parameters(kernel.name)}}
 
 
-def _selection(model: Any, final: Any) -> dict[str, Any] | None:
-    """How the parameters were chosen, and what the choice was worth; None where they were given."""
+def _selection(final: Any) -> dict[str, Any] | None:
+    """How the parameters were chosen, and what the choice was worth; None if they were given."""
     if not hasattr(final, "selection_"):
         return None
-    from rankrls.selection.search import choices_at_edges
-
     return {
         "how": plain(final.selection_),
         "measure": str(final.scoring),
@@ -96,17 +69,5 @@ def _selection(model: Any, final: Any) -> dict[str, Any] | None:
         "standard_error": plain(final.best_score_error_),
         "rule": plain(getattr(final, "rule", None)),
         "chosen": plain(final.best_params_),
-        **({"labels_seen_by": label_users(model)} if label_users(model) else {}),
         **{f"{name}_at_edge": plain(at_edge) for name, at_edge in choices_at_edges(final).items()},
     }
-
-
-def _given(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    if given is None:
-        return {}
-    try:
-        if not isinstance(given, Mapping):
-            raise TypeError(f"got {type(given).__name__}")
-        return dict(json.loads(json.dumps(dict(given), allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"provenance must be a mapping of values that JSON can hold: {error}.") from None

@@ -15,13 +15,11 @@ from rankrls._errors import InputError
 from rankrls._items import Items
 from rankrls.io import open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import Reading, Rows
-from rankrls.io.tables.formats import table_format
+from rankrls.io.data import ReadOptions, Rows
 from rankrls.metrics._scorer import final_step_inputs, predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.models.inputs.encoded import encoded_rows
-from rankrls.persistence._archive import read_info
-from rankrls.persistence._files import load
+from rankrls.persistence._files import read_model
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class StoredModel:
         """What a file's rows depend on: models for which it is equal can share one reading."""
         return self.n_features, self.zero_based, self.names, self.usual, self.encoder, self.items
 
-    def read(self, path: Path, reading: Reading, note: Callable[[str], object], *, source: Any = None) -> Rows:
+    def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.
 
         Of a table the model's columns are taken by name, or in their order if it knows no names. In LETOR text a line
@@ -87,30 +85,32 @@ class StoredModel:
 
         Parameters
         ----------
-        path, note, source : as for :meth:`Reading.read`
-        reading : Reading
+        path, note, source : as for :meth:`ReadOptions.read`
+        reading : ReadOptions
             What is said of the columns.
 
         Raises
         ------
         InputError
             For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
-            :meth:`Reading.read`.
+            :meth:`ReadOptions.read`.
         """
         if reading.queries == "ignored" and (self.by_query or self.items):
-            problem = "it was fitted with queries: {queries=ignored} would compare scores of different queries."
-            raise InputError(problem, file=str(self.path))
+            raise InputError(
+                "it was fitted with queries: global would compare scores of different queries.", file=str(self.path)
+            )
         if self.items:
             for name, parameter in (("label", "label"), ("qid", "qid"), ("sizes", "group"), ("event", "event")):
                 if getattr(reading, name) is not None:
-                    problem = (
-                        f"a row is a query here, which ranks the items of the model: {{{parameter}}} means nothing."
+                    raise InputError(
+                        f"a row is a query here, which ranks the items of the model: {parameter} means nothing.",
+                        parameter=parameter,
+                        file=str(self.path),
                     )
-                    raise InputError(problem, file=str(self.path))
             asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
             reading = replace(reading, queries="ignored", **asked)
         if self.names is not None and reading.features is not None:
-            raise InputError("{features} means nothing here: the model names its features itself.")
+            raise InputError("features means nothing here: the model names its features itself.", parameter="features")
         reading = reading.called(self.usual)
         if self.encoder is not None:
             raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))
@@ -143,18 +143,13 @@ class StoredModel:
         """
         if self.encoder is not None or self.items:
             does = "ranks columns" if self.items else "encodes tables"
-            raise InputError("a model that {0} needs all rows in memory.", does, file=str(self.path))
+            raise InputError(f"a model that {does} needs all rows in memory.", file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.usual.get(role) for role in roles}
         how["features"] = how.get("features") or self.names
-        format = how.get("format", "auto")
-        letor = format == "letor" or (format == "auto" and table_format(path) is None)
-        if how["features"] is None and letor:
-            how["features"] = (str(self.n_features),)
         data = open_dataset(path, **how)
         if data.n_features != self.n_features:
-            problem = "the data have {0} features, the model {1}."
-            raise InputError(problem, data.n_features, self.n_features, file=str(path))
+            raise InputError(f"the data have {data.n_features} features, the model {self.n_features}.", file=str(path))
         return data
 
     def check_queries(self, table: Rows) -> None:
@@ -164,8 +159,8 @@ class StoredModel:
 
     def scores(self, table: Rows, items: Items | None = None) -> NDArray[np.float64]:
         """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were; if given, of other items."""
-        if table.qid is None and self.scales_by_query:
-            raise InputError("the model scales features inside each query, so every line needs a qid.", file=table.path)
+        if self.scales_by_query:
+            self.check_queries(table)
         if items is None:
             return np.asarray(predict_by_query(self.model, table.X, table.qid))
         final, X = final_step_inputs(self.model, table.X, table.qid)
@@ -174,8 +169,8 @@ class StoredModel:
 
 def stored_model(path: Path) -> StoredModel:
     """Load a model file, with what it says of the data that it was fitted on."""
-    given, model = read_info(path)["given"], load(path)
-    whole, encoder = model, table_encoder(model)
+    model, about = read_model(path)
+    given, whole, encoder = about["given"], model, table_encoder(model)
     if encoder is not None:
         model = model[1:] if len(model.steps) > 2 else model.steps[-1][1]
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
@@ -204,10 +199,14 @@ def by_item(table: Any, models: Sequence[StoredModel]) -> tuple[Rows, NDArray[np
     first, *others = models
     odd = next((stored for stored in others if stored.items != first.items), None)
     if odd is not None:
-        problem = "it does not rank the items that {0} ranks for each row ({1})."
-        raise InputError(problem, first.path, few(first.items), file=str(odd.path))
+        raise InputError(
+            f"it does not rank the items that {first.path} ranks for each row ({few(first.items)}).", file=str(odd.path)
+        )
     if table.y is None:
-        problem = "it ranks the items that it was fitted to for each row: it is judged by their labels alone."
-        raise InputError(problem, file=str(first.path), parameter="judged_pairs")
+        raise InputError(
+            "it ranks the items that it was fitted to for each row: it is judged by their labels alone.",
+            file=str(first.path),
+            parameter="judged_pairs",
+        )
     found: tuple[Rows, NDArray[np.intp]] = table.by_item(first.items)
     return found

@@ -7,32 +7,33 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, floats, one_each, positive_grid
-from rankrls.selection.judging import Curve, LabelJudge
-from rankrls.selection.search import Results
+from rankrls.plots._matplotlib import COLOURS, Array, Display, grid_of
+from rankrls.selection.rules import RULES
 
 
 class AlphaSelectionDisplay(Display):
-    """A held-out measure against the regularization value, with its standard error over queries.
+    """A held-out measure against the regularization value; or against iterations, one curve for each value.
 
-    Two values are marked: the best one, and that of the one-standard-error rule, which is the simplest model whose
-    measure lies within one standard error of the best.
+    For one curve two values are marked: the best one, and that of the one-standard-error rule, which is the simplest
+    model whose measure lies within one standard error of the best. For a surface over iterations the chosen point is
+    marked: the end of a curve is Tikhonov regularization, the best point of the curve of alpha = 0 is early stopping,
+    and the best point of all is the hybrid of both (Airola, Pahikkala and Salakoski 2010, figures 1 and 2).
 
     Parameters
     ----------
     alphas : array-like of shape (alphas,)
-        Regularization values, all positive, in any order.
-    values : array-like of shape (alphas,)
-        The measure of each; NaN if it was not judged.
+        Regularization values in any order; for a single curve all positive.
+    values : array-like of shape (alphas,) or (alphas, iterations)
+        The measure of each; NaN if it has no value.
     errors : array-like of shape (alphas,), optional
-        Standard errors, drawn as a band. Without them there is no one-standard-error rule.
+        Standard errors of a single curve, drawn as a band. Without them there is no one-standard-error rule.
     chosen : float, optional
-        The value that the model has, one of ``alphas``; its mark says so.
+        The value that the model has, one of ``alphas``.
+    n_iter : int, optional
+        The iteration that the model has, for a surface.
     greater_is_better : bool, default=False
         Which way the measure goes.
     parameter : {"alpha", "C"}, default="alpha"
@@ -45,13 +46,11 @@ class AlphaSelectionDisplay(Display):
     alphas, values, errors : ndarray
         From the simplest model to the least regularized one.
     best, one_se : float
-        The best value, and the one-standard-error rule's (NaN without errors).
-    line_ : matplotlib Line2D
-        After :meth:`plot`.
-    band_, threshold_ : matplotlib PolyCollection, Line2D, or None
-        One standard error about the curve; the line from the best point's standard error to the rule's choice.
-    best_, one_se_, chosen_ : matplotlib Line2D, or None
-        The marks: a single one if both rules agree, and a separate one for a value that neither chose.
+        The best value, and the one-standard-error rule's (NaN without errors, and for a surface).
+    lines_ : list of matplotlib Line2D
+        The curves, after :meth:`plot`.
+    marks_ : list of matplotlib Line2D
+        The marked points.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -71,29 +70,34 @@ class AlphaSelectionDisplay(Display):
         *,
         errors: ArrayLike | None = None,
         chosen: float | None = None,
+        n_iter: int | None = None,
         greater_is_better: bool = False,
         parameter: str = "alpha",
         measure: str | None = None,
     ) -> None:
-        check_word("parameter", parameter, ("alpha", "C"))
-        grid = positive_grid(alphas)
+        table: Array = np.asarray(values, dtype=np.float64)
+        grid = grid_of(alphas, least=0.0 if table.ndim == 1 else -np.inf)
+        if table.ndim not in (1, 2) or len(table) != len(grid):
+            problem = f"values must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."
+            raise InputError(problem, parameter="values")
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
-        self.alphas = grid[order]
-        self.values = floats("values", values, len(grid), "alphas")[order]
-        self.errors = None if errors is None else floats("errors", errors, len(grid), "alphas")[order]
+        self.alphas, self.values = grid[order], table[order]
+        self.errors: Array | None = None
+        if errors is not None:
+            self.errors = np.asarray(errors, dtype=np.float64)
+            if self.errors.shape != table.shape:
+                raise InputError(f"errors must have shape {table.shape}; got {self.errors.shape}.", parameter="errors")
+            self.errors = self.errors[order]
         if chosen is not None and chosen not in self.alphas:
-            raise InputError("{chosen} must be one of the alphas; got {0!r}.", chosen)
-        self.chosen, self.greater_is_better = chosen, greater_is_better
+            raise InputError(f"chosen must be one of the alphas; got {chosen!r}.", parameter="chosen")
+        self.chosen, self.n_iter, self.greater_is_better = chosen, n_iter, greater_is_better
         self.parameter, self.measure = parameter, measure
-        self.best = self._rule("best")
-        self.one_se = np.nan if self.errors is None else self._rule("one_se")
-
-    def _rule(self, rule: str) -> float:
-        """The value that a selecting estimator would take."""
-        errors = np.full(len(self.values), np.nan) if self.errors is None else self.errors
-        results = Results(self.greater_is_better, rule, self.parameter)
-        results.add({}, self.alphas, Curve(self.values, errors, self.values[None, :]))
-        return results.best_value
+        self.best, self.one_se = np.nan, np.nan
+        if table.ndim == 1:
+            error = np.full(len(grid), np.nan) if self.errors is None else self.errors
+            goodness = self.values if greater_is_better else -self.values
+            taken = {name: float(self.alphas[rule(goodness, error, np.abs(goodness))]) for name, rule in RULES.items()}
+            self.best, self.one_se = taken["best"], np.nan if self.errors is None else taken["one_se"]
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
@@ -101,8 +105,8 @@ class AlphaSelectionDisplay(Display):
 
         Parameters
         ----------
-        estimator : RankRLSCV, SparseRankRLSCV or RankSVMCV, or a Pipeline that ends in one
-            After ``fit`` or ``fit_pairs``.
+        estimator : RankRLSCV, SparseRankRLSCV, RankSVMCV or CGRankRLS, or a Pipeline that ends in one
+            After ``fit`` or ``fit_pairs``; CGRankRLS with validation data.
         ax, line_kw
             As for :meth:`plot`.
 
@@ -111,24 +115,22 @@ class AlphaSelectionDisplay(Display):
         ValueError
             If the estimator keeps no measure of every regularization value.
         """
-        estimator = fitted_ranker(estimator)
-        table = getattr(estimator, "cv_results_", {})
+        model = fitted_ranker(estimator)
+        surface = getattr(model, "validation_surface_", None)
+        if surface is not None and np.size(surface):
+            given: dict[str, Any] = {"chosen": float(model.alpha_), "n_iter": int(model.n_iter_)}
+            return cls(model.alphas_, surface, measure=str(model.scoring), **given).plot(ax=ax, **line_kw)
+        table = getattr(model, "cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
-        if parameter is None or not hasattr(estimator, "best_index_"):  # CGRankRLS has a row an iteration too
-            other = {"validation_surface_": "ValidationSurfaceDisplay", "path_": "PursuitPathDisplay"}
-            use = next((name for attribute, name in other.items() if hasattr(estimator, attribute)), None)
-            raise InputError(
-                "This {0} keeps no measure of every regularization value.",
-                type(estimator).__name__,
-                remedy=f"Use {use}." if use else "Fit RankRLSCV, or give the values themselves.",
-                parameter="estimator",
-            )
-        best = estimator.best_index_
+        if parameter is None or not hasattr(model, "best_index_"):
+            problem = f"This {type(model).__name__} keeps no measure of every regularization value."
+            raise InputError(f"{problem} Fit RankRLSCV, or give the values themselves.", parameter="estimator")
+        best = model.best_index_
         rows = np.ones(len(table[parameter]), dtype=bool)
         for name in set(table) - {parameter, "mean_score", "standard_error"}:
             rows &= [value is table[name][best] or value == table[name][best] for value in table[name]]
         errors = table["standard_error"][rows]
-        measure = resolve_measure(estimator.scoring)
+        measure = resolve_measure(model.scoring)
         display = cls(
             table[parameter][rows],
             table["mean_score"][rows],
@@ -136,52 +138,12 @@ class AlphaSelectionDisplay(Display):
             chosen=float(table[parameter][best]),
             greater_is_better=measure.greater_is_better,
             parameter=parameter,
-            measure=f"{measure}, {estimator.selection_}",
-        )
-        return display.plot(ax=ax, **line_kw)
-
-    @classmethod
-    def from_scores(
-        cls,
-        y: ArrayLike,
-        scores: ArrayLike,
-        alphas: ArrayLike,
-        *,
-        qid: Any = None,
-        scoring: Any = "disagreement",
-        ax: Any = None,
-        **line_kw: Any,
-    ) -> Self:
-        """Draw the measure of given scores, such as those of :func:`rankrls.model_selection.leave_query_out`.
-
-        Parameters
-        ----------
-        y : array-like of shape (m,)
-            Labels.
-        scores : array-like of shape (m, alphas)
-            A column for each value.
-        alphas : array-like of shape (alphas,)
-        qid : array-like of shape (m,), optional
-        scoring : str, Measure or callable, default="disagreement"
-        ax, line_kw
-            As for :meth:`plot`.
-        """
-        columns = np.asarray(scores, dtype=np.float64)
-        if columns.ndim != 2:
-            problem = "{scores} must have a row for each item and a column for each alpha; got {0}."
-            raise InputError(problem, columns.shape)
-        labels = np.asarray(y, dtype=np.float64)
-        one_each("y", labels, len(columns), "items")
-        measure = resolve_measure(scoring)
-        curve = LabelJudge(measure, labels[:, None], query_layout(qid, len(labels))).curve(columns[:, :, None])
-        errors = None if np.isnan(curve.error).all() else curve.error
-        display = cls(
-            alphas, curve.mean, errors=errors, greater_is_better=measure.greater_is_better, measure=str(measure)
+            measure=f"{measure}, {model.selection_}",
         )
         return display.plot(ax=ax, **line_kw)
 
     def plot(self, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw the curve and its marks.
+        """Draw the curves and the marks.
 
         Parameters
         ----------
@@ -200,27 +162,48 @@ class AlphaSelectionDisplay(Display):
             If matplotlib is not installed.
         """
         self._open(ax)
-        (self.line_,) = self.ax_.plot(self.alphas, self.values, **{"color": AHEAD, "marker": ".", **line_kw})
-        colour = self.line_.get_color()
-        self.band_ = self._band(self.alphas, self.values, self.errors, colour)
-        self.threshold_ = self.one_se_ = self.chosen_ = None
-        agree = self.one_se == self.best
-        self.best_ = self._mark(self.best, "o", colour, "best and one standard error" if agree else "best")
-        if self.errors is not None and not agree:
-            k = int(np.argmax(self.alphas == self.best))
-            edge = self.values[k] + (-self.errors[k] if self.greater_is_better else self.errors[k])
-            corner = [self.best, self.best, self.one_se], [self.values[k], edge, edge]
-            (self.threshold_,) = self.ax_.plot(*corner, color="0.4", linestyle=":")
-            self.one_se_ = self._mark(self.one_se, "D", BEHIND, "one standard error")
-        if self.chosen not in (None, self.best, self.one_se):
-            self.chosen_ = self._mark(self.chosen, "s", "black", "given")
-        self._measured_by(self.parameter, xscale="log")
+        self.marks_: list[Any] = []
+        if self.values.ndim == 2:
+            self._draw_surface(line_kw)
+        else:
+            self.lines_ = self.ax_.plot(self.alphas, self.values, **{"color": COLOURS[0], "marker": ".", **line_kw})
+            if self.errors is not None:
+                low, high = self.values - self.errors, self.values + self.errors
+                self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=self.lines_[0].get_color())
+            agree = self.one_se == self.best
+            self._mark(self.best, "o", COLOURS[0], "best and one standard error" if agree else "best")
+            if self.errors is not None and not agree:
+                self._mark(self.one_se, "D", COLOURS[1], "one standard error")
+            if self.chosen not in (None, self.best, self.one_se):
+                self._mark(self.chosen, "s", "black", "given")
+        self.ax_.set(ylabel=self.measure or "measure", xscale="log")
+        self.ax_.set_xlabel(self.parameter if self.values.ndim == 1 else "iterations")
         self.ax_.legend()
         return self
 
-    def _mark(self, alpha: Any, marker: str, colour: Any, rule: str) -> Any:
+    def _mark(self, alpha: Any, marker: str, colour: str, rule: str) -> None:
         k = int(np.argmax(self.alphas == alpha))
-        end = ", chosen" if self.chosen == alpha else ""
-        label = f"{rule}: {self.parameter} = {alpha:.3g}{end}"
+        label = f"{rule}: {self.parameter} = {alpha:.3g}{', chosen' if self.chosen == alpha else ''}"
         look = {"color": colour, "markersize": 8, "markeredgecolor": "white", "linestyle": "", "zorder": 3}
-        return self.ax_.plot([alpha], [self.values[k]], marker=marker, label=label, **look)[0]
+        self.marks_ += self.ax_.plot([alpha], [self.values[k]], marker=marker, label=label, **look)
+
+    def _draw_surface(self, line_kw: dict[str, Any]) -> None:
+        """A curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
+        colours = _shades(len(self.alphas))
+        self.lines_ = []
+        for alpha, values, colour in zip(self.alphas, self.values, colours, strict=True):
+            known = np.flatnonzero(~np.isnan(values))
+            look = {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colour}
+            look = {"label": f"{self.parameter} = {alpha:.3g}", **look, **line_kw}
+            self.lines_ += self.ax_.plot(known + 1, values[known], **look)
+        if self.chosen is not None and self.n_iter and self.n_iter <= self.values.shape[1]:
+            value = self.values[int(np.argmax(self.alphas == self.chosen)), self.n_iter - 1]
+            label = f"chosen: {self.chosen:.3g} after {self.n_iter}"
+            self.marks_ += self.ax_.plot([self.n_iter], [value], "o", color="tab:red", label=label, zorder=3)
+
+
+def _shades(n: int) -> list[Any]:
+    """So many colours from light to dark."""
+    from matplotlib import colormaps
+
+    return list(colormaps["viridis"](np.linspace(0.95, 0.0, n)))

@@ -14,7 +14,7 @@ from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.plots._matplotlib import AHEAD, BEHIND, Display, names_of
+from rankrls.plots._matplotlib import COLOURS, Display, names_of
 
 
 class CoefficientsDisplay(Display):
@@ -147,7 +147,7 @@ class CoefficientsDisplay(Display):
         n = len(self.weights)
         if ax is None:
             self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
-        colours = [AHEAD if weight > 0.0 else BEHIND for weight in self.weights]
+        colours = [COLOURS[int(weight < 0.0)] for weight in self.weights]
         self.bars_ = self.ax_.barh(np.arange(n), self.weights, **{"color": colours, **bar_kw})
         self.ax_.set_yticks(np.arange(n), self.names)
         self.ax_.tick_params(axis="y", length=0)
@@ -163,5 +163,5 @@ class CoefficientsDisplay(Display):
 def _standard_deviations(X: Any, n: int) -> NDArray[np.float64]:
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if X.shape[1] != n:
-        raise InputError("{X} has {0} features, but the model weighs {1}.", X.shape[1], n)
+        raise InputError(f"X has {X.shape[1]} features, but the model weighs {n}.", parameter="X")
     return np.sqrt(StandardScaler(with_mean=False).fit(X).var_)

@@ -1,9 +1,13 @@
-"""Scalers that work on one query at a time."""
+"""Scalers that work on one query at a time.
+
+A column of a query is scaled as ``((x - shift) - rest) / scale``. ``shift`` is a value of the column itself, its
+minimum or its first value, so that the difference to it is exact or nearly so however far the column lies from zero,
+and ``rest`` is the mean less ``shift``: subtracting a rounded mean in one step would cost as many digits as the offset
+has.
+"""
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 import numpy as np
@@ -16,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.features.finite import check_finite_features
-from rankrls.preprocessing._loops import FACTOR, REST, SCALE, SHIFT, apply, scale_queries, sparse_scales, statistics
+from rankrls._rows import check_finite_features
 
 _BLOCK = 1 << 17
 """Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
@@ -31,8 +34,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    # (standard, with_mean, with_std, low, high), as the compiled loops take them
-    def _options(self) -> tuple[bool, bool, bool, float, float]:
+    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Shift, rest and scale of each column in each query of a block of rows, (3, queries, columns)."""
         raise NotImplementedError
 
     def _check_sparse(self, X: Any) -> None:
@@ -82,11 +85,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._transform(self._fit(X, qid), qid)
 
     def _fit(self, X: ArrayLike, qid: ArrayLike | None) -> Any:
-        self._options()
         values = self._validated(X, reset=True)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
-        self._statistics = None if qid is not None else self._learn(values)
+        self._learned = None if qid is not None else self._learn(values)
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -104,69 +106,58 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
         if qid is None and self.fitted_with_qid_:
             raise InputError(
-                "{0} was fitted with {qid} and has to be given {qid} for the rows that it transforms: without, they "
-                "would be scaled as one big query.",
-                type(self).__name__,
-                remedy="A pipeline hands it on with metadata routing: call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to the pipeline's predict.",
+                f"{type(self).__name__} was fitted with qid and has to be given qid for the rows that it "
+                "transforms: without, they would be scaled as one big query. A pipeline hands it on with "
+                "metadata routing: call sklearn.set_config(enable_metadata_routing=True) first, and give qid "
+                "to the pipeline's predict.",
+                parameter="qid",
             )
         if qid is not None and not self.fitted_with_qid_:
-            problem = (
-                "{0} was fitted without {qid}, on one query that holds every row, and cannot transform rows of several "
-                "queries:"
+            raise InputError(
+                f"{type(self).__name__} was fitted without qid, on one query that holds every row, and cannot "
+                "transform rows of several queries: fit it with qid.",
+                parameter="qid",
             )
-            raise InputError(problem, type(self).__name__, remedy="fit it with {qid}.")
         layout = query_layout(qid, X.shape[0])
         if issparse(X):
-            return self._transform_sparse(X, layout)
+            out = X.copy()
+            scales = self._sparse_scales(X, layout) if self._learned is None else self._learned[2][X.indices]
+            out.data = (X.data / scales).astype(X.dtype, copy=False)
+            return out
         out = np.empty(X.shape, dtype=X.dtype)
-        if self._statistics is not None:
-            self._apply_learned(X, out)
-        else:
-            self._scale(X, layout, out)
-        return out
-
-    def _scale(self, X: NDArray[Any], layout: QueryLayout, out: NDArray[Any]) -> None:
-        """Copy some queries into a block, scale them there, copy them out: the rows may lie anywhere in memory."""
-        options = self._options()
-        m, n = X.shape
-        order = layout.order
-        jobs: list[tuple[int, int, slice]] = []
-        for first, last in balanced_blocks(layout.starts, max(m * n // _BLOCK, n_threads())):
-            width = max(_BLOCK // max(1, int(layout.starts[last] - layout.starts[first])), _LEAST_COLUMNS)
-            # queries that are too big for a block are scaled a few columns at a time
-            jobs += [(first, last, slice(c, min(c + width, n))) for c in range(0, n, width)]
 
         def scale(job: tuple[int, int, slice]) -> None:
             first, last, columns = job
             low, high = layout.starts[first], layout.starts[last]
-            rows = slice(low, high) if layout.contiguous else order[low:high]
+            rows = slice(low, high) if layout.contiguous else layout.order[low:high]
             block = np.array(X[rows, columns], dtype=np.float64, order="C")
-            scale_queries(block, layout.starts[first : last + 1] - low, *options)
+            if self._learned is None:
+                starts = layout.starts[first : last + 1] - low
+                found = [_for_rows(part, starts) for part in self._statistics(block, starts)]
+            else:
+                found = [part[columns] for part in self._learned]
+            block -= found[0]
+            block -= found[1]
+            block /= found[2]
             out[rows, columns] = block
 
-        map_threads(scale, jobs)
+        map_threads(scale, _jobs(layout, X.shape[1]))
+        return out
 
     def _learn(self, X: Any) -> NDArray[np.float64]:
-        """Statistics of each column, all rows being one query."""
-        standard, with_mean, with_std, _, _ = self._options()
+        """Shift, rest and scale of each column, (3, n), all rows being one query."""
         m, n = X.shape
-        learned = np.zeros((4, n))
+        learned = np.zeros((3, n))
         if issparse(X):
-            learned[FACTOR] = learned[SCALE] = 1.0
-            if with_std:
-                factors, scales = self._sparse_scales(X, query_layout(None, m))
-                learned[FACTOR, X.indices], learned[SCALE, X.indices] = factors, scales
+            learned[2] = 1.0
+            learned[2, X.indices] = self._sparse_scales(X, query_layout(None, m))
             return learned
-        width = max(_BLOCK // m, _LEAST_COLUMNS)
 
-        def learn(column: int) -> None:
-            block = np.array(X[:, column : column + width], dtype=np.float64, order="C")
-            found = np.empty((4, block.shape[1]))
-            statistics(block, 0, m, standard, with_mean, with_std, found)
-            learned[:, column : column + width] = found
+        def learn(job: tuple[int, int, slice]) -> None:
+            block = np.array(X[:, job[2]], dtype=np.float64, order="C")
+            learned[:, job[2]] = self._statistics(block, np.array([0, m]))[:, 0]
 
-        map_threads(learn, range(0, n, width))
+        map_threads(learn, _jobs(query_layout(None, m), n))
         return learned
 
     def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -178,56 +169,46 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
+        InputError
             If it was fitted with qid: each query has its own.
         """
         check_is_fitted(self, "fitted_with_qid_")
-        if self._statistics is None:
-            raise InputError("{0} was fitted with {qid}: every query is scaled by its own rows.", type(self).__name__)
-        low, high = self._options()[3:]
-        factor, shift, rest, scale = self._statistics[[FACTOR, SHIFT, REST, SCALE]]
-        spread = scale / factor / (high - low)
-        return (shift + rest) / factor - low * spread, spread
+        if self._learned is None:
+            text = f"{type(self).__name__} was fitted with qid: every query is scaled by its own rows."
+            raise InputError(text, parameter="qid")
+        shift, rest, scale = self._learned
+        return shift + rest, scale
 
-    def _apply_learned(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        low, high = self._options()[3:]
-        height = max(1, _BLOCK // X.shape[1])
+    def _sparse_scales(self, X: Any, layout: QueryLayout) -> NDArray[np.float64]:
+        """The standard deviation of each stored entry's column in its query; what is not stored is 0 and counts."""
+        query = np.empty(X.shape[0], dtype=np.intp)
+        query[layout.order] = np.repeat(np.arange(layout.n_queries), layout.counts)
+        entry = np.repeat(query, np.diff(X.indptr))
+        _, cell = np.unique(entry * X.shape[1] + X.indices, return_inverse=True)
+        size, data = layout.counts[entry].astype(np.float64), X.data.astype(np.float64)
+        stored = np.bincount(cell)[cell]
+        # Where no 0 counts, deviations are measured from a value of the column, as in dense columns.
+        shift = np.empty(cell.max(initial=-1) + 1)
+        shift[cell] = data
+        shift = np.where(stored == size, shift[cell], 0.0)
+        mean = np.bincount(cell, (data - shift) / size)[cell]
+        squares = np.bincount(cell, (data - shift - mean) ** 2)[cell]
+        scales = np.sqrt((squares + (size - stored) * mean**2) / size)
+        return np.where(scales > 0.0, scales, 1.0)
 
-        def scale(row: int) -> None:
-            block = np.array(X[row : row + height], dtype=np.float64, order="C")
-            apply(block, 0, len(block), self._statistics, low, high)
-            out[row : row + height] = block
 
-        map_threads(scale, range(0, X.shape[0], height))
+def _jobs(layout: QueryLayout, n: int) -> list[tuple[int, int, slice]]:
+    """Runs of queries, and columns of them: a query that is too large for a block is scaled a few columns at a time."""
+    out: list[tuple[int, int, slice]] = []
+    for first, last in balanced_blocks(layout.starts, max(layout.n_rows * n // _BLOCK, n_threads())):
+        width = max(_BLOCK // max(1, int(layout.starts[last] - layout.starts[first])), _LEAST_COLUMNS)
+        out += [(first, last, slice(c, min(c + width, n))) for c in range(0, n, width)]
+    return out
 
-    def _transform_sparse(self, X: Any, layout: QueryLayout) -> Any:
-        _, _, with_std, _, _ = self._options()
-        out = X.copy()
-        if with_std:
-            if self._statistics is not None:
-                factors, scales = self._statistics[[FACTOR, SCALE]][:, X.indices]
-            else:
-                factors, scales = self._sparse_scales(X, layout)
-            out.data = (X.data * factors / scales).astype(X.dtype, copy=False)
-        return out
 
-    def _sparse_scales(self, X: Any, layout: QueryLayout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Factor and scale of each stored entry (see ``_loops``)."""
-        peak = float(np.abs(X.data).max(initial=0.0))
-        # squares of absurd values must not overflow, nor vanish
-        factor = 2.0**-600 if peak > 2.0**400 else 2.0**600 if 0 < peak < 2.0**-400 else 1.0
-        values = X.data.astype(np.float64, copy=False)
-        values = values if factor == 1 else values * factor
-        arrays = X.indptr.astype(np.int64), X.indices.astype(np.int64), values
-        scales = np.empty(X.nnz)
-        order, starts = layout.order, layout.starts
-
-        def find(queries: tuple[int, int]) -> None:
-            sparse_scales(*arrays, order, starts, *queries, scales)
-
-        map_threads(find, balanced_blocks(starts, n_threads()))
-        varies = scales > 0
-        return np.where(varies, factor, 1.0), np.where(varies, scales, 1.0)
+def _for_rows(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Values of queries, (queries, columns), for each row."""
+    return values if len(values) == 1 else np.repeat(values, np.diff(starts), axis=0)
 
 
 class QueryMinMaxScaler(_QueryScaler):
@@ -235,19 +216,14 @@ class QueryMinMaxScaler(_QueryScaler):
 
     ``x`` becomes ``(x - min) / (max - min)``, with the least and the largest value of the feature in the row's query:
     the normalisation of the LETOR collections and of the papers on them. A feature that is constant inside a query
-    becomes 0 there (the lower end of ``feature_range``), as does every feature of a query with a single row.
-
-    Parameters
-    ----------
-    feature_range : tuple of two floats, default=(0, 1)
-        Where the least and the largest value go.
+    becomes 0 there, as does every feature of a query with a single row.
 
     Attributes
     ----------
     fitted_with_qid_ : bool
         Whether ``fit`` had a ``qid``. If so, nothing was learned: queries are scaled by their own rows. If not, all
         rows, also later ones, are one query, and the least and largest values are those of ``fit``: a later row alone
-        could not be scaled by itself. Such later values may lie outside ``feature_range``.
+        could not be scaled by itself. Such later values may lie outside 0..1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -255,7 +231,7 @@ class QueryMinMaxScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), compiled, a block of queries at a time on all threads; the only large array that is made is the result.
+    O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
     float32 input is computed in float64 and rounded once. Results are right to rounding also for columns that lie far
     from zero. Sparse input is refused, because the result would be dense.
 
@@ -273,25 +249,13 @@ class QueryMinMaxScaler(_QueryScaler):
            [0.5 , 1.  ]])
     """
 
-    def __init__(self, feature_range: tuple[float, float] = (0, 1)) -> None:
-        self.feature_range = feature_range
-
-    def _options(self) -> tuple[bool, bool, bool, float, float]:
-        ends = self.feature_range
-        if (
-            not isinstance(ends, tuple | list)
-            or len(ends) != 2
-            or not all(isinstance(v, numbers.Real) and math.isfinite(v) for v in ends)
-            or not ends[0] < ends[1]
-        ):
-            raise InputError("{feature_range} must be two finite numbers, the smaller one first; got {0!r}.", ends)
-        return False, True, True, float(ends[0]), float(ends[1])
+    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+        low, high = (reduce.reduceat(block, starts[:-1], axis=0) for reduce in (np.minimum, np.maximum))
+        return np.array([low, np.zeros_like(low), np.where(high > low, high - low, 1.0)])
 
     def _check_sparse(self, X: Any) -> None:
-        raise InputError(
-            "QueryMinMaxScaler would make sparse {X} dense, because it does not scale 0 to 0.",
-            remedy="Pass X.toarray(), or use QueryStandardScaler(with_mean=False).",
-        )
+        text = "QueryMinMaxScaler would make sparse X dense, because it does not scale 0 to 0."
+        raise InputError(f"{text} Pass X.toarray(), or use QueryStandardScaler(with_mean=False).", parameter="X")
 
 
 class QueryStandardScaler(_QueryScaler):
@@ -305,8 +269,6 @@ class QueryStandardScaler(_QueryScaler):
     ----------
     with_mean : bool, default=True
         Subtract the mean.
-    with_std : bool, default=True
-        Divide by the standard deviation.
 
     Attributes
     ----------
@@ -320,7 +282,7 @@ class QueryStandardScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), compiled, a block of queries at a time on all threads; the only large array that is made is the result.
+    O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
     float32 input is computed in float64 and rounded once. Differences to the mean are right to rounding also for
     columns that lie far from zero. Sparse input stays sparse with ``with_mean=False`` and is refused otherwise.
 
@@ -337,19 +299,25 @@ class QueryStandardScaler(_QueryScaler):
            [ 1.,  1.]])
     """
 
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None:
+    def __init__(self, with_mean: bool = True) -> None:
         self.with_mean = with_mean
-        self.with_std = with_std
 
-    def _options(self) -> tuple[bool, bool, bool, float, float]:
-        return True, bool(self.with_mean), bool(self.with_std), 0.0, 1.0
+    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+        counts = np.diff(starts)[:, None].astype(np.float64)
+        shift = block[starts[:-1]]
+        off = block - _for_rows(shift, starts)
+        rest = np.add.reduceat(off, starts[:-1], axis=0) / counts
+        off -= _for_rows(rest, starts)
+        off *= off
+        scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
+        scale[scale == 0.0] = 1.0
+        return np.array([shift, rest, scale]) * np.array([self.with_mean, self.with_mean, True])[:, None, None]
 
     def _check_sparse(self, X: Any) -> None:
         if self.with_mean:
-            raise InputError(
-                "QueryStandardScaler would make sparse {X} dense by taking off means.",
-                remedy="Pass {with_mean=False}, which only divides by the standard deviations, or X.toarray().",
-            )
+            text = "QueryStandardScaler would make sparse X dense by taking off means."
+            remedy = "Pass with_mean=False, which only divides by the standard deviations, or X.toarray()."
+            raise InputError(f"{text} {remedy}", parameter="X")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,14 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
-from rankrls.preprocessing._cells import Column, columns_of, not_there, texts_of
-from rankrls.preprocessing._deciding import Rules, decided, names_of
-from rankrls.preprocessing._features import PERIODS, EncodedFeature, features_of
-from rankrls.preprocessing._filling import check_filled, checked_fills, imputer_for, values_of
-from rankrls.preprocessing._texts import NEED_QUERY, TEXT_FEATURES, text_features, vectorizers
+from rankrls.preprocessing._cells import Column, columns_of, not_there
+from rankrls.preprocessing._deciding import ColumnUse, Rules, decided, in_one, names_of
+from rankrls.preprocessing._encodings import (
+    NEED_QUERY,
+    TEXT_FEATURES,
+    Categories,
+    EncodedFeature,
+    Encoding,
+    Numbers,
+    Texts,
+)
 
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
+_STRATEGIES = ("median", "mean", "most_frequent")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -37,8 +43,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dates         the age in days, and the time of year and of week on a circle, where the dates span two of them
     texts         how many words of the query a text has, and their TF-IDF cosine; without a query's text TF-IDF words
     ============  =====================================================================================================
-
-    The work is done by scikit-learn's SimpleImputer, OneHotEncoder, HashingVectorizer and TfidfVectorizer.
 
     Parameters
     ----------
@@ -72,6 +76,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of ColumnUse
         For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct``, ``examples`` and ``n_features``.
+    encodings_ : list
+        What each column that is used becomes, in the order of the columns.
     features_ : tuple of EncodedFeature
         For each feature ``name``, ``column``, ``kind``, ``value``.
     n_features_in_, feature_names_in_
@@ -104,10 +110,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     price number numbers
     added date dates
     >>> encoder.get_feature_names_out().tolist()
-    ['price', 'added (age in days)', 'price (missing)', 'brand=H&M', 'brand=(other)']
+    ['brand=H&M', 'brand=(other)', 'price', 'price (missing)', 'added (age in days)']
     >>> encoder.transform({"brand": ["H&M", "New"], "price": [None, 7.0], "added": ["2024-03-02", "2024-03-02"]})
-    array([[12.,  0.,  1.,  1.,  0.],
-           [ 7.,  0.,  0.,  0.,  1.]])
+    array([[ 1.,  0., 12.,  1.,  0.],
+           [ 0.,  1.,  7.,  0.,  0.]])
     """
 
     def __init__(
@@ -141,8 +147,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.max_words = max_words
         self.sparse_output = sparse_output
 
-    # Learning ---------------------------------------------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what each column is, and learn categories, words and what missing cells count as.
 
@@ -166,21 +170,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns)
 
     def _fit(self, columns: dict[str, Column]) -> None:
-        rules = self._rules(columns)
+        rules, kinds = self._rules(columns), self._kinds_of_text_features()
         uses = decided(columns, rules)
+        filled = [use.name for use in uses if use.kind in ("number", "date", "list")]
+        wrong = [name for name in self.impute if name not in filled] if isinstance(self.impute, Mapping) else []
+        if wrong:
+            text = f"impute names {wrong[0]!r}, which is no column of numbers or dates."
+            raise InputError(text, parameter="impute", column=wrong[0])
+
+        def encoding(use: ColumnUse) -> Encoding:
+            column = columns[use.name]
+            if use.kind == "category":
+                return Categories.fitted(column, self.min_frequency, self.max_categories)
+            if use.kind == "text":
+                return Texts.fitted(column, kinds, self.max_words)
+            return Numbers.fitted(column, use.kind, rules.fills(use.name), rules.formats)
+
+        found = _of_all(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
+        if not found:
+            shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
+            text = f"No column of the table is a feature: {shown}. Say what they are: categorical, dates, text."
+            raise InputError(text, parameter="X")
         self.feature_names_in_ = np.array([*columns], dtype=object)
         self.n_features_in_ = len(columns)
         self.columns_ = uses
-        self._fit_numbers(columns)
-        self._fit_categories(columns)
-        self._fit_texts(columns)
-        counts = Counter(feature.column for feature in self.features_)
-        if not counts:
-            shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
-            remedy = "Say what they are: {categorical}, {dates}, {text}."
-            raise InputError("No column of the table is a feature: {0}.", shown, remedy=remedy, parameter="X")
-        self.columns_ = [replace(use, n_features=counts[use.name]) for use in uses]
-        self._choose_output(columns)
+        self.encodings_: list[Encoding] = found
+        counts = {encoding.column: len([*encoding.features()]) for encoding in found}
+        self.columns_ = [replace(use, n_features=counts.get(use.name, 0)) for use in uses]
+        self.sparse_output_ = self.sparse_output is True
+        if self.sparse_output == "auto" and sum(counts.values()) > _FEW_COLUMNS:
+            parts = [sparse.csr_array(part) for part in self._parts(columns)]
+            cells = sum(part.shape[0] * part.shape[1] for part in parts)
+            self.sparse_output_ = sum(part.nnz for part in parts) < _DENSE_FROM * cells
 
     def _rules(self, columns: Mapping[str, Column]) -> Rules:
         check_word("columns", self.columns, ("auto", "named"))
@@ -188,9 +209,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_count("max_categories", self.max_categories, least=2)
         check_count("max_words", self.max_words)
         if self.sparse_output not in ("auto", True, False):
-            raise InputError("{sparse_output} must be 'auto', True or False; got {0!r}.", self.sparse_output)
-        for name in names_of("text_features", self.text_features):
-            check_word("text_features", name, TEXT_FEATURES)
+            text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
+            raise InputError(text, parameter="sparse_output")
+        impute = self.impute if isinstance(self.impute, Mapping) else {}
+        for value in impute.values() if impute else () if self.impute is None else (self.impute,):
+            right = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+            if not right and value not in _STRATEGIES:
+                known = ", ".join(map(repr, _STRATEGIES))
+                raise InputError(
+                    f"impute must be one of {known}, or a finite number; got {value!r}.", parameter="impute"
+                )
+        said = self.columns_named()
+        missing = [name for name in (*said, *impute) if name not in columns]
+        if missing:
+            raise not_there(missing, columns)
+        formats = names_of("date_format", self.date_format)
+        fills = lambda name: impute.get(name) if isinstance(self.impute, Mapping) else self.impute
+        return Rules(said, self.columns == "auto", self.min_frequency, formats, fills)
+
+    def columns_named(self) -> dict[str, str]:
+        """The columns that a parameter names, and the kind that it says they are of."""
         said: dict[str, str] = {}
         for parameter, kind, given in (
             ("categorical", "category", self.categorical),
@@ -201,81 +239,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ):
             for name in names_of(parameter, given):
                 if said.setdefault(name, kind) != kind:
-                    problem = f"{{{parameter}}} names the column {{0!r}}, which was said to be of kind {{1!r}}."
-                    raise InputError(problem, name, said[name], column=name)
-        missing = [name for name in (*said, *checked_fills(self.impute)) if name not in columns]
-        if missing:
-            raise not_there(missing, columns)
-        formats = names_of("date_format", self.date_format)
-        return Rules(said, self.columns == "auto", self.min_frequency, formats, self._fills)
+                    text = f"{parameter} names the column {name!r}, which was said to be of kind {said[name]!r}."
+                    raise InputError(text, parameter=parameter, column=name)
+        return said
 
-    def _fills(self, name: str) -> Any:
-        """What missing numbers of a column count as; None if they may not be missing."""
-        return self.impute.get(name) if isinstance(self.impute, Mapping) else self.impute
-
-    def _fit_numbers(self, columns: Mapping[str, Column]) -> None:
-        """Imputers of the numbers and ages, by what they fill in; and what is learned of dates."""
-        numeric, lists = self._named("number", "date"), self._named("list")
-        wrong = [name for name in checked_fills(self.impute) if name not in (*numeric, *lists)]
-        if wrong:
-            raise InputError("{impute} names {0!r}, which is no column of numbers or dates.", wrong[0], column=wrong[0])
-        self.origins_: dict[str, float] = {}
-        self.periods_: dict[str, list[str]] = {}
-        groups: dict[Any, list[str]] = {}
-        self._check_filled(columns)
-        values = self._values(columns, "number", "date")
-        for name in numeric:
-            if name in self._named("date"):
-                days = values[name]
-                self.origins_[name] = origin = float(np.nanmax(days))
-                span = origin - float(np.nanmin(days))
-                self.periods_[name] = [period for period, length in PERIODS.items() if span >= 2 * length]
-                values[name] = origin - days
-            groups.setdefault(self._fills(name), []).append(name)
-        self.least_ = {name: float(np.nanmin(values[name])) for name in numeric}
-        self.imputers_ = [
-            (names, imputer_for(fill, indicator=True).fit(np.column_stack([values[name] for name in names])))
-            for fill, names in groups.items()
-        ]
-        self.lists_ = {
-            name: imputer_for(self._fills(name), indicator=False).fit(
-                columns[name].as_lists(columns[name].list_size)[0]
-            )
-            for name in lists
-        }
-
-    def _fit_categories(self, columns: Mapping[str, Column]) -> None:
-        named = self._named("category")
-        self.one_hot_: Any = None
-        if named:
-            from sklearn.preprocessing import OneHotEncoder
-
-            self.one_hot_ = OneHotEncoder(
-                min_frequency=self.min_frequency,
-                max_categories=self.max_categories,
-                handle_unknown="infrequent_if_exist",
-                dtype=np.float64,
-            ).fit(texts_of(columns, named))
-
-    def _fit_texts(self, columns: Mapping[str, Column]) -> None:
-        wanted = names_of("text_features", self.text_features)
-        if not wanted:
-            wanted = NEED_QUERY if self.query_text is not None else ("tfidf",)
-        if self.query_text is None and (lacking := [name for name in wanted if name in NEED_QUERY]):
-            problem = "{text_features} has {0!r}, which compares with the query's text, and there is none."
-            raise InputError(problem, lacking[0], remedy="Give {query_text}.")
-        self.text_features_ = [*wanted]
-        self.vectorizers_: dict[str, dict[str, Any]] = {
-            name: vectorizers(columns[name], wanted, self.max_words) for name in self._named("text")
-        }
-
-    def _choose_output(self, columns: Mapping[str, Column]) -> None:
-        self.sparse_output_ = self.sparse_output != "auto" and bool(self.sparse_output)
-        if self.sparse_output == "auto" and len(self.features_) > _FEW_COLUMNS:
-            found = sparse.hstack([sparse.csr_array(part) for part in self._blocks(columns)])
-            self.sparse_output_ = found.nnz < _DENSE_FROM * found.shape[0] * found.shape[1]
-
-    # Encoding ---------------------------------------------------------------------------------------------------------
+    def _kinds_of_text_features(self) -> Sequence[str]:
+        asked = names_of("text_features", self.text_features)
+        for name in asked:
+            check_word("text_features", name, TEXT_FEATURES)
+            if name in NEED_QUERY and self.query_text is None:
+                text = f"text_features has {name!r}, which compares with the query's text. Give query_text."
+                raise InputError(text, parameter="text_features")
+        return asked or (NEED_QUERY if self.query_text is not None else ("tfidf",))
 
     def transform(self, X: Any) -> Any:
         """The features of a table's rows.
@@ -290,7 +265,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray or csr_array of shape (m, n), float64
         """
         check_is_fitted(self, "columns_")
-        return self._encoded(self._used(columns_of(X)))
+        return self._encoded(columns_of(X, self.columns_needed_))
 
     def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
         """How many cells of each column are missing, and how many are categories that ``fit`` has not seen.
@@ -305,21 +280,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "missing" and "unseen" of each column that has such cells.
         """
         check_is_fitted(self, "columns_")
-        columns = self._used(columns_of(X))
-        categories = [] if self.one_hot_ is None else map(set, self.one_hot_.categories_)
-        seen = dict(zip(self._named("category"), categories, strict=True))
+        columns = columns_of(X, self.columns_needed_)
         out: dict[str, dict[str, int]] = {}
-        for use in self.columns_:
-            if use.kind in ("unused", "query text"):
-                continue
-            column = columns[use.name]
+        for encoding in self.encodings_:
+            column = columns[encoding.column]
             found = {"missing": int(column.missing.sum())}
-            if use.name in seen:
-                words, codes = column.as_texts()
-                new = np.array([word != "" and word not in seen[use.name] for word in words])
-                found["unseen"] = int(new[codes].sum())
+            if isinstance(encoding, Categories):
+                found["unseen"] = encoding.unseen(column)
             if any(found.values()):
-                out[use.name] = {what: n for what, n in found.items() if n}
+                out[encoding.column] = {what: n for what, n in found.items() if n}
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
@@ -334,76 +303,40 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of str objects, shape (n,)
         """
-        check_is_fitted(self, "columns_")
         return np.array([feature.name for feature in self.features_], dtype=object)
 
     @property
     def features_(self) -> tuple[EncodedFeature, ...]:
         """What each feature is, in order."""
-        return tuple(features_of(self))
+        check_is_fitted(self, "columns_")
+        return tuple(feature for encoding in self.encodings_ for feature in encoding.features())
 
     @property
     def columns_needed_(self) -> list[str]:
         """The columns that ``transform`` looks at."""
-        texts = self._named("text")
+        texts = any(use.kind == "text" for use in self.columns_)
         return [use.name for use in self.columns_ if use.kind != "unused" and (use.kind != "query text" or texts)]
 
-    def _named(self, *kinds: str) -> list[str]:
-        """The columns of some kinds."""
-        return [use.name for use in self.columns_ if use.kind in kinds]
-
-    def _used(self, columns: dict[str, Column]) -> dict[str, Column]:
-        missing = [name for name in self.columns_needed_ if name not in columns]
-        if missing:
-            raise not_there(missing, columns)
-        return columns
+    def example(self) -> dict[str, Any]:
+        """A table of two rows that ``transform`` takes: zeros and empty texts."""
+        cells: dict[str, Any] = {"number": 0.0, "date": "2000-01-01"}
+        sizes = {encoding.column: encoding.size for encoding in self.encodings_ if isinstance(encoding, Numbers)}
+        kinds = {use.name: use.kind for use in self.columns_ if use.name in self.columns_needed_}
+        return {
+            name: [[0.0] * sizes[name]] * 2 if kind == "list" else [cells.get(kind, "")] * 2
+            for name, kind in kinds.items()
+        }
 
     def _encoded(self, columns: dict[str, Column]) -> Any:
-        blocks = list(self._blocks(columns))
+        parts = self._parts(columns)
         if self.sparse_output_:
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in blocks], format="csr"))
-        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in blocks])
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
-    def _blocks(self, columns: Mapping[str, Column]) -> Iterator[Any]:
-        """The features of all columns of a kind at a time, in the order of ``features_``."""
-        values = self._values(columns, "number", "date", "list")
-        self._check_filled(columns)
-        for name, origin in self.origins_.items():
-            values[name] = origin - values[name]
-        for names, imputer in self.imputers_:
-            yield imputer.transform(np.column_stack([values[name] for name in names]))
-        for name, periods in self.periods_.items():
-            for period in periods:
-                angle = 2.0 * np.pi / PERIODS[period] * values[name]
-                yield np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]), nan=0.0)
-        for name, imputer in self.lists_.items():
-            yield imputer.transform(values[name])
-            if any(use.n_missing for use in self.columns_ if use.name == name):
-                yield columns[name].missing[:, None].astype(np.float64)
-        if self.one_hot_ is not None:
-            yield self.one_hot_.transform(texts_of(columns, self._named("category")))
-        for name, made in self.vectorizers_.items():
-            for kind in self.text_features_:
-                yield text_features(columns[name], columns.get(str(self.query_text)), kind, made.get(kind))
-
-    def _values(self, columns: Mapping[str, Column], *kinds: str) -> dict[str, NDArray[np.float64]]:
-        """Numbers, days and lists, NaN where they are missing; an error for all columns that hold something else."""
-        formats = names_of("date_format", self.date_format)
-        values, errors = {}, []
-        for name, kind in ((use.name, use.kind) for use in self.columns_ if use.kind in kinds):
-            size = self.lists_[name].n_features_in_ if kind == "list" else 0
-            fills = self._fills(name) is not None
-            try:
-                values[name] = values_of(columns[name], kind, size=size, formats=formats, fills=fills)
-            except InputError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0].joined(errors[1:])
-        return values
-
-    def _check_filled(self, columns: Mapping[str, Column]) -> None:
-        numeric = self._named("number", "date", "list")
-        check_filled(columns[name] for name in numeric if self._fills(name) is None)
+    def _parts(self, columns: Mapping[str, Column]) -> list[Any]:
+        """The features of each column; one error for all columns with cells that cannot be used."""
+        query = columns.get(str(self.query_text))
+        return _of_all(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -412,3 +345,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    """What is made of each part; one error for all parts of which nothing can be made."""
+    found, errors = [], []
+    for part in parts:
+        try:
+            found.append(make(part))
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise in_one(errors)
+    return found

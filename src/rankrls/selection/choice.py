@@ -47,7 +47,7 @@ def check_judged(averages: NDArray[np.float64]) -> None:
     """Refuse averages that are all NaN."""
     if np.isnan(averages).all():
         raise InputError(
-            "Nothing could be judged: no held-out query has two different labels.",
-            remedy="Give other folds ({cv}) or validation data.",
+            "Nothing could be judged: no held-out query has two different labels. Give other folds (cv) "
+            "or validation data.",
             parameter="cv",
         )

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
-from rankrls.graph import PairGraph
-from rankrls.graph.labels import label_varies
+from rankrls._preferences import PreferenceTable
+from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls.metrics import RankingMeasure
 from rankrls.selection.judging import LabelJudge, PreferenceJudge, judged_queries
 from rankrls.selection.plans import (
@@ -26,7 +25,7 @@ from rankrls.selection.plans import (
     why_pairs_cannot_be_held_out,
 )
 
-_INSTEAD = "Give validation data ({X_val}), folds of your own ({cv}), or one alpha with {selection='tikhonov'}."
+_INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 MAX_PAIR_HOLDOUT = 5000
 """Items of one ranking up to which all pairs are held out."""
@@ -34,6 +33,10 @@ GLOBAL_FOLDS = 5
 """Folds of rows of one ranking that has no exact shortcut."""
 _HELD_OUT = 5
 """One in five is held out for solvers that iterate, if nothing else is said."""
+
+
+FEW_FOLDS = 5
+"""Folds of estimators that fit each of them anew, if nobody says how many."""
 
 
 def label_judge(measure: RankingMeasure, data: LabelledItems) -> LabelJudge:
@@ -45,18 +48,11 @@ def preference_judge(measure: RankingMeasure, data: PreferredItems) -> Preferenc
     """The judge of preferences; measures that need labels are refused."""
     if str(measure) not in ("disagreement", "pair_accuracy"):
         raise InputError(
-            f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got {{scoring={str(measure)!r}}}, which "
-            "needs labels."
+            f"Preferences are judged by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, "
+            "which needs labels.",
+            parameter="scoring",
         )
     return PreferenceJudge(data.graph, measure.greater_is_better)
-
-
-def judge_of(measure: RankingMeasure, data: Comparisons) -> LabelJudge | PreferenceJudge:
-    """The judge of labelled items or of preferences."""
-    if isinstance(data, LabelledItems):
-        return label_judge(measure, data)
-    assert isinstance(data, PreferredItems)
-    return preference_judge(measure, data)
 
 
 def query_blocks(layout: QueryLayout, groups: NDArray[np.intp] | None = None) -> list[Any]:
@@ -80,33 +76,30 @@ def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
         if split.any():
             row = int(np.argmax(split))
             raise InputError(
-                "Query {0!r} lies in two {groups}; only whole queries can be held out: its items are compared with "
-                "each other.",
-                layout.ids[layout.codes[[row]]].tolist()[0],
+                f"Query {layout.ids[layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole "
+                "queries can be held out: its items are compared with each other.",
+                parameter="groups",
                 row=int(data.given_numbers(np.array([row]))[0]),
             )
         codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
     blocks = query_blocks(layout, codes)
     if len(blocks) < 2:
         what = "query" if groups is None else "group of queries"
-        raise InputError("There is a single {0}: holding it out leaves nothing to learn from.", what)
+        raise InputError(f"There is a single {what}: holding it out leaves nothing to learn from.")
     return blocks
 
 
 def group_codes(data: LabelledItems, groups: Any) -> NDArray[np.intp]:
     """Group number of each row that is left."""
-    try:
-        rows = query_layout(groups, data.n_rows if data.kept is None else len(data.kept)).codes
-    except InputError as error:
-        raise error.renamed({"qid": "groups"}) from None
+    rows = query_layout(groups, data.n_rows if data.kept is None else len(data.kept), name="groups").codes
     return rows if data.kept is None else rows[data.kept]
 
 
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
     """Refuse leave-query-out where no query with different labels is left without another one."""
     if varied < 2:
-        problem = "Leave-query-out needs two queries that hold different labels; only {0} of {1} does."
-        raise InputError(problem, varied, queries, remedy=remedy, parameter="cv")
+        problem = f"Leave-query-out needs two queries that hold different labels; only {varied} of {queries} does."
+        raise InputError(f"{problem} {remedy}", parameter="cv")
 
 
 def exact_plan(measure: RankingMeasure, data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> Plan:
@@ -114,8 +107,8 @@ def exact_plan(measure: RankingMeasure, data: LabelledItems, settings: Sequence[
     q, m = data.n_queries, data.n_rows
     if q > 1:
         comparable = int(label_varies(data.Y, data.layout).sum())
-        check_two_vary(comparable, q, "Give validation data ({X_val}) or folds of your own ({cv}).")
-        return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries")
+        check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
+        return Blocks(label_judge(measure, data), query_blocks(data.layout), f"leave-query-out over {q} queries", True)
     refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if is_concordance(measure) and not refused:
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {m} items")
@@ -145,12 +138,12 @@ def check_folds_leave_something(
             if label_varies(data.Y[rest, t], left).any():
                 continue
             held = layout.ids[np.unique(layout.codes[rows])][:3].tolist()
+            one = layout.n_queries == 1
+            without = f"{len(rows)} held-out rows" if one else ", ".join(repr(i) for i in held)
+            target = "" if targets == 1 else f" in target {t}"
             raise InputError(
-                "Without {0} {1} with two different labels{2} is left to learn from.",
-                f"{len(rows)} held-out rows" if layout.n_queries == 1 else ", ".join(repr(i) for i in held),
-                "no pair of rows" if layout.n_queries == 1 else "no query",
-                "" if targets == 1 else f" in target {t}",
-                remedy=remedy,
+                f"Without {without} no {'pair of rows' if one else 'query'} with two different labels{target} is left "
+                f"to learn from. {remedy}",
                 parameter=parameter,
                 column=None if targets == 1 else int(t),
             )
@@ -165,10 +158,16 @@ def folds_plan(cv: Any, measure: RankingMeasure, data: LabelledItems, regression
         data,
         plan.blocks if isinstance(plan, Blocks) else (np.delete(rows, train) for train, _ in plan.folds),
         regression_weight,
-        remedy="Give other folds ({cv}), or validation data ({X_val}).",
+        remedy="Give other folds (cv), or validation data (X_val).",
         parameter="cv",
     )
     return plan
+
+
+def few_folds(cv: Any, measure: RankingMeasure, data: LabelledItems, regression_weight: float) -> Plan:
+    """What ``cv`` says; with None a few folds of queries, or of the rows of one ranking."""
+    parts = data.n_queries if data.n_queries > 1 else data.n_rows
+    return folds_plan(min(FEW_FOLDS, parts) if cv is None else cv, measure, data, regression_weight)
 
 
 def shuffled_folds(n: int, k: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -180,16 +179,16 @@ def shuffled_folds(n: int, k: int) -> Iterator[tuple[NDArray[np.intp], NDArray[n
 
 def _numbered_folds(k: int, measure: RankingMeasure, data: LabelledItems) -> Blocks | Folds:
     if k < 2:
-        raise InputError("{cv} must be at least 2 folds; got {0}.", k)
+        raise InputError(f"cv must be at least 2 folds; got {k}.", parameter="cv")
     judge, q, m = label_judge(measure, data), data.n_queries, data.n_rows
     if q == 1:
         if k > m:
-            raise InputError(f"{{cv={k}}} folds need {k} rows; there are {m}.")
+            raise InputError(f"cv={k} folds need {k} rows; there are {m}.", parameter="cv")
         splits = shuffled_folds(m, k)
         return Folds(judge, [_pair_of_rows(s) for s in splits], f"{k} folds of {m} rows")
     if k > q:
         raise InputError(
-            f"{{cv={k}}} folds need {k} queries; there are {q}.", remedy="Leave-query-out needs no number."
+            f"cv={k} folds need {k} queries; there are {q}. Leave-query-out needs no number.", parameter="cv"
         )
     groups = np.empty(q, dtype=np.intp)
     for fold, (_, test) in enumerate(shuffled_folds(q, k)):
@@ -205,10 +204,12 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
     elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
         splits, name = cv, "given folds"
     else:
-        raise InputError("{cv} must be None, a number of folds, a splitter or (train, test) row lists; got {0!r}.", cv)
+        raise InputError(
+            f"cv must be None, a number of folds, a splitter or (train, test) row lists; got {cv!r}.", parameter="cv"
+        )
     folds = [_pair_of_rows(s) for s in splits]
     if not folds:
-        raise InputError("{cv} gave no folds.")
+        raise InputError("cv gave no folds.", parameter="cv")
     for number, (train, test) in enumerate(folds):
         _check_fold(number, train, test, m)
     if data.kept is not None:  # rows of weight zero are gone
@@ -216,7 +217,7 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
         if not folds:
-            raise InputError("No fold of {cv} has both training and test rows of positive weight.")
+            raise InputError("No fold of cv has both training and test rows of positive weight.", parameter="cv")
     judge = label_judge(measure, data)
     if _whole_queries(folds, data.layout):
         return Blocks(judge, [test for _, test in folds], f"{len(folds)} folds of whole queries ({name})")
@@ -226,18 +227,16 @@ def _given_folds(cv: Any, measure: RankingMeasure, data: LabelledItems) -> Block
 def _check_fold(number: int, train: NDArray[np.intp], test: NDArray[np.intp], m: int) -> None:
     for part, rows in (("training", train), ("test", test)):
         if not len(rows):
-            raise InputError("Fold {0} of {cv} has no {1} rows.", number, part)
+            raise InputError(f"Fold {number} of cv has no {part} rows.", parameter="cv")
         outside = rows[(rows < 0) | (rows >= m)]
         if len(outside):
             raise InputError(
-                "Fold {0} of {cv} names row {1}, but the rows are 0 to {2}.",
-                number,
-                outside[0],
-                m - 1,
+                f"Fold {number} of cv names row {outside[0]}, but the rows are 0 to {m - 1}.",
+                parameter="cv",
                 row=int(outside[0]),
             )
     if len(np.intersect1d(train, test)):
-        raise InputError("Fold {0} of {cv} has rows that are both for training and for testing.", number)
+        raise InputError(f"Fold {number} of cv has rows that are both for training and for testing.", parameter="cv")
 
 
 def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
@@ -278,7 +277,9 @@ def _pair_of_rows(split: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
             return train.astype(np.intp), test.astype(np.intp)
     except (TypeError, ValueError):
         pass
-    raise InputError("{cv} must give pairs of lists of row numbers, (train, test); masks are not row numbers.")
+    raise InputError(
+        "cv must give pairs of lists of row numbers, (train, test); masks are not row numbers.", parameter="cv"
+    )
 
 
 def fifth_of_rows(measure: RankingMeasure, data: LabelledItems, rng: Any) -> Plan:
@@ -291,10 +292,7 @@ def fifth_of_rows(measure: RankingMeasure, data: LabelledItems, rng: Any) -> Pla
     usable = layout.by_id[judged[layout.by_id]]
     if len(usable) < 2:
         raise InputError(
-            "Holding out queries needs two that hold different labels; only {0} of {1} does.",
-            len(usable),
-            q,
-            remedy=_INSTEAD,
+            f"Holding out queries needs two that hold different labels; only {len(usable)} of {q} does. {_INSTEAD}",
             parameter="cv",
         )
     count = max(1, len(usable) // _HELD_OUT)
@@ -318,10 +316,8 @@ def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> tuple[NDArray[np.int
     rest = np.setdiff1d(np.arange(m), held)
     if not all((data.Y[part] != data.Y[part[:1]]).any() for part in (held, rest)):
         raise InputError(
-            "Too few rows to hold out a fifth of ({0} samples): the training part and the held-out part both need "
-            "two different labels.",
-            m,
-            remedy=_INSTEAD,
+            f"Too few rows to hold out a fifth of ({m} samples): the training part and the held-out part "
+            f"both need two different labels. {_INSTEAD}",
             parameter="cv",
         )
     return held, f"{len(held)} of {m} rows held out"
@@ -330,33 +326,32 @@ def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> tuple[NDArray[np.int
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[NDArray[np.intp]], str]:
     """Preferences that are held out together, and how to say it."""
     graph, what = data.graph, _named(data)
-    blocks = [np.arange(graph.n_rows)[graph.rows_of(b)] for b in range(graph.n_blocks)]
+    blocks = graph.blocks()
     if len(blocks) < 2:
-        raise InputError("Leaving out {0} needs at least two; there is {1}.", what, len(blocks))
+        raise InputError(f"Leaving out {what} needs at least two; there is {len(blocks)}.")
     if cv is None:
         check_something_is_left(graph, blocks, "group")
         return blocks, f"leave-one-out over {len(blocks)} {what}"
     if not isinstance(cv, Integral) or isinstance(cv, bool):
         raise InputError(
-            "For preferences {cv} is None or a number of folds; got {0!r}.", cv, remedy="Use {groups} for other folds."
+            f"For preferences cv is None or a number of folds; got {cv!r}. Use groups for other folds.", parameter="cv"
         )
     k = int(cv)
     if not 2 <= k <= len(blocks):
-        raise InputError(f"{{cv={k}}} folds need from 2 to {len(blocks)} {what}.")
+        raise InputError(f"cv={k} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
     splits = shuffled_folds(len(blocks), k)
     folds = [np.concatenate([blocks[b] for b in test]) for _, test in splits]
     check_something_is_left(graph, folds, "fold")
     return folds, f"{k} folds of {len(blocks)} {what}"
 
 
-def check_something_is_left(graph: PairGraph, blocks: list[Any], what: str) -> None:
+def check_something_is_left(graph: PreferenceTable, blocks: list[Any], what: str) -> None:
     """Refuse blocks of preferences of which one alone holds all that order anything."""
     ordering = (block for block in blocks if graph.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
         raise InputError(
-            "Only one {0} of preferences has a {strength} other than 0: without it there is nothing to learn from.",
-            what,
-            remedy="Give other folds ({cv}), or other groups." if what == "fold" else "",
+            f"Only one {what} of preferences has a strength other than 0: without it there is nothing to learn from."
+            f"{' Give other folds (cv), or other groups.' if what == 'fold' else ''}",
             parameter="cv" if what == "fold" else "strength",
         )
 
@@ -364,18 +359,21 @@ def check_something_is_left(graph: PairGraph, blocks: list[Any], what: str) -> N
 def preference_plan(measure: RankingMeasure, data: PreferredItems, cv: Any) -> Plan:
     """Every preference or group left out in its turn, or folds of them."""
     judge = preference_judge(measure, data)
-    return Blocks(judge, *preference_blocks(data, cv))
+    return Blocks(judge, *preference_blocks(data, cv), each=cv is None)
+
+
+def few_preference_folds(cv: Any, measure: RankingMeasure, data: PreferredItems) -> Plan:
+    """What ``cv`` says; with None a few folds of preferences, or of their groups."""
+    return preference_plan(measure, data, min(FEW_FOLDS, data.graph.n_groups) if cv is None else cv)
 
 
 def fifth_of_preferences(measure: RankingMeasure, data: PreferredItems, rng: Any) -> Plan:
     """A fifth of the preferences, or of their groups, held out once."""
     judge, graph, what = preference_judge(measure, data), data.graph, _named(data)
-    n = graph.n_blocks
+    n = graph.n_groups
     if n < 2:
-        raise InputError(
-            "Holding out {0} needs at least two; there is {1}.", what, n, remedy="Give validation data ({winners_val})."
-        )
-    check_something_is_left(graph, [graph.rows_of(b) for b in range(n)], "group")
+        raise InputError(f"Holding out {what} needs at least two; there is {n}. Give validation data (winners_val).")
+    check_something_is_left(graph, graph.blocks(), "group")
     orders = np.bincount(np.arange(n) if graph.groups is None else graph.groups, graph.strength != 0.0, n) > 0.0
     count = max(1, int(orders.sum()) // _HELD_OUT)
     held = rng.permutation(np.flatnonzero(orders))[:count]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.near_ties import NEAR, merge_near_ties
 from rankrls._compiled.threads import map_threads
+from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.features.blocks import row_slices
-from rankrls.graph import PairGraph
+from rankrls._rows import row_slices
 from rankrls.metrics import RankingMeasure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._averages import mean_and_error, mean_of_judged, ratio
 from rankrls.metrics._preferences import right_order
 from rankrls.selection.choice import scale_of
 
@@ -55,26 +54,20 @@ class Curve:
             return self.scale
         return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
 
+    @staticmethod
+    def joined(curves: Sequence[Curve]) -> Curve:
+        """One curve of the values of several, of the same blocks."""
+        first = curves[0]
 
-class Judge(Protocol):
-    """Judges scores of the items of some units: labelled rows, or preferences."""
+        def join(name: str) -> Any:
+            parts = [getattr(curve, name) for curve in curves]
+            return None if parts[0] is None else np.concatenate(parts, axis=min(parts[0].ndim - 1, 1))
 
-    @property
-    def greater_is_better(self) -> bool:
-        """Which end of the measure is the better one."""
-        ...
-
-    def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
-        """Judge scores (items, values, targets).
-
-        Without ``error`` it is the measure that is asked for: standard errors are NaN if they take longer, as those of
-        one ranking do, and there are no scores.
-        """
-        ...
-
-    def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
-        """Judge what was held out in blocks: scores (units, values, targets), which are leads of preferences."""
-        ...
+        ends = None
+        if first.interval is not None:
+            pairs = [curve.interval for curve in curves if curve.interval is not None]
+            ends = np.concatenate([low for low, _ in pairs]), np.concatenate([high for _, high in pairs])
+        return Curve(join("mean"), join("error"), join("values"), join("scores"), ends, join("scale"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,33 +83,28 @@ class LabelJudge:
     def greater_is_better(self) -> bool:
         return self.measure.greater_is_better
 
-    def curve(self, scores: NDArray[np.float64], *, merged: bool = False, error: bool = True) -> Curve:
+    def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
         """Judge scores (rows, values, targets). Those of a query that differ by rounding only are ties."""
-        if error and not merged:
-            scores = merge_ties(scores, self.layout)
         used = self.weights if self.measure.uses_sample_weight else None
-        columns = [(self.Y[:, t], _in_order(scores[:, :, t])) for t in range(self.Y.shape[1])]
-        if error:
-            judged = [self.measure.judge(y, given, self.layout, used) for y, given in columns]
-        else:
-            judged = [self.measure.judge_computed(y, given, self.layout, used, near=NEAR) for y, given in columns]
+        columns = [(self.Y[:, t], scores[:, :, t]) for t in range(self.Y.shape[1])]
+        judged = [self.measure.judge(y, given, self.layout, used, rounded=True) for y, given in columns]
         values, mean = judged[0]
         if len(judged) > 1:
-            values, mean = (_mean_ignoring_nan(np.stack(part)) for part in zip(*judged, strict=True))
+            values, mean = (mean_of_targets(part) for part in zip(*judged, strict=True))
         if self.layout.n_queries > 1:
             return Curve(mean, mean_and_error(values)[1], values, scores if error else None)
         if not error:
             return Curve(mean, np.full(len(mean), np.nan), values)
-        errors = [self.measure.error_of_one(y, given, self.layout, used) for y, given in columns]
-        return Curve(mean, np.sqrt(_mean_ignoring_nan(np.stack(errors) ** 2)), values, scores)
+        errors = [self.measure.jackknife(np.ascontiguousarray(given.T), y, used) for y, given in columns]
+        return Curve(mean, np.sqrt(mean_of_targets([error**2 for error in errors])), values, scores)
 
     def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
         """All rows together. What was never held out is not judged: its queries have NaN."""
         everything = np.arange(self.layout.n_rows)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         if len(rows) == len(everything):
-            return self.curve(scores, merged=True)
-        curve = self.part(rows).curve(scores[rows], merged=True)
+            return self.curve(scores)
+        curve = self.part(rows).curve(scores[rows])
         assert curve.values is not None
         values = np.full((self.layout.n_queries, scores.shape[1]), np.nan)
         values[query_layout(self.layout.codes[rows], len(rows)).ids] = curve.values
@@ -139,7 +127,7 @@ class PreferenceJudge:
     ``graph`` names the items by their place among the scores that are judged.
     """
 
-    graph: PairGraph
+    graph: PreferenceTable
     greater_is_better: bool
 
     def curve(self, scores: NDArray[np.float64], *, error: bool = True) -> Curve:
@@ -162,19 +150,10 @@ class PreferenceJudge:
         return Curve(mean, errors, mean[None, :])
 
     def of_blocks(self, scores: NDArray[np.float64], blocks: Sequence[Any]) -> Curve:
-        """Blocks count the same; single preferences count by their weights."""
+        """Judge what was held out in blocks: scores (preferences, values, 1)."""
         right, weight = self._judged(scores[:, :, 0], slice(None))
-        rows = np.concatenate(blocks)
-        starts = np.concatenate(([0], np.cumsum([len(block) for block in blocks])))[:-1]
-        total = np.add.reduceat(weight[rows], starts)
-        good = np.add.reduceat(weight[rows, None] * right[rows], starts, axis=0)
-        values = np.divide(good, total[:, None], out=np.full(good.shape, np.nan), where=total[:, None] > 0.0)
-        if len(rows) == len(blocks):
-            mean = np.asarray((weight @ right) / weight.sum())
-            error = np.sqrt((weight**2) @ (right - mean) ** 2) / weight.sum()
-        else:
-            mean, error = mean_and_error(values)
-        return Curve(mean, error, values)
+        rows, sizes = np.concatenate(blocks), [len(block) for block in blocks]
+        return preference_curve(right[rows], weight[rows], np.concatenate(([0], np.cumsum(sizes))))
 
     def watched(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """The items whose scores :meth:`part` judges."""
@@ -191,22 +170,24 @@ class PreferenceJudge:
         return (right if self.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
 
 
-def merge_ties(scores: NDArray[np.float64], layout: QueryLayout, near: Any = NEAR) -> NDArray[np.float64]:
-    """Scores (rows, values, targets) in which those of a query are equal if they differ by rounding only."""
-    flat = merge_near_ties(scores.reshape(len(scores), -1), layout.order, layout.starts, near)
-    return flat.reshape(scores.shape)
+Judge = LabelJudge | PreferenceJudge
 
 
-def _in_order(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same in Fortran order if it is so, else in C order."""
-    return scores if scores.flags.f_contiguous else np.ascontiguousarray(scores)
+def preference_curve(right: NDArray[np.float64], weight: NDArray[np.float64], starts: NDArray[np.intp]) -> Curve:
+    """Blocks of preferences count the same; single preferences count by their weights."""
+    if len(right) == len(starts) - 1:
+        mean = np.asarray((weight @ right) / weight.sum())
+        error = np.sqrt((weight**2) @ (right - mean) ** 2) / weight.sum()
+        return Curve(mean, error, np.where((weight > 0.0)[:, None], right, np.nan))
+    total = np.add.reduceat(weight, starts[:-1])
+    values = ratio(np.add.reduceat(weight[:, None] * right, starts[:-1], axis=0), total[:, None])
+    return Curve(*mean_and_error(values), values)
 
 
-def _mean_ignoring_nan(stack: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = ~np.isnan(stack)
-    total = np.where(known, stack, 0.0).sum(axis=0)
-    count = known.sum(axis=0)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+def mean_of_targets(each: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The mean over targets of arrays of one shape, of those that have a value."""
+    stack = np.stack(each)
+    return mean_of_judged(stack.reshape(len(stack), -1)).reshape(stack.shape[1:])
 
 
 def judged_queries(measure: RankingMeasure, y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
@@ -214,4 +195,4 @@ def judged_queries(measure: RankingMeasure, y: NDArray[np.float64], layout: Quer
 
     A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
     """
-    return ~np.isnan(measure.per_query(y, y, layout))
+    return ~np.isnan(measure.judge(y, y[:, None], layout)[0][:, 0])

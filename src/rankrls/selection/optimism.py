@@ -2,17 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.selection.choice import is_better
+from rankrls.selection.choice import EQUAL, best_within_rounding, is_better
+from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
 
-_SPLITS = 200
+Array = NDArray[np.float64]
+_DRAWS = 200
 _AT_A_TIME = 20
+
+
+def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Array], int]) -> float:
+    """By how much the value of what was chosen is too good, at least 0; NaN for fewer than three blocks.
+
+    The choice is made on blocks drawn with replacement and evaluated on the blocks that were not drawn, 200 times; the
+    mean of these values is what a choice like this one reaches (Tsamardinos et al. 2018, algorithm 2).
+
+    Parameters
+    ----------
+    values : ndarray of shape (blocks, entries)
+        How good each entry is on each held-out query or fold; greater is better.
+    own : float
+        The mean of the entry that was chosen on all of them.
+    choose : callable
+        The entry to choose, from how often each block counts and from the means and standard errors of the entries.
+
+    Notes
+    -----
+    O(200 x blocks x entries).
+    """
+    n, rng = len(values), np.random.default_rng(0)
+    reached: list[float] = []
+    for _ in range(_DRAWS // _AT_A_TIME if n > 2 else 0):
+        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
+        means = drawn @ values / n
+        errors = np.sqrt(np.maximum(drawn @ values**2 / n - means**2, 0.0) / (n - 1.0))
+        for counts, mean, error in zip(drawn, means, errors, strict=True):
+            left = counts == 0.0
+            if left.any():
+                reached.append(float(values[left, choose(counts, mean, error)].mean()))
+    return max(own - float(np.mean(reached)), 0.0) if reached else float("nan")
+
+
+def search_bias(results: Results) -> float:
+    """The bias of the value that a search chose: by its rule inside each curve, and by the best value between curves.
+
+    NaN if only averages are known.
+    """
+    curves = [values for values in results.values if values is not None]
+    if len(curves) < len(results.values) or results.best_values is None or not curves:
+        return float("nan")
+    sign, rule = 1.0 if results.greater_is_better else -1.0, RULES[results.rule]
+    ends = np.cumsum([0, *(curve.shape[1] for curve in curves)])
+    everything, own = _known(sign * np.hstack(curves), sign * results.best_values)
+
+    def choose(counts: Array, mean: Array, error: Array) -> int:
+        k = int(np.searchsorted(ends, _top(mean), side="right")) - 1
+        part = slice(ends[k], ends[k + 1])
+        return int(ends[k]) + rule(mean[part], error[part], np.abs(mean[part]))
+
+    return bias_of_choice(everything, float(own.mean()) if len(own) else np.nan, choose)
+
+
+def _top(mean: Array) -> int:
+    """The best entry; of those that equal it up to rounding the first."""
+    return int(best_within_rounding(mean, np.abs(mean)).argmax())
+
+
+def _known(values: Array, own: Array) -> tuple[Array, Array]:
+    """The blocks that every entry has a value for."""
+    known = ~(np.isnan(values).any(axis=1) | np.isnan(own.reshape(len(own), -1)).any(axis=1))
+    return values[known], own[known]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,23 +88,20 @@ class Entries:
     ----------
     means, errors : ndarray of shape (models,)
         The best value of each model, greater is better, and its standard error.
-    scales : ndarray of shape (models,)
-        What the rounding of the means is relative to.
     best : ndarray of shape (blocks, models), or None
-        What each query or block says of that value; None if only averages are known.
+        The value of each query or block; None if only averages are known.
     all : ndarray of shape (blocks, entries), or None
         The same of every entry of every model.
-    owners : ndarray of shape (entries,)
-        The model of each entry.
+    ends : ndarray of shape (models + 1,)
+        The entries of model k are ``ends[k]`` to ``ends[k + 1]``.
     rule : {"one_se", "best"}
     """
 
-    means: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    scales: NDArray[np.float64]
-    best: NDArray[np.float64] | None
-    all: NDArray[np.float64] | None
-    owners: NDArray[np.intp]
+    means: Array
+    errors: Array
+    best: Array | None
+    all: Array | None
+    ends: NDArray[np.intp]
     rule: str
 
     @classmethod
@@ -48,28 +110,28 @@ class Entries:
         sign = 1.0 if greater_is_better else -1.0
         means = sign * np.array([results.best_score for results in found])
         errors = np.array([results.best_error for results in found])
-        owners = np.repeat(np.arange(len(found)), [len(results.rows) for results in found])
+        ends = np.cumsum([0, *(len(results.rows) for results in found)])
         curves = [values for results in found for values in results.values if values is not None]
         bests = [results.best_values for results in found if results.best_values is not None]
-        if sum(curve.shape[1] for curve in curves) < len(owners) or len(bests) < len(found):
-            return cls(means, errors, np.ones(len(found)), None, None, owners, rule)
-        everything, best = sign * np.hstack(curves), sign * np.column_stack(bests)
-        known = ~(np.isnan(everything).any(axis=1) | np.isnan(best).any(axis=1))
-        scales = np.abs(best[known]).mean(axis=0) if known.any() else np.ones(len(found))
-        return cls(means, errors, scales, best[known], everything[known], owners, rule)
+        if sum(curve.shape[1] for curve in curves) < ends[-1] or len(bests) < len(found):
+            return cls(means, errors, None, None, ends, rule)
+        everything, best = _known(sign * np.hstack(curves), sign * np.column_stack(bests))
+        return cls(means, errors, best, everything, ends, rule)
 
     def chosen(self) -> int:
         """The number of the model that the rule takes."""
-        top = 0
+        scale, top = np.ones(len(self.means)), 0
+        if self.best is not None and len(self.best):
+            scale = np.abs(self.best).mean(axis=0)
         for k in range(1, len(self.means)):
-            if is_better(self.means[k], self.means[top], self.scales[k]):
+            if is_better(self.means[k], self.means[top], scale[k]):
                 top = k
         if self.rule == "best":
             return top
         behind, error = self.behind()
-        return int(np.argmax(behind <= np.nan_to_num(error) + 1e-10 * self.scales[top]))
+        return int(np.argmax(behind <= np.nan_to_num(error) + EQUAL * scale[top]))
 
-    def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def behind(self) -> tuple[Array, Array]:
         """What each model lacks to the best one, and the standard error of that: of the differences, block by block.
 
         If only averages are known, the standard error of the best one's stands for it.
@@ -82,38 +144,19 @@ class Entries:
         return behind, apart.std(axis=0, ddof=1) / np.sqrt(len(apart))
 
     def optimism(self) -> float:
-        """By how much the value of the chosen model is too good, at least 0; NaN if only averages are known.
-
-        The choice, of a model and of its entry, is made on blocks drawn with replacement and judged on the blocks that
-        were not drawn, 200 times; the mean of these values is what a choice like this one reaches (Tsamardinos et al.
-        2018, algorithm 2). O(200 x blocks x entries).
-        """
-        if self.all is None or self.best is None or len(self.all) < 3:
+        """The bias of the value of the chosen model; NaN if only averages are known."""
+        if self.all is None or self.best is None or not len(self.best):
             return float("nan")
-        n, rng = len(self.all), np.random.default_rng(0)
-        reached: list[float] = []
-        for _ in range(_SPLITS // _AT_A_TIME):
-            drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
-            means = drawn @ self.all / n
-            for counts, mean in zip(drawn, means, strict=True):
-                left = counts == 0.0
-                if left.any():
-                    entry = self._chosen_on(counts, mean)
-                    reached.append(float(self.all[left, entry].mean()))
-        own = float(self.best[:, self.chosen()].mean())
-        return max(own - float(np.mean(reached)), 0.0) if reached else float("nan")
+        everything = self.all
 
-    def _chosen_on(self, counts: NDArray[np.float64], mean: NDArray[np.float64]) -> int:
-        """The entry that is chosen on blocks that count so often."""
-        assert self.all is not None
-        starts = np.flatnonzero(np.r_[True, self.owners[1:] != self.owners[:-1]])
-        ends = np.r_[starts[1:], len(self.owners)]
-        tops = np.array([a + int(np.argmax(mean[a:b])) for a, b in zip(starts, ends, strict=True)])
-        top = int(np.argmax(mean[tops]))
-        if self.rule == "best":
-            return int(tops[top])
-        apart = self.all[:, [tops[top]]] - self.all[:, tops]
-        n = counts.sum()
-        behind = counts @ apart / n
-        error = np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
-        return int(tops[int(np.argmax(behind <= error))])
+        def choose(counts: Array, mean: Array, error: Array) -> int:
+            tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])
+            top = _top(mean[tops])
+            if self.rule == "best":
+                return int(tops[top])
+            apart, n = everything[:, [tops[top]]] - everything[:, tops], counts.sum()
+            behind = counts @ apart / n
+            off = np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
+            return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[tops[top]])))])
+
+        return bias_of_choice(everything, float(self.best[:, self.chosen()].mean()), choose)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from rankrls._comparisons import Comparison, Comparisons, LabelledItems, PreferredItems, Setting
-from rankrls._compiled.near_ties import NEAR
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
-from rankrls.graph import ScoredGraph
-from rankrls.graph.labels import label_varies
-from rankrls.holdout.concordance import (
+from rankrls._queries import label_varies
+from rankrls.kernels import Kernel
+from rankrls.metrics import Measure, RankingMeasure
+from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._preferences import right_order
+from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,
     disjoint_pairs,
@@ -23,17 +26,22 @@ from rankrls.holdout.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.holdout.pair_holdout import leave_pair_out_concordance, pair_setting, refuses_pair_holdout
-from rankrls.holdout.preferred_pairs import held_out_preferences
-from rankrls.metrics import Measure, RankingMeasure
-from rankrls.metrics._averages import mean_and_error
-from rankrls.problems.problem import Problem
-from rankrls.selection.candidates import Candidate
-from rankrls.selection.costs import Cost
-from rankrls.selection.judging import Curve, Judge, LabelJudge, PreferenceJudge
+from rankrls.numerics.graph import PreferenceGraph
+from rankrls.numerics.holdout import HeldOut
+from rankrls.numerics.pairs import leave_pair_out, why_not_pairs
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
+from rankrls.selection.judging import (
+    Curve,
+    Judge,
+    LabelJudge,
+    PreferenceJudge,
+    mean_of_targets,
+    preference_curve,
+)
+from rankrls.selection.least_squares import LeastSquaresProblem
 
-CostOf = Callable[[NDArray[np.intp] | None, int], Cost]
-_NO_BLOCKS = np.zeros(0, dtype=np.intp)
+TIED = 64.0 * float(np.finfo(np.float64).eps)
+"""Two scores are equal if they differ by this share of both sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +67,22 @@ class Plan(ABC):
 
     description: str
     greater_is_better: bool
+    extends = True
+    """Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends."""
 
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
         """Judge every value of the problem's parameter."""
         raise NotImplementedError
 
-    def axis(self, problem: Problem) -> NDArray[np.float64]:
+    def axis(self, problem: Any) -> NDArray[np.float64]:
         """The values that a problem is judged at if nobody gives them."""
         return problem.axis()
 
-    def cost(self, once: CostOf, values: int) -> Cost:
-        """What judging so many values of a candidate takes.
-
-        ``once`` is told the lengths of blocks that are held out without refitting, or None for one solution.
-        """
-        return once(_NO_BLOCKS, values)
+    def held_out_scores(
+        self, comparisons: Comparisons, problem: Any, value: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Held-out scores (rows, targets) of one value; None if each row has none, or they come with the curve."""
+        return None
 
     def parts(self, comparisons: Comparisons) -> list[Part]:
         """The same for solvers that watch scores while they iterate."""
@@ -114,16 +121,61 @@ class Blocks(JudgedPlan):
     judge: LabelJudge | PreferenceJudge
     blocks: list[Any]
     description: str
+    each: bool = False
+    """Whether the blocks are the single queries (groups of preferences), in their order."""
 
-    def cost(self, once: CostOf, values: int) -> Cost:
-        lengths = [b.stop - b.start if isinstance(b, slice) else len(b) for b in self.blocks]
-        return once(np.array(lengths, dtype=np.intp), values)
-
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
+        if isinstance(problem, LeastSquaresProblem):
+            return self._exact_curve(comparisons, problem, values)
         scores = held_out_scores(comparisons, candidate, problem, self.blocks, values)
         return self.judge.of_blocks(scores, self.blocks)
+
+    def held_out_scores(
+        self, comparisons: Comparisons, problem: Any, value: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        if not isinstance(problem, LeastSquaresProblem) or isinstance(comparisons, PreferredItems):
+            return None
+        return problem.held_out_scores(
+            value, comparisons.n_rows, None if self.each else block_queries(comparisons, self.blocks)
+        )[:, 0]
+
+    def _exact_curve(
+        self, comparisons: Comparisons, problem: LeastSquaresProblem, values: NDArray[np.float64]
+    ) -> Curve:
+        folds = None if self.each else block_queries(comparisons, self.blocks)
+        if isinstance(self.judge, PreferenceJudge):
+            (found,) = problem.hold_out(values, judged_preferences, folds)
+            right, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+            if not self.judge.greater_is_better:
+                right = 1.0 - right
+            starts = problem.forms[0].graph.starts
+            sizes = np.diff(starts) if folds is None else [int(np.diff(starts)[fold].sum()) for fold in folds]
+            curve = preference_curve(right, weight, np.concatenate(([0], np.cumsum(sizes))))
+            curve.mean[problem.unresolved(values)] = np.nan
+            return curve
+        measure = self.judge.measure
+        used = measure.uses_sample_weight and self.judge.weights is not None
+
+        def judged(part: Any, held: HeldOut) -> Any:
+            given = {"weights": part.weights if used else None, "places": part.rows, "sizes": held.sizes}
+            targets = zip(held.scores, part.y.T, held.norms, strict=True)
+            return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
+
+        each, means = [], []
+        order = None if folds is None else np.concatenate(folds)
+        for form, found in zip(problem.forms, problem.hold_out(values, judged, folds), strict=True):
+            graph: Any = form.graph if order is None else form.graph.take(order)
+            weights = graph.weights if used else None
+            for found_of_target, y in zip(np.concatenate(found, axis=1), graph.y.T, strict=True):
+                each.append(found_of_target)
+                means.append(measure.mean_of(found_of_target, y, graph.starts, weights))
+        found_values, mean = mean_of_targets(each), mean_of_targets(means)
+        mean[problem.unresolved(values)] = np.nan
+        if order is not None and comparisons.n_queries:
+            full = np.full((comparisons.n_queries, len(values)), np.nan)
+            full[order] = found_values
+            found_values = full
+        return Curve(mean, measure.standard_error(found_values), found_values)
 
     def parts(self, comparisons: Comparisons) -> list[Part]:
         everything = np.arange(comparisons.n_units)
@@ -138,16 +190,13 @@ class Blocks(JudgedPlan):
 class Folds(JudgedPlan):
     """Any folds of rows: a fit on the training rows of each."""
 
+    extends = False
+
     judge: LabelJudge
     folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
     description: str
 
-    def cost(self, once: CostOf, values: int) -> Cost:
-        return once(_NO_BLOCKS, values).times(len(self.folds) + 1)
-
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
         judged = []
         for train, test in self.folds:
             scores = refitted_scores(comparisons, candidate, train, test, values)
@@ -166,9 +215,7 @@ class Validation(JudgedPlan):
     X: Any
     description: str
 
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
         curve = self.judge.curve(problem.path(values).scores(self.X))
         return Curve(curve.mean, curve.error, curve.values)
 
@@ -192,39 +239,23 @@ class LeavePairOut(Plan):
         Raises
         ------
         InputError
-            If it is not exact for one of the graphs, or if a pair may leave nothing to learn from.
+            If it is not exact for one of the graphs, or if a pair may leave nothing to fit.
         """
         _check_counts_pairs(measure)
         reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if reason is not None:
-            raise InputError(f"{{cv=leave_pair_out}} cannot hold out pairs without refitting: {reason}.")
+            raise InputError(f"cv='leave_pair_out' cannot hold out pairs without refitting: {reason}.", parameter="cv")
         if settings[0].regression_weight == 0.0:
             check_something_is_left(data)
-        count = sum(ordered_pairs(y, data.layout.codes) for y in data.Y.T)
+        count = ordered_pairs(data.Y[:, 0], data.layout.codes)
         return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {count} pairs")
 
-    def axis(self, problem: Problem) -> NDArray[np.float64]:
-        """Without a spectrum if an inverse for each alpha is all that this plan needs."""
-        return problem.axis(problem.extreme_values())
-
-    def cost(self, once: CostOf, values: int) -> Cost:
-        return once(None, 1).times(values + 1)
-
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
         assert isinstance(comparisons, LabelledItems)
-        results = []
-        for part, factor, targets in pair_problems(candidate, comparisons, problem):
-            for y in comparisons.Y[:, targets].T:
-                if (y != y[0]).any():  # else there is no pair to judge by
-                    results.append(leave_pair_out_concordance(part, y, values * factor))
-        mean = np.mean([r.score for r in results], axis=0)
-        error = np.sqrt(np.mean([r.standard_error**2 for r in results], axis=0))
-        ends = None
-        if comparisons.Y.shape[1] == 1:
-            disjoint = disjoint_pairs(comparisons.Y[:, 0], comparisons.layout.codes)
-            ends = concordance_interval(mean, error, disjoint, CONFIDENCE)
+        (form,) = problem.forms
+        mean, error = leave_pair_out(form.smoother, form.graph, form.features, values, candidate.setting.balance)
+        disjoint = disjoint_pairs(comparisons.Y[:, 0], comparisons.layout.codes)
+        ends = concordance_interval(mean, error, disjoint, CONFIDENCE)
         return self._curve(mean, error, ends)
 
     def _curve(self, mean: NDArray[np.float64], error: NDArray[np.float64], ends: Any) -> Curve:
@@ -247,29 +278,38 @@ class LeavePreferredPairOut(LeavePairOut):
         """
         _check_counts_pairs(measure)
         if constrained:
-            problem = (
-                "{cv=leave_pair_out} cannot hold out pairs without refitting: the signs of weights are constrained."
+            raise InputError(
+                "cv='leave_pair_out' cannot hold out pairs without refitting: the signs of weights are constrained.",
+                parameter="cv",
             )
-            raise InputError(problem, parameter="cv")
         count = np.count_nonzero(data.graph.strength)
         return LeavePreferredPairOut(measure.greater_is_better, f"leave-pair-out over {count} comparable pairs")
 
-    def curve(
-        self, comparisons: Comparisons, candidate: Candidate, problem: Problem, values: NDArray[np.float64]
-    ) -> Curve:
-        assert isinstance(comparisons, PreferredItems)
-        graph = comparisons.graph
+    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
+        (graph,) = comparisons.numeric_graphs(candidate.setting)
+        assert isinstance(graph, PreferenceGraph)
         rows = np.flatnonzero(graph.strength)
         i, j = graph.winners[rows], graph.losers[rows]
-        leads = held_out_preferences(candidate.kernel, comparisons.X, graph, values, i, j)
-        mean, error = judged_pairs(leads, np.sign(graph.strength[rows]), i, j, graph.n_items, graph.weight[rows])
+        Z = preference_features(candidate.kernel, comparisons.X)
+        margins = hold_out_preferred_pairs(Z, graph, values, i, j)
+        mean, error = judged_pairs(margins, np.sign(graph.strength[rows]), i, j, graph.n_items, graph.weights[rows])
         return self._curve(mean, error, concordance_interval(mean, error, greedy_matching(i, j), CONFIDENCE))
+
+
+def preference_features(kernel: Kernel, X: Any) -> NDArray[np.float64]:
+    """Features in which the functions of a kernel are linear, (items, d); offsets are taken off."""
+    if not kernel.is_linear or X.shape[1] > X.shape[0]:
+        return kernel_features(kernel(X))
+    Z = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return Z - Z.mean(axis=0)
 
 
 def _check_counts_pairs(measure: RankingMeasure) -> None:
     if not is_concordance(measure):
-        problem = "{cv=leave_pair_out} counts pairs: choose by {scoring=disagreement} or {scoring=pair_accuracy}."
-        raise InputError(problem, parameter="scoring")
+        raise InputError(
+            "cv=leave_pair_out counts pairs: choose by scoring=disagreement or scoring=pair_accuracy.",
+            parameter="scoring",
+        )
 
 
 def is_concordance(measure: RankingMeasure) -> bool:
@@ -285,11 +325,12 @@ def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting
     """Why the shortcut would be wrong, as a part of the template of an error; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
+    if data.Y.shape[1] > 1:
+        return "there are several targets"
     weighted = data.weights is not None
     for setting in settings:
-        known: dict[str, Any] = {"balance": setting.balance, "regression_weight": setting.regression_weight}
-        for comparison in data.graphs(setting):
-            reason = refuses_pair_holdout(ScoredGraph.of(comparison.graph), weighted=weighted, **known)
+        for graph in data.numeric_graphs(setting):
+            reason = why_not_pairs(graph, balance=setting.balance, weighted=weighted)
             if reason is not None:
                 return reason
     return None
@@ -307,45 +348,52 @@ def check_something_is_left(data: LabelledItems) -> None:
     others = y[y != common]
     if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
         raise InputError(
-            "All labels but {0} are {1:g}: holding out a pair leaves labels that are all equal, and nothing to learn "
-            "from.",
-            len(others),
-            common,
+            f"All labels but {len(others)} are {common:g}: holding out a pair leaves labels that are all "
+            "equal, and nothing to learn from.",
             parameter="y",
         )
 
 
 def held_out_scores(
-    comparisons: Comparisons, candidate: Candidate, problem: Problem, blocks: list[Any], values: NDArray[np.float64]
+    comparisons: Comparisons, candidate: Any, problem: Any, blocks: list[Any], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Scores of each block's rows (leads of its preferences) by models of all others, (units, values, targets).
 
-    By the problem's own shortcut, or by a fit without each block. Scores of a query that differ by rounding only are
-    equal. A direction that only the held-out rows have gets a weight of 0 by cancellation; what rounding leaves of it
-    is divided by alpha, so that a smaller alpha leaves fewer digits.
+    By the problem's own shortcut, or by a fit without each block.
     """
-    found = [part.holdout(blocks, values) for part in problem.parts]
-    known = [
-        comparisons.with_ties(scores, part.resolution(values))
-        for scores, part in zip(found, problem.parts, strict=True)
-        if scores is not None
-    ]
-    if len(known) == len(found):
-        return known[0] if len(known) == 1 else np.concatenate(known, axis=2)
+    shortcut: Any = getattr(problem, "held_out", None)
+    if shortcut is not None:
+        return np.asarray(shortcut(blocks, values))
     everything = np.arange(comparisons.n_units)
-    parts = []
+    refits = []
     for block in blocks:
         held = everything[block]
-        parts.append((held, refitted_scores(comparisons, candidate, np.delete(everything, held), held, values)))
-    out = np.full((len(everything), *parts[0][1].shape[1:]), np.nan)
-    for held, scores in parts:
+        refits.append((held, refitted_scores(comparisons, candidate, np.delete(everything, held), held, values)))
+    out = np.full((len(everything), *refits[0][1].shape[1:]), np.nan)
+    for held, scores in refits:
         out[held] = scores
-    return comparisons.with_ties(out, NEAR)
+    return out
+
+
+def block_queries(comparisons: Comparisons, blocks: list[Any]) -> list[NDArray[np.intp]]:
+    """The queries (groups of preferences) of each block."""
+    if isinstance(comparisons, LabelledItems):
+        return [np.unique(comparisons.layout.codes[block]) for block in blocks]
+    assert isinstance(comparisons, PreferredItems)
+    groups = comparisons.graph.groups
+    return [np.asarray(block) if groups is None else np.unique(groups[block]) for block in blocks]
+
+
+def judged_preferences(part: Any, held: HeldOut) -> Any:
+    """How much of each preference is right, (preferences, values), and what it counts; equal scores are a half."""
+    margins = held.scores[0].T.copy()
+    margins[np.abs(margins) <= TIED * held.sizes[:, None] * held.norms[0]] = 0.0
+    return right_order(margins, part.strength, part.weights)
 
 
 def refitted_scores(
     comparisons: Comparisons,
-    candidate: Candidate,
+    candidate: Any,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
     values: NDArray[np.float64],
@@ -355,24 +403,3 @@ def refitted_scores(
     solutions = candidate.problem(inner).path(values)
     own = comparisons.columns_of(train) if candidate.square else None
     return comparisons.scores_of(test, lambda X: solutions.scores(X if own is None else X[:, own]))
-
-
-def pair_problems(
-    candidate: Candidate, comparisons: Comparisons, problem: Problem | None = None
-) -> list[tuple[Any, float, slice]]:
-    """What leave-pair-out works on: problems, what alpha is multiplied by there, and their targets.
-
-    The parts of ``problem``, the candidate's own, are used again if there is no mixture with regression.
-    """
-    setting, out = candidate.setting, []
-    for k, comparison in enumerate(comparisons.graphs(setting)):
-        graph = ScoredGraph.of(comparison.graph)
-        on, factor = pair_setting(graph, balance=setting.balance, regression_weight=setting.regression_weight)
-        if problem is not None and on is comparison.graph:
-            part = problem.parts[k]
-        else:
-            assert isinstance(comparisons, LabelledItems)
-            target = on.F @ comparisons.Y[:, comparison.targets]
-            part = candidate.part(comparisons.X, Comparison(on, target, comparison.targets))
-        out.append((part, factor, comparison.targets))
-    return out

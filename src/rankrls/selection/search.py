@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -11,16 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons
-from rankrls.problems.problem import Problem, Solutions
-from rankrls.problems.spreads import Spreads
-from rankrls.selection.candidates import Candidate
-from rankrls.selection.choice import check_judged, is_better
+from rankrls._compiled.threads import blas_threads_for
+from rankrls.selection.choice import EQUAL, check_judged, is_better
 from rankrls.selection.judging import Curve
 from rankrls.selection.plans import Plan
-from rankrls.selection.progress import Meter
+from rankrls.selection.progress import progress
 from rankrls.selection.rules import RULES, best
 
 _AT_EDGE = "_at_edge_"
+_EXTENSIONS = 2
+"""How often an automatic grid is continued at an end."""
+_MORE_VALUES = 5
+_LEAST = 1e-11
+"""No value is judged that is smaller than this share of the largest: rounding would decide it."""
 _JUDGED = ("mean_score", "standard_error", "low", "high")
 """Columns of ``cv_results_``; the last two if a curve has an interval."""
 
@@ -48,11 +52,11 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A candidate that was chosen, its solution, and what its problem knows of the features."""
+    """A candidate that was chosen, its problem's solution, and the feature that rounding hides."""
 
-    candidate: Candidate
-    solutions: Solutions
-    spreads: Spreads | None
+    candidate: Any
+    solutions: Any
+    lost_feature: int | None
 
 
 @dataclass
@@ -80,10 +84,12 @@ class Results:
     values: list[NDArray[np.float64] | None] = field(default_factory=list)
     _top: float = -np.inf
 
-    def add(self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve) -> bool:
+    def add(
+        self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve, *, automatic: bool = False
+    ) -> bool:
         """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
 
-        Returns whether it is the best one so far.
+        Returns whether it is the best one so far. The end of an automatic grid is no edge if the curve is flat there.
         """
         first = len(self.rows)
         self.values.append(curve.values)
@@ -102,7 +108,8 @@ class Results:
         self.best_choices, self.best_state = choices, None
         self.best_values = None if curve.values is None else curve.values[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores[:, k].copy()
-        self.at_edge = len(values) > 2 and k in (0, len(values) - 1)
+        ends = _ends(goodness, curve.size) if automatic else [0, len(values) - 1]
+        self.at_edge = len(values) > 2 and k in ends
         return True
 
     @property
@@ -131,42 +138,87 @@ class Results:
 
 
 def search(
-    candidates: Iterable[Candidate],
-    comparisons: Comparisons,
+    candidates: Iterable[Any],
+    data: Comparisons,
     plan: Plan,
     rule: str,
     values: NDArray[np.float64] | None,
-    meter: Meter | None = None,
+    verbose: int = 0,
 ) -> Results:
     """Judge every candidate at every value, and solve for the one that is chosen, the state of the results.
 
     Parameters
     ----------
-    candidates : iterable of Candidate
-        A generator if candidates hold much: one at a time is in memory, with its problem.
-    comparisons : Comparisons
+    candidates : iterable
+        Of what has ``choices`` and ``problem(data)``, with the path of solutions on some data: ``parameter``,
+        ``axis()``, ``path(values)``. A generator if candidates hold much: one at a time is in memory, with its problem.
+    data : Comparisons
     plan : Plan
     rule : str
         One of :data:`rankrls.selection.rules.RULES`.
     values : ndarray or None
-        The values of the problems' parameter, the simplest model first; None for an automatic grid of each.
-    meter : Meter, optional
-        Is told of each candidate that has been judged.
+        The values of the problems' parameter, the simplest model first; None for an automatic grid of each, which is
+        extended if its best value is at an end.
+    verbose : int
+        1 shows a progress bar over the candidates; 0 only on a terminal.
     """
+    X = getattr(data, "X", ())  # streamed rows are not held
+    shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
+    # a small fit is over before the threads that BLAS wakes have done anything but spin
+    with blas_threads_for(float(shape[0]) ** 2 * max(shape)):
+        return _searched(candidates, data, plan, rule, values, verbose)
+
+
+def _searched(
+    candidates: Iterable[Any],
+    data: Comparisons,
+    plan: Plan,
+    rule: str,
+    values: NDArray[np.float64] | None,
+    verbose: int,
+) -> Results:
     results = Results(plan.greater_is_better, rule)
-    for candidate in candidates:
-        problem = candidate.problem(comparisons)
+    for candidate in progress(candidates, verbose):
+        problem = candidate.problem(data)
         results.parameter = problem.parameter
         grid = plan.axis(problem) if values is None else values
-        curve = plan.curve(comparisons, candidate, problem, grid)
-        if results.add(candidate.choices, grid, curve):
+        curve = plan.curve(data, candidate, problem, grid)
+        if values is None and plan.extends and problem.parameter == "alpha":
+            grid, curve = _extended(grid, curve, plan, partial(plan.curve, data, candidate, problem))
+        if results.add(candidate.choices, grid, curve, automatic=values is None):
             # What is kept of the best candidate is small; its problem may hold matrices of all items.
-            results.best_state = _chosen(candidate, problem, results.best_value)
+            best_value = np.array([results.best_value])
+            results.best_state = Chosen(candidate, problem.path(best_value), getattr(problem, "lost_feature", None))
+            if curve.scores is None:
+                results.best_scores = plan.held_out_scores(data, problem, best_value)
         del candidate, problem, curve
-        if meter is not None:
-            meter.step(results.best_score)
     return results
 
 
-def _chosen(candidate: Candidate, problem: Problem, value: float) -> Chosen:
-    return Chosen(candidate, problem.path(np.array([value])), problem.spreads)
+def _extended(
+    grid: NDArray[np.float64], curve: Curve, plan: Plan, judge: Callable[[NDArray[np.float64]], Curve]
+) -> tuple[NDArray[np.float64], Curve]:
+    """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
+    for _ in range(_EXTENSIONS if len(grid) > 2 else 0):
+        goodness = curve.mean if plan.greater_is_better else -curve.mean
+        if np.isnan(goodness).all():
+            break
+        k = best(goodness, curve.error, curve.size)
+        if k not in _ends(goodness, curve.size):
+            break
+        powers = np.arange(1.0, _MORE_VALUES + 1.0)
+        more = grid[0] * (grid[0] / grid[1]) ** powers[::-1] if k == 0 else grid[-1] * (grid[1] / grid[0]) ** powers
+        more = more[more >= _LEAST * grid[0]]
+        if not len(more):
+            break
+        grids, curves = [grid, more], [curve, judge(more)]
+        order = slice(None, None, -1) if k == 0 else slice(None)
+        grid, curve = np.concatenate(grids[order]), Curve.joined(curves[order])
+    return grid, curve
+
+
+def _ends(goodness: NDArray[np.float64], size: NDArray[np.float64]) -> list[int]:
+    """The ends of a curve, where it is not flat: further values may be better or worse there."""
+    last = len(goodness) - 1
+    inner = {0: 1, last: last - 1}
+    return [k for k, other in inner.items() if not abs(goodness[k] - goodness[other]) <= EQUAL * size[k]]

@@ -4,54 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.equations.krylov import KrylovRun, MultiShiftCG, Status
 from rankrls.metrics._averages import mean_and_error
+from rankrls.numerics.krylov import KrylovRun, MultiShiftCG, Status
 from rankrls.selection.choice import best_within_rounding, check_judged, is_better, reaches, scale_of
 from rankrls.selection.judging import Judge
+from rankrls.selection.progress import progress
 from rankrls.selection.rules import RULES
-
-
-class Progress(NamedTuple):
-    """Where a fit is, after an iteration.
-
-    Attributes
-    ----------
-    iteration, max_iter : int
-    running : int
-        Regularization values that have not converged.
-    alpha, n_iter, score : float, int, float
-        The best so far: its regularization, its iterations and its measure; the score is NaN where nothing is judged.
-    residual : float
-        Of the smallest alpha, relative to the right side.
-    """
-
-    iteration: int
-    max_iter: int
-    running: int
-    alpha: float
-    n_iter: int
-    score: float
-    residual: float
-
-    @property
-    def left(self) -> float:
-        """Seconds that the rest will take: nobody knows how many iterations there will be."""
-        return float("nan")
-
-    def words(self, measure: str = "best") -> str:
-        """The same in words."""
-        found = ""
-        if not np.isnan(self.score):
-            found = f", {measure} so far {self.score:.5g} (alpha {self.alpha:g}, {self.n_iter} iterations)"
-        return (
-            f"iteration {self.iteration} of at most {self.max_iter}, {self.running} alphas left, residual "
-            f"{self.residual:.1e}{found}"
-        )
 
 
 @dataclass
@@ -119,13 +81,10 @@ class Reading:
         Whether all iterations are looked at (hybrid, early stopping), or only where each alpha ended (Tikhonov).
     patience : int
         With ``every_iteration``: an alpha is done after so many iterations without getting better.
-    only_ends : bool
-        Whether nothing is judged before all have ended, if each look is a pass over data.
     """
 
     every_iteration: bool
     patience: int
-    only_ends: bool = False
 
 
 class Surface:
@@ -141,8 +100,8 @@ class Surface:
         What is judged; may hold the final runs themselves. Empty: nothing is chosen.
     reading : Reading
     greater_is_better : bool
-    report : callable, optional
-        Is given a :class:`Progress` after each iteration.
+    verbose : int
+        1 shows a progress bar over the iterations; 0 only on a terminal.
     """
 
     def __init__(
@@ -153,11 +112,11 @@ class Surface:
         parts: list[Watched],
         reading: Reading,
         greater_is_better: bool,
-        report: Callable[[Progress], None] | None,
+        verbose: int = 0,
     ) -> None:
         self.cg, self.alphas, self.final, self.parts, self.reading = cg, alphas, final, parts, reading
         self.sign = 1.0 if greater_is_better else -1.0
-        self.report = report
+        self.verbose = verbose
         self.columns: list[NDArray[np.float64]] = []
         self.errors: list[NDArray[np.float64]] = []
         self.scales: list[NDArray[np.float64]] = []
@@ -172,10 +131,10 @@ class Surface:
 
     def run(self) -> None:
         """To the end of the reading."""
-        while not self._finished():
+        for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
+            if self._finished():
+                break
             self.step()
-            if self.report is not None:
-                self.report(self.progress())
 
     def step(self) -> None:
         """One iteration of everything that still moves."""
@@ -183,21 +142,9 @@ class Surface:
         for run in self._runs:
             self.cg.step(run)
         self.iteration += 1
-        if self.reading.only_ends and not self._finished():
-            self._choose(0)
-            return
         for part in self.parts:
             part.look(moved)
         self._record()
-
-    def progress(self) -> Progress:
-        """Where the fit is."""
-        k, n_iter = self.best
-        score = self.sign * self.best_goodness if self.parts and k >= 0 else np.nan
-        residual = max(float(run.residuals.max()) for run in self.final)
-        running = int(self._moving().sum())
-        alpha = float(self.alphas[k])
-        return Progress(self.iteration, self.cg.max_iter, running, alpha, n_iter, score, residual)
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
         """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.

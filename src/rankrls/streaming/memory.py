@@ -1,41 +1,50 @@
-"""How much memory data take where they are held, and how large their parts may be where they are not."""
+"""Rows of a part that fit into some memory."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
+import re
 from typing import Any
 
 from rankrls._compiled.threads import n_threads
-from rankrls.io.tables.formats import table_format
-from rankrls.selection.costs import free_memory
-from rankrls.streaming.fitting import leaf_bytes
-from rankrls.streaming.stream import bytes_of
+from rankrls._errors import InputError
 
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_IN_FLIGHT = 3.0
+"""Parts that a thread holds at once, in sizes of their features in float64: as decoded, centred, and rotated."""
 _LEAST_ROWS = 50
-_GROWTH = 2.5
-"""What reading rows and learning from them takes, in sizes of their features in float64."""
 
 
-def exceeds_memory(path: Path, memory: Any = None) -> bool:
-    """Whether a fit of all rows of a file takes more than some memory, by default what is free; about."""
-    allowed = free_memory() if memory is None else bytes_of(memory)
-    return allowed is not None and _needed(path) > allowed
+def bytes_of(memory: Any) -> float:
+    """How much memory a text such as ``"4G"`` or a number of bytes stands for.
+
+    Examples
+    --------
+    >>> from rankrls.streaming.memory import bytes_of
+    >>> bytes_of("1.5G"), bytes_of(1000)
+    (1610612736.0, 1000.0)
+    """
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", str(memory), re.IGNORECASE)
+    if found is None or isinstance(memory, bool) or not float(found[1]) > 0.0:
+        problem = f"memory must be a number of bytes, or a text such as '4G'; got {memory!r}."
+        raise InputError(problem, parameter="memory")
+    return float(found[1]) * _UNITS[found[2].upper()]
 
 
-def _needed(path: Path) -> float:
-    if table_format(path) == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+def rows_per_part(memory: Any, n_features: int) -> int:
+    """Rows of the parts of a data set of which all threads together take about so much memory; at least fifty.
 
-        with suppress(pa.ArrowException, OSError):  # a file that is none is named where it is read
-            found = pq.read_metadata(path)
-            return 8.0 * _GROWTH * found.num_rows * found.num_columns
-    return _GROWTH * path.stat().st_size
+    Parameters
+    ----------
+    memory : str or float
+        Beside the process itself and a few matrices of n_features x n_features for each thread.
+    n_features : int
 
-
-def rows_that_fit(memory: Any, n_features: int, *, values: int) -> int:
-    """Rows of a part that a fit of some values of alpha works on in a thread's share of memory; at least fifty."""
-    share = (bytes_of(memory) or 0.0) / n_threads()
-    of = leaf_bytes(n_features, 1, values=values)
-    return max(_LEAST_ROWS, int((share - of(0)) / (of(1) - of(0))))
+    Examples
+    --------
+    >>> from rankrls.streaming.memory import rows_per_part
+    >>> rows_per_part("1K", 100)
+    50
+    """
+    threads = n_threads()
+    share = bytes_of(memory) / threads - 4.0 * 8.0 * n_features**2
+    return max(_LEAST_ROWS, int(share / (_IN_FLIGHT * 8.0 * max(1, n_features))))

@@ -1,75 +1,35 @@
-"""Scaled features of a data set: a transform of its parts, and what scalers of scikit-learn learn of all rows."""
+"""Scaled features of a data set: scalers fitted to all rows, and parts that are scaled when they are read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
 
-from rankrls._errors import InputError
-from rankrls.streaming.fitting import leaf_bytes
-from rankrls.streaming.stream import Stream
-from rankrls.streaming.sums import Adding, Answer
+@dataclass(frozen=True, eq=False)
+class ScaledPart:
+    """A part whose features are scaled when it is read."""
 
-_LEARNED = ("mean_", "var_", "data_min_", "data_max_", "max_abs_")
-
-
-@dataclass(frozen=True)
-class Spread(Answer):
-    """What a scaler knows of the rows of some parts.
-
-    Attributes
-    ----------
-    rows : int
-    mean, var, low, high, most : ndarray of shape (n,) or None
-        Of each feature the mean, the variance, the ends, and the largest absolute value; None for what the scaler does
-        not look at.
-    """
-
-    rows: int
-    mean: Any = None
-    var: Any = None
-    low: Any = None
-    high: Any = None
-    most: Any = None
-
-    def __add__(self, other: Spread) -> Spread:
-        if not self.rows or not other.rows:
-            return self if self.rows else other
-        rows = self.rows + other.rows
-        mean, var, share = self.mean, self.var, other.rows / rows
-        if mean is not None:
-            step = other.mean - mean
-            mean = mean + share * step
-            if var is not None:  # Chan, Golub, LeVeque 1983
-                var = (1.0 - share) * var + share * other.var + share * (1.0 - share) * step**2
-        both = (
-            (np.minimum, self.low, other.low),
-            (np.maximum, self.high, other.high),
-            (np.maximum, self.most, other.most),
-        )
-        return Spread(rows, mean, var, *(None if a is None else function(a, b) for function, a, b in both))
-
-
-@dataclass(frozen=True)
-class ScalerJob(Adding):
-    """What a scaler of scikit-learn learns of all rows: StandardScaler, MinMaxScaler or MaxAbsScaler."""
-
+    part: Any
     scaler: Any
 
-    def leaf(self, part: Any) -> Spread:
-        """Of a part."""
-        if not len(part.y):
-            return Spread(0)
-        found = clone(self.scaler).fit(part.X)
-        return Spread(len(part.y), *(getattr(found, name, None) for name in _LEARNED))
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "part":
+            raise AttributeError(name)
+        return getattr(self.part, name)
+
+    def read(self) -> Any:
+        """The rows, scaled."""
+        table: Any = self.part.read()
+        X = self.scaler.transform(table.X, **_query_ids(self.scaler, table))
+        known: Any = {**vars(table), "X": X}
+        return replace(table, X=X) if is_dataclass(table) else SimpleNamespace(**known)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """A data set whose features are transformed when a part is read.
+    """A data set whose features are scaled.
 
     Attributes
     ----------
@@ -86,60 +46,29 @@ class Scaled:
             raise AttributeError(name)
         return getattr(self.data, name)
 
-    def read(self, address: Any, *, names: bool = False) -> Any:
-        """A part with its features transformed."""
-        part = self.data.read(address, names=names)
-        if not len(part.y):
-            return part
-        if not _by_query(self.scaler):
-            return replace(part, X=self.scaler.transform(part.X))
-        if part.piece is not None and part.piece.n_pieces > 1:
-            raise InputError(
-                "Query {0} is longer than a part: its features cannot be scaled inside the query.",
-                part.piece.query,
-                remedy="Open the data set with more rows a part, or scale by all rows.",
-                parameter="scale",
-            )
-        return replace(part, X=self.scaler.transform(part.X, qid=part.query))
-
-    def describe(self) -> dict[str, Any]:
-        """The data, and how they are scaled."""
-        found = self.data.describe()
-        kept = {k: v.tolist() for k, v in sorted(vars(self.scaler).items()) if isinstance(v, np.ndarray | np.floating)}
-        return {**found, "scaler": type(self.scaler).__name__, "scaled_by": kept}
+    @property
+    def parts(self) -> tuple[ScaledPart, ...]:
+        """The parts, scaled."""
+        return tuple(ScaledPart(part, self.scaler) for part in self.data.parts)
 
 
-def fit_scaler(scaler: Any, data: Any, *, executor: Any = None, memory: Any = None, checkpoint: Any = None) -> Scaled:
-    """A scaler fitted to a data set, and the data set scaled: one pass for a scaler of rows, a part for one of queries.
+def fit_scaler(scaler: Any, data: Any) -> Scaled:
+    """A data set scaled by a scaler that is fitted to all of its rows, read one part after another.
 
     Parameters
     ----------
     scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, or a scaler of queries
+        Fitted here. Scalers of queries keep nothing of the rows: they are fitted to the first part.
     data : Dataset
-    executor, memory, checkpoint : as in :meth:`rankrls.RankRLS.fit_dataset`
     """
     if type(scaler).__module__.startswith("rankrls."):
-        part = next(part for part in map(data.read, data.parts) if len(part.y))
-        return Scaled(data, scaler.fit(part.X, qid=part.query))
-    size = leaf_bytes(data.n_features, 0)
-    stream = Stream(data, executor=executor, memory=memory, leaf_bytes=size, checkpoint=checkpoint)
-    _take(scaler, stream.run(ScalerJob(scaler), "scaler"))
+        table = data.parts[0].read()
+        return Scaled(data, scaler.fit(table.X, qid=table.qid))
+    for part in data.parts:
+        scaler.partial_fit(part.read().X)
     return Scaled(data, scaler)
 
 
-def _take(scaler: Any, found: Spread) -> None:
-    """Fit a scaler by what is known of all rows, as if it had seen them."""
-    known = [found.low, found.high] if found.low is not None else [found.most if found.mean is None else found.mean]
-    scaler.fit(np.vstack(known))
-    scaler.n_samples_seen_ = found.rows
-    if found.mean is None:
-        return
-    scaler.mean_, scaler.var_ = found.mean, found.var
-    if found.var is not None:
-        eps = float(np.finfo(np.float64).eps)
-        constant = found.var <= found.rows * eps * found.var + (found.rows * found.mean * eps) ** 2
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(found.var))
-
-
-def _by_query(scaler: Any) -> bool:
-    return bool(getattr(scaler, "fitted_with_qid_", False))
+def _query_ids(scaler: Any, table: Any) -> dict[str, Any]:
+    """What a scaler of queries needs beside the features."""
+    return {"qid": table.qid} if getattr(scaler, "fitted_with_qid_", False) else {}

@@ -1,9 +1,11 @@
-"""Fitted models on data that no memory holds: scores, and what they are worth."""
+"""Fitted models on data larger than memory: scores, and how good they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,36 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
+from rankrls._queries import query_layout
 from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.selection.judging import Curve
-from rankrls.streaming.engine import answers
-from rankrls.streaming.fitting import leaf_bytes
-from rankrls.streaming.holdout_sums import EvaluateJob, PredictJob
-from rankrls.streaming.per_query import CompareJob, QueryValues
-from rankrls.streaming.stream import Stream, check_streams
+from rankrls.metrics._scorer import predict_by_query
+from rankrls.streaming.executors import map_parts
+from rankrls.streaming.fitting import check_streams
+from rankrls.streaming.rows import query_numbers
+
+_USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement")
 
 
-def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) -> Iterator[NDArray[np.float64]]:
+@dataclass(frozen=True, eq=False)
+class QueryValues:
+    """What some models are worth on each query of a data set.
+
+    Attributes
+    ----------
+    values : ndarray of shape (queries, models, measures)
+        NaN is a query that has no value.
+    items : ndarray of shape (queries,)
+        How many rows each has.
+    names : ndarray of shape (queries,)
+        The query ids.
+    """
+
+    values: NDArray[np.float64]
+    items: NDArray[np.int64]
+    names: NDArray[Any]
+
+
+def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[np.float64]]:
     """Scores of all rows of a data set, a part at a time.
 
     Parameters
@@ -28,8 +50,9 @@ def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) 
     model : fitted estimator or pipeline
         Of one target.
     data : Dataset
-        Its features are those that the model has learned from, in their order; labels are not looked at.
-    executor, memory : as in :meth:`rankrls.RankRLS.fit_dataset`
+        As :func:`rankrls.io.open_dataset` returns it, with the features that the model was fitted on, in their order;
+        labels are not looked at.
+    executor : as in :meth:`rankrls.RankRLS.fit_dataset`
 
     Yields
     ------
@@ -39,7 +62,7 @@ def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) 
     Raises
     ------
     InputError
-        If a step of the model scales features inside queries, and a query is longer than a part.
+        If the features are not those of the model, by name; and for a model of several targets.
 
     Examples
     --------
@@ -56,27 +79,46 @@ def predict(model: Any, data: Any, *, executor: Any = None, memory: Any = None) 
     >>> np.allclose(np.concatenate(scores), model.predict(X))
     True
     """
-    stream = stream_of([model], data, executor=executor, memory=memory)
-    found = answers(PredictJob(unnamed(model)), data, executor=executor, workers=stream.workers)
-    return (scores for _, scores in found)
+    return _mapped(_predicted, [model], data, executor)
+
+
+def query_values(
+    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None
+) -> QueryValues:
+    """Each query's value of each measure under each model, in the order of the data: one pass over it.
+
+    Parameters
+    ----------
+    models : sequence of fitted estimators or pipelines
+    data, executor : as for :func:`predict`
+    measures : sequence of RankingMeasure
+
+    Raises
+    ------
+    InputError
+        As :func:`predict`, and for a measure that is no mean over queries.
+    """
+    for measure in measures:
+        check_streams(measure)
+    found = list(_mapped(partial(_judged, tuple(measures)), models, data, executor))
+    return QueryValues(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def evaluate(
     model: Any,
     data: Any,
     *,
-    measures: Sequence[Any] = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement"),
+    measures: Sequence[Any] = _USUAL,
     convention: str | None = None,
     executor: Any = None,
-    memory: Any = None,
 ) -> dict[str, float]:
     """Several measures of a model's rankings of a data set, in one pass over it.
 
     Parameters
     ----------
-    model, data, executor, memory : as for :func:`predict`
+    model, data, executor : as for :func:`predict`
     measures, convention : as for :func:`rankrls.metrics.evaluate`
-        Averages over queries. Weights of rows count where a measure uses them.
+        Means over queries. Weights of rows count where a measure uses them.
 
     Returns
     -------
@@ -86,70 +128,67 @@ def evaluate(
     Raises
     ------
     InputError
-        As :func:`predict`; and where a measure judges no query.
+        As :func:`query_values`, and if a measure has no value for any query.
     """
-    if isinstance(measures, str) or not isinstance(measures, Sequence):
-        measures = [measures]
     resolved = [resolve_measure(measure, convention) for measure in measures]
-    curves, _ = judged(model, data, resolved, executor=executor, memory=memory)
+    values = query_values([model], data, resolved, executor=executor).values[:, 0]
     out = {}
-    for name, measure, curve in zip(measures, resolved, curves, strict=True):
-        value = float(curve.mean[0])
-        if np.isnan(value):
-            raise InputError("{0} judges nothing here: {1}.", measure, measure.not_judged)
-        out[name if isinstance(name, str) else str(measure)] = value
+    for name, measure, column in zip(measures, resolved, values.T, strict=True):
+        if np.isnan(column).all():
+            raise InputError(f"{measure} has no value here: {measure.not_judged}.", parameter="measures")
+        out[name if isinstance(name, str) else str(measure)] = float(np.nanmean(column))
     return out
 
 
-def judged(
-    model: Any, data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
-) -> tuple[list[Curve], list[int]]:
-    """The mean and the standard error of each measure, and how many queries it judges."""
-    stream = stream_of([model], data, measures, executor=executor, memory=memory)
-    sums = stream.run(EvaluateJob(tuple(measures), unnamed(model)), "evaluate").judged
-    return [part.curve() for part in sums], [part.counts[0] for part in sums]
-
-
-def values_of_queries(
-    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None, memory: Any = None
-) -> QueryValues:
-    """Each query's value of each measure under each model, in the order of the data: one pass over it."""
-    stream = stream_of(models, data, measures, executor=executor, memory=memory)
-    job = CompareJob(tuple(measures), tuple(map(unnamed, models)))
-    found: QueryValues = stream.run(job, "compare").judged[0]
-    return found.in_order()
-
-
-def stream_of(
-    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure] = (), *, executor: Any, memory: Any
-) -> Stream:
-    """A data set whose rows some models score, once it is clear that they can, and that measures can judge them."""
-    for measure in measures:
-        check_streams(measure)
+def _mapped(function: Callable[..., Any], models: Sequence[Any], data: Any, executor: Any) -> Iterator[Any]:
     for model in models:
         _check_features(model, data)
-    return Stream(data, executor=executor, memory=memory, leaf_bytes=leaf_bytes(data.n_features, 1))
+    return map_parts(partial(function, tuple(map(_unnamed, models))), data.parts, executor)
 
 
-def unnamed(model: Any) -> Any:
+def _scores(model: Any, table: Any) -> NDArray[np.float64]:
+    if not len(table.qid):
+        return np.zeros(0)
+    scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
+    if scores.ndim != 1:
+        raise InputError("A model of several targets ranks each of them: give one of one target.", parameter="model")
+    return scores
+
+
+def _predicted(models: tuple[Any, ...], part: Any) -> NDArray[np.float64]:
+    return _scores(models[0], part.read())
+
+
+def _judged(measures: tuple[RankingMeasure, ...], models: tuple[Any, ...], part: Any) -> tuple[Any, Any, Any]:
+    """Values, sizes and names of the queries of a part; rows without a label are left out, as in memory."""
+    table = part.read()
+    scores = np.stack([_scores(model, table) for model in models], axis=1)
+    rows = np.flatnonzero(~np.isnan(table.y))
+    y, qid = table.y[rows], table.qid[rows]
+    ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
+    layout = query_layout(query_numbers(qid), len(rows))
+    values = [
+        measure.judge(y, scores[rows], layout, weights if measure.uses_sample_weight else None, ids)[0]
+        for measure in measures
+    ]
+    return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), qid[layout.starts[:-1]]
+
+
+def _unnamed(model: Any) -> Any:
     """The same model without names of features, which arrays do not have."""
     out = copy(model)
     if isinstance(model, Pipeline):
-        out.steps = [(name, unnamed(step)) for name, step in model.steps]
+        out.steps = [(name, _unnamed(step)) for name, step in model.steps]
     getattr(out, "__dict__", {}).pop("feature_names_in_", None)
     return out
 
 
 def _check_features(model: Any, data: Any) -> None:
-    """The model's features by name, if both sides have names."""
+    """Refuse other features than the model's, if both have names."""
     known, given = getattr(model, "feature_names_in_", None), data.feature_names
     if known is None or given is None or list(known) == list(given):
         return
-    missing = [str(name) for name in known if name not in set(given)]
-    raise InputError(
-        "The data set's features are not those of the model{0}.",
-        f": {missing[0]!r} is missing" if missing else " in their order",
-        remedy="Open it with {features} as the model's feature_names_in_.",
-        parameter="features",
-        column=missing[0] if missing else None,
-    )
+    missing = next((str(name) for name in known if name not in set(given)), None)
+    what = "in their order" if missing is None else f": {missing!r} is missing"
+    problem = f"The data set's features are not those of the model {what}. Open it with features=feature_names_in_."
+    raise InputError(problem.replace(" :", ":"), parameter="features", column=missing)

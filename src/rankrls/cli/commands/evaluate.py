@@ -1,4 +1,4 @@
-"""``rankrls evaluate``: measures of a model's, or of any tool's, scores."""
+"""``rankrls evaluate``: measures of the scores of a model, or of any tool."""
 
 from __future__ import annotations
 
@@ -7,89 +7,66 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._datasets import USUAL, is_dataset, open_data
-from rankrls.cli._files import load_model, scores_of
-from rankrls.cli._findings import asked_measures, check_measures, show
 from rankrls.cli._options import Options
+from rankrls.cli._reading import comparable_pairs, load_model, scores_of
 from rankrls.cli._report import Report, Result, Table
-from rankrls.cli._votes import comparable_pairs
-from rankrls.comparison.judgement import judge, judge_dataset, judge_pairs, suitable_measures
+from rankrls.cli._tables import show
+from rankrls.comparison.judgement import judge, judge_pairs, suitable_measures
 from rankrls.io import PairTable
-from rankrls.io.data import Rows
-from rankrls.io.items import item_names, read_pairs
-from rankrls.persistence.stored import StoredModel
+from rankrls.io.items import read_pairs
+from rankrls.metrics import resolve_measure
 
 
 def run(options: Options, report: Report) -> Result:
-    """Judge the ranking of a file's queries."""
-    check_measures(options.metrics, options)
-    in_parts = len(options.files) == 2 and is_dataset(options.files[1])
-    stored, data, scores = (_opened if in_parts else _scored)(options, report)
-    whose = str(options.scores if stored is None else stored.path)
+    """Evaluate a ranking of a file's queries."""
+    for name in options.metrics or ("map",):
+        resolve_measure(name, options.convention)
+    for name in ("metrics", "per_query"):
+        if options.by_pairs and getattr(options, name):
+            problem = f"{name} is about labels; preferences are evaluated by the share that is right."
+            raise InputError(problem, parameter=name)
+    *models, options.data = options.files
+    if len(models) != (options.scores is None):
+        raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores.", parameter="scores")
+    stored = [load_model(path, report) for path in models]
+    whole = options.everything and not options.scores  # else ids still say which row a score is of
+    queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.everything else "required"
+    reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")
+    files = [] if options.scores is None else [options.scores]
+    data, found = scores_of(options, stored, files, reading, report)
+    data = replace(data, qid=None) if options.everything else data
+    ((path, scores),) = found.items()
     about: dict[str, Any] = {"convention": options.convention}
-    title = f"{whose} on {data.path}, {options.convention} measures"
-    with report.working("judging", "judging"):
-        if options.judged_pairs is not None or options.event is not None:
-            timed = options.event is not None
-            pairs = comparable_pairs(data) if timed else _pairs(options, data, stored, report)
-            qid = data.qid if stored is not None and stored.by_query else None
-            found = {options.pair_measure: judge_pairs(pairs, scores, qid)}
-            about, title = {"pairs": pairs.summary()}, f"{whose} on {data.path if timed else options.judged_pairs}"
-        elif in_parts:
-            found = judge_dataset(scores, data, asked_measures(options, USUAL), options.convention, options.memory)
+    title = f"{path} on {data.path}, {options.convention} measures"
+    with report.working("evaluating", "evaluating"):
+        if options.by_pairs:
+            pairs = comparable_pairs(data) if options.event is not None else _pairs(options, data, stored, report)
+            qid = data.qid if stored and stored[0].by_query else None
+            judged = {options.pair_measure: judge_pairs(pairs, scores, qid)}
+            about, title = {"pairs": pairs.summary()}, f"{path} on {options.pairs or data.path}"
         else:
-            measures = asked_measures(options, suitable_measures(data.y))
-            found = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
-    ends = {name: judgement.interval() for name, judgement in found.items()}
-    about["measures"] = {name: {**j.as_dict(), "interval": ends[name], "confidence": 0.95} for name, j in found.items()}
+            measures = options.metrics or suitable_measures(data.y)
+            judged = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
+    ends = {name: each.interval() for name, each in judged.items()}
+    about["measures"] = {n: {**each.as_dict(), "interval": ends[n], "confidence": 0.95} for n, each in judged.items()}
     shown = {name: "-" if end is None else f"{end[0]:.4f} to {end[1]:.4f}" for name, end in ends.items()}
-    rows = [[name, show(j.value), shown[name], str(j.judged)] for name, j in found.items()]
+    rows = [[name, show(each.value), shown[name], str(each.judged)] for name, each in judged.items()]
     by = ("share", "preferences") if "pairs" in about else ("mean", "queries")
     tables = [Table(title, ["", by[0], "95 % interval", by[1]], rows)]
     if options.per_query:
-        queries = query_layout(data.qid, data.n_rows).ids.tolist()
-        rows = [[qid, *(show(j.per_query[k]) for j in found.values())] for k, qid in enumerate(queries)]
-        about["per_query"] = {"qid": queries, **{name: j.per_query for name, j in found.items()}}
-        tables = [Table("Queries", ["qid", *found], rows), *tables]
-    return Result({"command": "evaluate", "scores_of": whose, "data": data.summary(), **about}, tables)
+        ids = query_layout(data.qid, data.n_rows).ids.tolist()
+        rows = [[qid, *(show(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
+        about["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
+        tables = [Table("Queries", ["qid", *judged], rows), *tables]
+    return Result({"command": "evaluate", "scores_of": str(path), "data": data.summary(), **about}, tables)
 
 
-def _opened(options: Options, report: Report) -> tuple[StoredModel, Any, Any]:
-    """A model, and data that are read a part at a time; the model has their scores."""
-    stored = load_model(options.files[0], report)
-    return stored, open_data(options.files[1], options, report, stored), stored.model
-
-
-def _scored(options: Options, report: Report) -> tuple[StoredModel | None, Any, Any]:
-    """The model, if one is judged, the rows, and the score of each."""
-    by_labels = options.judged_pairs is None
-    asked = by_labels and options.event is None
-    queries = "ignored" if options.everything else "required" if asked else "optional"
-    reading = options.reading(queries=queries, labels="required" if by_labels else "ignored")
-    if options.scores is None:
-        if len(options.files) != 2:
-            raise InputError("evaluate needs MODEL and DATA, or {scores=FILE} and DATA (see rankrls evaluate --help).")
-        stored = load_model(options.files[0], report)
-        table, scores = scores_of(options.files[1], [stored], [], reading, report)
-        return stored, table, scores[stored.path]
-    if len(options.files) != 1:
-        raise InputError("with {scores}, evaluate needs DATA only (see rankrls evaluate --help).")
-    if options.everything:  # the qid still say which row a score is of
-        reading = replace(reading, queries="optional")
-    table, scores = scores_of(options.files[0], [], [options.scores], reading, report)
-    return None, replace(table, qid=None) if options.everything else table, scores[options.scores]
-
-
-def _pairs(options: Options, table: Rows, stored: StoredModel | None, report: Report) -> PairTable:
-    ids = options.item_ids
-    assert options.judged_pairs is not None
-    if stored is not None and stored.by_query:
-        stored.check_queries(table)
-    if ids is None and stored is not None and stored.ids is not None:
-        ids = stored.ids
-        try:
-            item_names(table, ids)
-        except InputError as error:
-            raise error.followed(f"(The model was fitted with {{ids={ids}}}; else give {{ids=row}}.)") from None
-    with report.working("reading", f"reading {options.judged_pairs}"):
-        return read_pairs(options.judged_pairs, table, ids, report.note)[0]
+def _pairs(options: Options, table: Any, models: list[Any], report: Report) -> PairTable:
+    """The preferences between rows, whose names are those of the model's training preferences by default."""
+    ids = options.ids or ("docid" if options.id else None)
+    for stored in models:
+        if stored.by_query:
+            stored.check_queries(table)
+        ids = ids or stored.ids
+    with report.working("reading", f"reading {options.pairs}"):
+        return read_pairs(options.pairs, table, ids, report.note)[0]

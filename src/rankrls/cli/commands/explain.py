@@ -1,10 +1,10 @@
-"""``rankrls explain``: why one item stands above another."""
+"""``rankrls explain``: why one item is ranked above another."""
 
 from __future__ import annotations
 
 from rankrls._errors import InputError
-from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options
+from rankrls.cli._reading import load_model, read
 from rankrls.cli._report import Report, Result, Table
 from rankrls.inspection import explain
 from rankrls.io.data import read_names
@@ -12,27 +12,25 @@ from rankrls.io.items import choose_ids, row_of
 
 
 def run(options: Options, report: Report) -> Result:
-    """Say why item A stands above item B."""
+    """Say why item A is ranked above item B."""
     stored = load_model(options.model, report)
     table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
     stored.check_queries(table)
-    given = None if options.names is None else read_names(options.names)
-    if given is None and stored.names is None:
-        given = table.feature_ids
+    names = None if options.names is None else read_names(options.names)
+    if names is None and stored.names is None:
+        names = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
-    ids = options.item_ids or stored.ids or choose_ids(items, table, str(options.data))
+    ids = options.ids or ("docid" if options.id else stored.ids) or choose_ids(items, table, str(options.data))
     rows = [row_of(item, table, ids, options.query) for item in items]
-    explained = explain(stored.model, table.X, qid=table.qid, feature_names=given, target=options.target)
-    called = (None, None) if ids == "row" else (options.first, options.second)
+    explained = explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
     try:
         pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
     except InputError as error:
-        named = zip(rows, items if called[0] is not None else (), strict=False)
-        names = {f"{word} {row}": repr(name) for row, name in named for word in ("Row", "row")}
-        raise error.renamed(names).located(file=str(options.data)) from error
+        raise error.replace(file=str(options.data)) from error
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    top = options.top_features or None
+    called = (None, None) if ids == "row" else (options.first, options.second)
+    top = options.top or None
     found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
     columns = ["", "contribution", called[0] or f"row {pair.a}"]
     columns += ["mean" if pair.b is None else called[1] or f"row {pair.b}", "weight"]

@@ -6,13 +6,12 @@ import json
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.cli._datasets import is_dataset
-from rankrls.cli._findings import columns_table, file_rows, labels_shown, measure_tables
 from rankrls.cli._options import Options
+from rankrls.cli._reading import is_dataset
 from rankrls.cli._report import Report, Result, Table
+from rankrls.cli._tables import columns_table, file_rows, labels_shown, measure_tables
 from rankrls.io.datasets.files import has_data_ending
 from rankrls.io.datasets.overview import overview
-from rankrls.io.tables.columns import Wanted
 from rankrls.persistence import read_info
 
 _NAMED = 6
@@ -28,9 +27,9 @@ def run(options: Options, report: Report) -> Result:
     """Show a model's metadata, or what is in data."""
     if is_dataset(options.about) or has_data_ending(str(options.about)):
         return _data(options, report)
-    told = next((name for name in options.changed() if name not in ("about", "as_json")), None)
+    told = next((name for name, value in options.roles.items() if value), None)
     if told is not None:
-        raise InputError(f"{{{told}}} is about data, and this is read as a model.", parameter=told)
+        raise InputError(f"{told} is about data, and this is read as a model.", parameter=told)
     found = read_info(options.about)
     info = dict(found)
     given, selection = dict(info.pop("given", {})), info.pop("selection", None)
@@ -53,9 +52,8 @@ def run(options: Options, report: Report) -> Result:
 
 def _data(options: Options, report: Report) -> Result:
     """What is in files of data."""
-    wanted = Wanted.checked(options.label, options.qid, options.id, options.features, options.ignore or (), "optional")
     with report.working("opening", f"opening {options.about}"):
-        found = overview(options.about, wanted, options.input_format or "auto")
+        found = overview(options.about, options.reading(labels="optional", queries="optional"))
     shown = dict(found)
     sizes, names = shown.pop("rows_per_query"), shown.pop("feature_names")
     shown["bytes"] = f"{found['bytes']:,}"

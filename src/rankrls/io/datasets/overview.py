@@ -1,63 +1,58 @@
-"""What is in a data set, as people want to see it before they learn from it."""
+"""What is in data, as people want to see it before they learn from it."""
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankrls._queries import query_layout
 from rankrls.io._table import counted_labels
-from rankrls.io.datasets.files import Paths
-from rankrls.io.datasets.index import Begun, Levels
-from rankrls.io.datasets.opening import look
-from rankrls.io.datasets.runs import run_sizes
-from rankrls.io.tables.columns import Wanted
+from rankrls.io.data import ReadOptions
+from rankrls.io.datasets.dataset import Dataset, open_dataset
+from rankrls.io.datasets.files import expanded_paths, one_format
 
 
-class _Noted:
-    """Labels, rows of queries and units of what is handed on."""
+def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
+    """What is in a file, or in Parquet files that are one data set, as plain values.
 
-    def watched(self, found: Begun) -> Begun:
-        """What is handed on, from the beginning."""
-        self.levels, self.sizes = Levels(), array("q")
-        self.units, self.largest = 0, 0
-        last = None
-        for outline, begins in found:
-            self.levels.add(outline.y, None, slice(None))
-            rest, sizes = run_sizes(begins)
-            if rest:
-                self.sizes[-1] += rest
-            self.sizes.extend(sizes)
-            if outline.unit is not last:
-                last, self.units = outline.unit, self.units + 1
-                self.largest = max(self.largest, outline.unit.rows)
-            yield outline, begins
-
-
-def overview(path: Paths, wanted: Wanted, format: str) -> dict[str, Any]:
-    """What is in a data set, as plain values.
-
-    Memory is that of opening, 8 bytes a query, and the different labels.
+    Memory is that of the table of a single file, or of the labels and query ids of one part of a data set.
     """
-    found = _Noted()
-    data = look(path, wanted, format, None, found.watched)
-    labels, counts, _ = found.levels.merged()
-    sizes = np.array(found.sizes)
-    shape = {"least": int(sizes.min()), "median": float(np.median(sizes)), "most": int(sizes.max())}
-    groups = {"number": found.units, "largest": found.largest} if data.source.format == "parquet" else None
+    files = expanded_paths(path)
+    kind = one_format(files)
+    asked = {name: getattr(options, name) for name in ("label", "qid", "id", "features", "ignore")}
+    data: Any = open_dataset(path, labels="optional", **asked) if kind == "parquet" else None
+    found, sizes, labels, missing = data, [], list[Any](), 0
+    for table in _without_features(data) if data else [options.read(Path(files[0]), lambda text: None)]:
+        found = found or table
+        sizes.append(query_layout(table.qid, table.n_rows).counts)
+        known = table.y[~np.isnan(table.y)] if table.y is not None else np.zeros(0)
+        missing += table.n_rows - len(known)
+        labels.append(np.unique(known, return_counts=True))
+    values, place = np.unique(np.concatenate([v for v, _ in labels]), return_inverse=True)
+    counts = np.bincount(place, np.concatenate([c for _, c in labels]), minlength=len(values)).astype(int)
+    size = np.concatenate(sizes)
     return {
-        "format": data.source.format,
-        "files": len(data.files),
-        "bytes": sum(file.size for file in data.files),
-        "rows": data.n_rows,
-        "queries": data.n_queries,
-        "rows_per_query": shape,
-        "labels": counted_labels(labels, counts, data.n_rows - int(counts.sum())),
-        "features": data.n_features,
-        "feature_names": None if data.feature_names is None else [*data.feature_names],
-        "dtype": str(data.source.dtype),
-        "sparse": not data.source.dense,
-        "parts": len(data.parts),
-        **({"row_groups": groups} if groups else {}),
+        "format": kind,
+        "files": len(files),
+        "bytes": sum(Path(file).stat().st_size for file in files),
+        "rows": int(size.sum()),
+        "queries": len(size),
+        "rows_per_query": {"least": int(size.min()), "median": float(np.median(size)), "most": int(size.max())},
+        "labels": counted_labels(values, counts, missing),
+        "features": found.n_features,
+        "feature_names": None if found.feature_names is None else [*found.feature_names],
+        "dtype": str(data.layout.dtype if data else found.X.dtype),
+        "sparse": not data and not isinstance(found.X, np.ndarray),
+        **({"parts": len(data.parts)} if data else {}),
     }
+
+
+def _without_features(data: Dataset) -> Iterator[Any]:
+    """The labels and query ids of each part."""
+    layout = replace(data.layout, plan=replace(data.layout.plan, features=(), lists={}, weight=None))
+    for part in data.parts:
+        yield replace(part, layout=layout).read()

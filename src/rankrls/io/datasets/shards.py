@@ -1,41 +1,44 @@
-"""Data of any size to Parquet files with whole queries in each row group."""
+"""Data of any size as Parquet files whose row groups hold whole queries."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io._source import open_bytes, pieces
-from rankrls.io._together import replaced_folder
-from rankrls.io.datasets.dataset import Address, Dataset
-from rankrls.io.datasets.files import File, Paths, expanded_paths, one_format
-from rankrls.io.datasets.grouping import Appearance, grouped
-from rankrls.io.datasets.index import begun, cut, together
-from rankrls.io.datasets.layout import Layout
-from rankrls.io.datasets.opening import begin, opened
-from rankrls.io.tables.columns import TableError, Wanted
+from rankrls.io._atomic import new_folder
+from rankrls.io._letor import letor_shape, letor_tables
+from rankrls.io._rows import Ids, is_whole, objects
+from rankrls.io.datasets.dataset import SORTED_FIRST
+from rankrls.io.datasets.files import Paths, expanded_paths, one_format
+from rankrls.io.tables.arrays import converted
+from rankrls.io.tables.columns import ColumnRoles, TableError
+from rankrls.io.tables.formats import open_table
+from rankrls.io.tables.reading import plan_of
+from rankrls.io.tables.writing import check_names
 
-_GROUP_BYTES = 1 << 24
+_GROUP_BYTES = 1 << 26
 _MOST_COLUMNS = 20_000
-_COPIED_ROWS = 1 << 16
-_NAME = re.compile(r"part-[0-9]{5,}\.parquet")
+_FEW, _SAMPLE = 256, 4096  # different values in a sample of a column, up to which it is written as codes
+_OURS = re.compile(r"part-[0-9]{5}\.parquet")
 
 
 def write_shards(
     path: Paths,
     folder: str | os.PathLike[str],
     *,
-    rows_per_file: int,
-    sort: bool = False,
+    rows_per_file: int = 1_000_000,
     float32: bool = False,
+    force: bool = False,
     label: str | None = None,
     qid: str | None = None,
     id: str | None = None,
@@ -44,26 +47,27 @@ def write_shards(
     feature_names: Sequence[str] | None = None,
     format: Literal["auto", "letor", "csv", "parquet", "arrow"] = "auto",
 ) -> dict[str, int]:
-    r"""Write LETOR text, CSV, Parquet or Arrow files of any size as Parquet files that :func:`open_dataset` reads fast.
+    r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.
 
-    Each row group holds whole queries, as far as 16 MiB of features hold them, and a query lies in one file. The folder
-    appears as a whole when everything is written and on disk, or not at all.
+    Each row group holds whole queries, so that a part of it can be read and used by itself. The rows of a query lie
+    together already: sort them first where they do not.
 
     Parameters
     ----------
     path : path or sequence of paths
-        As for :func:`open_dataset`; text may be packed with gzip.
+        LETOR text, CSV or TSV, plain or gzip, Parquet or Arrow: a file, several, a pattern, or a folder. All have one
+        format and the same columns.
     folder : path
-        New, empty, or written by this function before: its files are then replaced together.
-    rows_per_file : int
+        Made if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
+    rows_per_file : int, default=1,000,000
         Rows of a file, at most, unless one query has more.
-    sort : bool, default=False
-        Bring rows of a query together that lie anywhere. Queries come in the order in which their first rows come, and
-        rows of a query stay in their order. Without, ids that come back are an error.
     float32 : bool, default=False
-        Write features as float32, rounded. Features that are float32 already stay so in any case.
+        Write features as float32, rounded.
+    force : bool, default=False
+        Whether a folder that was written by this function before may be replaced.
     label, qid, id, features, ignore
-        As for :func:`open_dataset`. Every other column has to hold numbers, and is written.
+        As for :func:`open_dataset`; ``features`` of LETOR text is how many there are. Every other column has to hold
+        numbers, and is written.
     feature_names : sequence of str, optional
         Names to write; by default those of the files, of LETOR text f1, f2, ...
     format : {"auto", "letor", "csv", "parquet", "arrow"}, default="auto"
@@ -76,16 +80,15 @@ def write_shards(
     Raises
     ------
     InputError
-        As :func:`open_dataset` and its parts raise it; for a folder that holds something else or that is read; for a
-        value that is too large for float32; for more than 20,000 features. Nothing is left behind.
+        For a value that is missing or no number, query ids that come back behind others, a folder that is not empty
+        (see ``force``) or is read, and for more than 20,000 features. Nothing is left behind.
     OSError
         If a file cannot be read or written, the disk being full for one. The folder keeps its old content.
 
     Notes
     -----
-    O(cells). Memory: a few row groups, and 8 bytes a query. ``sort`` writes the rows once more to the disk, beside the
-    folder, in up to 256 pieces, and holds one of these at a time; it keeps some 200 bytes a query. Packed text is
-    unpacked to the disk first.
+    O(cells), in one pass; of LETOR text the features are counted in a first one. Memory: a few row groups, and some 60
+    bytes a query. A query is held as a whole.
 
     Examples
     --------
@@ -94,167 +97,260 @@ def write_shards(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     text, shards = os.path.join(folder, "a.txt"), os.path.join(folder, "shards")
     ...     with open(text, "w") as file:
-    ...         _ = file.write("2 qid:7 1:0.5 2:1\n1 qid:8 1:0.25 2:3\n0 qid:7 1:2 2:4\n")
-    ...     print(write_shards(text, shards, rows_per_file=2, sort=True))
+    ...         _ = file.write("2 qid:7 1:0.5 2:1\n0 qid:7 1:2 2:4\n1 qid:8 1:0.25 2:3\n")
+    ...     print(write_shards(text, shards, rows_per_file=2))
     ...     data = open_dataset(shards)
     ...     print([part.X.tolist() for part in data])
     {'files': 2, 'rows': 3, 'queries': 2, 'features': 2}
-    [[[0.5, 1.0], [2.0, 4.0], [0.25, 3.0]]]
+    [[[0.5, 1.0], [2.0, 4.0]], [[0.25, 3.0]]]
     """
-    wanted = Wanted.checked(label, qid, id, features, ignore, "optional")
+    roles = ColumnRoles.checked(label, qid, id, features, ignore, "optional")
     check_count("rows_per_file", rows_per_file)
-    given = expanded_paths(path)
-    _check_apart(given, Path(folder))
-    with (
-        replaced_folder(Path(folder), _NAME.fullmatch) as (new, work),
-        _plain_copies(given, format, work) as (paths, kind),
-    ):
-        files = tuple(File.of(file) for file in paths)
-        opening = begin(files, wanted, kind)
-        size = max(_GROUP_BYTES // (8 * max(opening.n_features, 1)), 1)
-        limit = min(size, int(rows_per_file))
-        outlines = lambda: opening.outlines(files)
-        appearance = Appearance() if sort else None
-        seen = (
-            together(outlines, files, opening.qid_name) if appearance is None else appearance.noted(begun(outlines()))
-        )
-        found = cut(seen, limit)
-        data = opened(files, opening, found)
-        if data.n_features > _MOST_COLUMNS:
-            problem, remedy = (
-                "{0} features are more columns than Parquet is good for.",
-                "Open the text itself in parts.",
-            )
-            raise InputError(problem, data.n_features, remedy=remedy, file=files[0].name, parameter="features")
-        layout = Layout.of(data, found, feature_names, single=float32)
-        blocks = _in_order(data, layout) if appearance is None else grouped(data, appearance, layout, work, limit)
-        queries = data.n_queries if appearance is None else len(appearance.names)
-        with _Writer(new, layout, int(rows_per_file)) as writer:
-            for block in blocks:
-                writer.write(*block)
-    return {"files": writer.files, "rows": data.n_rows, "queries": queries, "features": data.n_features}
-
-
-def _check_apart(files: Sequence[str], folder: Path) -> None:
-    """Refuse to replace a folder that is read."""
+    files = expanded_paths(path)
     for file in files:
         if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
-            problem = "the folder would be replaced, and {0} is read from it:"
-            raise InputError(problem, file, remedy="Name another folder.", file=str(folder), parameter="folder")
+            message = f"the folder would be replaced, and {file} is read from it. Name another folder."
+            raise InputError(message, file=str(folder), parameter="folder")
+    kind = one_format(files) if format == "auto" else format
+    source = (_letor_source if kind == "letor" else _table_source)(files, kind, roles)
+    columns = source.columns
+    names = columns.features if feature_names is None else [*map(str, feature_names)]
+    if len(names) != len(columns.features):
+        message = f"feature_names has {len(names)} names, but the data have {len(columns.features)} features."
+        raise InputError(message, parameter="feature_names")
+    if len(names) > _MOST_COLUMNS:
+        message = f"{len(names)} features are more columns than Parquet is good for. Fit the text itself in memory."
+        raise InputError(message, file=files[0], parameter="features")
+    columns = replace(columns, features=names, dtype=np.dtype(np.float32) if float32 else columns.dtype)
+    with new_folder(Path(folder), _OURS, force=force) as new:
+        while True:  # text is read again if an id is found to be no whole number, as all before were
+            try:
+                with _Writer(new, columns, int(rows_per_file)) as writer:
+                    for block in source.blocks():
+                        writer.add(block)
+                break
+            except _NotWholeError as error:
+                columns = replace(columns, whole=columns.whole - {error.role})
+    return {"files": writer.files, "rows": writer.rows, "queries": len(writer.seen), "features": len(names)}
 
 
-def _in_order(data: Dataset, layout: Layout) -> Iterator[tuple[Any, int]]:
-    """The row groups of data whose queries lie together, as :class:`_Writer` takes them."""
-    from rankrls._compiled.threads import stream_threads
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some rows; ids are int64 or texts."""
 
-    long = Counter[int]()  # rows of the queries that come in pieces
-    for address in data.parts:
-        if address.piece is not None:
-            long[address.piece.query] += address.rows
+    X: Any
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any]
+    ids: NDArray[Any] | None
+    file: str
 
-    def table(address: Address) -> tuple[Any, int]:
-        part = data.read(address, names=True)
-        X = layout.checked(part.X, part.first_row)
-        names = part.query_names
-        assert names is not None  # they were asked for
-        size = address.rows if part.piece is None else 0 if part.piece.index else long[part.piece.query]
-        return layout.table(X, part.y, names, part.query - part.query[0], part.ids), size
+    def among(self, rows: slice) -> _Block:
+        y, ids = (None if values is None else values[rows] for values in (self.y, self.ids))
+        return _Block(self.X[rows], y, self.qid[rows], ids, self.file)
 
-    return stream_threads(table, data.parts)
+
+class _NotWholeError(Exception):
+    """An id that is no whole number, where all before were."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(role)
+        self.role = role
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of the files; ``whole`` are the ids that are whole numbers, "qid" and "id"."""
+
+    features: list[str]
+    label: str | None
+    qid: str
+    id: str | None
+    dtype: np.dtype[Any]
+    whole: frozenset[str]
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, in their order."""
+        return [*(name for name in (self.label, self.qid, self.id) if name is not None), *self.features]
+
+    def table(self, block: _Block, first_row: int) -> Any:
+        """Rows as a table of pyarrow."""
+        import pyarrow as pa
+
+        columns = [] if self.label is None else [pa.array(block.y, from_pandas=True)]
+        columns.append(self._ids("qid", block.qid))
+        if self.id is not None:
+            assert block.ids is not None
+            columns.append(self._ids("id", block.ids))
+        X = block.X if isinstance(block.X, np.ndarray) else block.X.toarray()
+        with np.errstate(over="ignore"):
+            by_column = np.ascontiguousarray(X.T, dtype=self.dtype)
+        if not np.isfinite(by_column).all():
+            k, row = (int(v) for v in np.argwhere(~np.isfinite(by_column))[0])
+            name, at = self.features[k], first_row + row
+            message = f"the value {X[row, k]} of column {name!r} is too large for float32."
+            raise InputError(message, file=block.file, row=at, column=name, parameter="float32")
+        return pa.table([*columns, *map(pa.array, by_column)], names=self.names)
+
+    def _ids(self, role: str, values: NDArray[Any]) -> Any:
+        import pyarrow as pa
+
+        if role not in self.whole:
+            return pa.array([str(value) for value in values.tolist()], pa.string())
+        if values.dtype == object:
+            if not all(map(is_whole, {*values.tolist()})):
+                raise _NotWholeError(role)
+            values = np.array([int(value) for value in values.tolist()], dtype=np.int64)
+        return pa.array(values)
+
+
+class _Source(NamedTuple):
+    """What is written, and its rows from the first on, each time."""
+
+    columns: _Columns
+    blocks: Callable[[], Iterator[_Block]]
+
+
+def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
+    """Files of tables with the same columns."""
+    with open_table(files[0], format, TableError) as table:
+        plan = plan_of(table, roles)
+        if "qid" not in plan.texts:
+            message = "there is no column of query ids: name it (qid). One ranking of all rows needs one too."
+            raise table.refuse(message, parameter="qid")
+        types = {} if table.textual else {field.name: field.type for field in table.schema}  # type: ignore[attr-defined]
+    kinds = {name: str(getattr(types.get(name), "value_type", types.get(name, "int"))) for name in plan.stored}
+    single = {kinds[name] for name in (*plan.lists, *plan.features) if name in kinds} == {"float"}
+    dtype = np.dtype(np.float32 if single else np.float64)
+    whole = frozenset(role for role, name in plan.texts.items() if "int" in kinds[name])
+    label = plan.labels[0] if plan.labels else None
+    columns = _Columns([*plan.features], label, plan.texts["qid"], plan.texts.get("id"), dtype, whole)
+
+    def blocks() -> Iterator[_Block]:
+        for file in files:
+            with open_table(file, format, TableError) as table:
+                for rows in converted(table, table.batches(plan.stored), plan, dtype):
+                    ids = {role: Ids() for role in rows.texts}
+                    for role, held in ids.items():
+                        held.append(*rows.texts[role])
+                    found = {role: held.finish(numbers=False) for role, held in ids.items()}
+                    y = None if label is None else rows.labels[:, 0]
+                    yield _Block(rows.X, y, found["qid"], found.get("id"), file)
+
+    return _Source(columns, blocks)
+
+
+def _letor_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
+    """Files of LETOR text, whose features are counted first."""
+    shapes = [letor_shape(file) for file in files]
+    n_features = roles.count(files[0]) or max(columns for _, columns, _, _ in shapes)
+    zero_based, dense = any(shape[2] for shape in shapes), all(shape[3] for shape in shapes)
+
+    def tables() -> Iterator[Any]:
+        for file in files:
+            yield from letor_tables(file, n_features=n_features, zero_based=zero_based, dense=dense)
+
+    id = None if next(tables()).docids is None else "docid"
+    names = [f"f{k}" for k in range(1, n_features + 1)]
+    columns = _Columns(names, "label", "qid", id, np.dtype(np.float64), frozenset(("qid", "id")))
+
+    def blocks() -> Iterator[_Block]:
+        for table in tables():
+            if table.qid is None:
+                raise InputError("no line has a qid: every line needs qid:ID.", file=table.path, parameter="qid")
+            ids = None if id is None else table.docids
+            if id is not None and ids is None:
+                message = "some comments name a docid ('docid = NAME') and others do not."
+                raise InputError(message, file=table.path, parameter="id")
+            yield _Block(table.X, table.y, table.qid, ids, table.path)
+
+    return _Source(columns, blocks)
 
 
 class _Writer:
-    """Files of at most so many rows, unless a query has more."""
+    """Row groups of whole queries, in files of at most so many rows unless a query has more."""
 
-    def __init__(self, folder: Path, layout: Layout, rows_per_file: int) -> None:
-        self.files = 0
-        self._folder, self._layout, self._most = folder, layout, rows_per_file
-        self._file: Any = None
+    def __init__(self, folder: Path, columns: _Columns, rows_per_file: int) -> None:
+        check_names(columns.names)
+        self.files = self.rows = 0
+        self.seen: set[int] = set()
+        self._folder, self._columns, self._most = folder, columns, rows_per_file
+        self._group = min(max(_GROUP_BYTES // (8 * max(len(columns.features), 1)), 1), rows_per_file)
+        self._waiting: list[_Block] = []
+        self._open = ExitStack()
         self._writer: Any = None
-        self._rows = 0
-        self._disk = ThreadPoolExecutor(1)  # which is waited for while the next file is written
-        self._synced: Future[None] | None = None
+        self._in_file = 0
+        self._last: str | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        try:
-            self._close(whole=raised[0] is None)
-            if raised[0] is None and self._synced is not None:
-                self._synced.result()
-        finally:
-            self._disk.shutdown()
+        with self._open:
+            if raised[0] is None:
+                self._write(whole=True)
 
-    def write(self, table: Any, together: int) -> None:
-        """A row group, and how many rows from its first on have to be in one file; 0 behind the first of a query."""
+    def add(self, block: _Block) -> None:
+        """More rows."""
+        begins = np.concatenate(([str(block.qid[0]) != self._last], block.qid[1:] != block.qid[:-1]))
+        for row in np.flatnonzero(begins).tolist():
+            key = hash(str(block.qid[row]))
+            if key in self.seen:
+                message = f"query {block.qid[row]!r} comes back behind other queries. {SORTED_FIRST}"
+                at = self.rows + sum(len(held.qid) for held in self._waiting) + row
+                raise InputError(message, file=block.file, row=at, column=self._columns.qid, parameter="qid")
+            self.seen.add(key)
+        self._last = str(block.qid[-1])
+        self._waiting.append(block)
+        if sum(len(held.qid) for held in self._waiting) > self._group:
+            self._write(whole=False)
+
+    def _write(self, *, whole: bool) -> None:
+        """The rows that wait as row groups, but for the last query, which may go on, unless all are there."""
+        if not self._waiting:
+            return
+        block = _joined(self._waiting)
+        ends = np.flatnonzero(block.qid[1:] != block.qid[:-1]) + 1
+        ends = np.append(ends, len(block.qid)) if whole else ends
+        start = 0
+        while len(ends) and start < ends[-1]:
+            fits = ends[(ends > start) & (ends <= start + self._group)]
+            stop = int(fits[-1] if len(fits) else ends[np.argmax(ends > start)])
+            self._write_group(block.among(slice(start, stop)))
+            start = stop
+        self._waiting = [] if whole else [block.among(slice(start, None))]
+
+    def _write_group(self, block: _Block) -> None:
         from pyarrow import parquet
 
-        if self._writer is None or (together and self._rows + together > self._most):
-            self._close(whole=True)
-            self._file = open(self._folder / f"part-{self.files:05d}.parquet", "wb")  # noqa: SIM115
-            self._writer = parquet.ParquetWriter(self._file, table.schema, **self._layout.written(table))
-            self.files, self._rows = self.files + 1, 0
+        table = self._columns.table(block, self.rows)
+        if self._writer is None or self._in_file + table.num_rows > self._most:
+            self._open.close()
+            sample = table.slice(0, _SAMPLE)
+            features = set(self._columns.features)
+            codes = [n for n in self._columns.names if n not in features or len(sample.column(n).unique()) <= _FEW]
+            path = self._folder / f"part-{self.files:05d}.parquet"
+            how: dict[str, Any] = {"use_dictionary": codes, "write_statistics": False}
+            self._writer = self._open.enter_context(parquet.ParquetWriter(path, table.schema, **how))
+            self.files, self._in_file = self.files + 1, 0
         self._writer.write_table(table, row_group_size=table.num_rows)
-        self._rows += table.num_rows
-
-    def _close(self, *, whole: bool) -> None:
-        if self._writer is None:
-            return
-        with ExitStack() as held:
-            held.enter_context(self._file)
-            if whole:
-                self._writer.close()
-                if self._synced is not None:
-                    self._synced.result()
-                held.pop_all()
-                self._synced = self._disk.submit(_sync, self._file)
-            self._writer = None  # which closes itself, as long as its file is open
+        self._in_file += table.num_rows
+        self.rows += table.num_rows
 
 
-def _sync(file: BinaryIO) -> None:
-    with file:
-        file.flush()
-        os.fsync(file.fileno())
+def _joined(blocks: Sequence[_Block]) -> _Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    from scipy import sparse
+
+    dense = all(isinstance(block.X, np.ndarray) for block in blocks)
+    X = np.concatenate([b.X for b in blocks]) if dense else sparse.vstack([b.X for b in blocks], format="csr")
+    y = None if blocks[0].y is None else np.concatenate([b.y for b in blocks])
+    ids = None if blocks[0].ids is None else _all_ids([b.ids for b in blocks])
+    return _Block(X, y, _all_ids([b.qid for b in blocks]), ids, blocks[0].file)
 
 
-@contextmanager
-def _plain_copies(files: Sequence[str], format: str, folder: Path) -> Iterator[tuple[list[str], str]]:
-    """The files, packed ones unpacked and Arrow files as Parquet, and their format.
-
-    Errors about a copy name the file that it was made of.
-    """
-    kind = one_format(files) if format == "auto" else format
-    copies = {_copied(file, kind, str(folder / str(k))): file for k, file in enumerate(files)}
-    try:
-        yield [*copies], "parquet" if kind == "arrow" else kind
-    except InputError as error:
-        if error.file in copies:
-            raise error.located(file=copies[error.file]) from None
-        raise
-
-
-def _copied(file: str, kind: str, name: str) -> str:
-    """The file itself, or its copy."""
-    if kind == "arrow":
-        return _as_parquet(file, name + ".parquet")
-    with open(file, "rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    if not packed:
-        return file
-    with open_bytes(file, TableError) as (_, _, source, _), open(name, "wb") as out:
-        out.writelines(pieces(source))
-    return name
-
-
-def _as_parquet(file: str, name: str) -> str:
-    from pyarrow import parquet
-
-    from rankrls.io.tables.arrow import ArrowTable
-
-    with open(file, "rb") as stream:
-        table = ArrowTable(file, stream, "arrow", "", TableError)
-        with parquet.ParquetWriter(name, table.schema) as writer:
-            for batch in table.batches(_COPIED_ROWS):
-                writer.write_batch(batch)
-    return name
+def _all_ids(parts: Sequence[Any]) -> NDArray[Any]:
+    if len({ids.dtype for ids in parts}) > 1:  # whole numbers, and texts
+        return objects(str(value) for ids in parts for value in ids.tolist())
+    return np.concatenate(parts)

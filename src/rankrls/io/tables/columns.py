@@ -5,17 +5,13 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from typing import Any, ClassVar, Literal, NoReturn
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import few, objects
-from rankrls.io._table import FileTable
+from rankrls._nearest import did_you_mean
+from rankrls.io._rows import few
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
@@ -27,102 +23,33 @@ _PART = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
 class TableError(InputError):
-    """A table holds something that a learner cannot use: ``file:line: what is wrong``, with the facts as attributes."""
+    """A table holds something that a learner cannot use; the attributes say where."""
+
+    __module__ = "rankrls.io"
 
 
 Refuse = Callable[..., InputError]
-"""Makes an error about a file out of a template, its values and further facts."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ColumnTable(FileTable):
-    """Rows of a table with named columns.
-
-    Attributes
-    ----------
-    X : ndarray of shape (m, n), C-contiguous
-        Features.
-    y : ndarray of shape (m,), float64, or None
-        Labels; None where there is no such column, or none was asked for.
-    qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
-        which is held once. None if there is no such column.
-    ids : ndarray of shape (m,) or None
-        The items' ids, likewise.
-    feature_names : tuple of str
-        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
-    label, qid_name, id_name : str or None
-        Names of the columns of ``y``, ``qid`` and ``ids``.
-    path : str
-        Where the table came from, as errors name it.
-    sha256 : str
-        Of the file's bytes as they lie on disk; empty for a data frame.
-    event : ndarray of shape (m,), float64, or None
-        Of right-censored times, if a column was asked for: 1 where the event was observed.
-    utility_names : tuple of str
-        Where a row is a query that ranks several items, the names of their columns; ``y`` is then of shape (m, items),
-        NaN where a utility is not known.
-    """
-
-    X: NDArray[Any]
-    y: NDArray[np.float64] | None
-    qid: NDArray[Any] | None
-    ids: NDArray[Any] | None
-    feature_names: tuple[str, ...]
-    label: str | None
-    qid_name: str | None
-    id_name: str | None
-    path: str
-    sha256: str
-    event: NDArray[np.float64] | None = None
-    utility_names: tuple[str, ...] = ()
-
-    comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
-
-    @property
-    def feature_ids(self) -> list[str]:
-        """What the file calls the columns of ``X``."""
-        return [*self.feature_names]
-
-    @property
-    def docids(self) -> NDArray[Any] | None:
-        """The items' ids, as text."""
-        return None if self.ids is None else objects(map(str, self.ids.tolist()))
-
-    def by_item(self, names: Sequence[str]) -> tuple[ColumnTable, NDArray[np.intp]]:
-        """A row without features for each item of each query, where its utility is known, and which of all they are.
-
-        Queries are called by their rows' ids, if these differ, and else by their numbers from 0.
-        """
-        m, d = self.n_rows, len(names)
-        y = None if self.y is None else self.y.ravel()
-        kept = np.arange(m * d) if y is None else np.flatnonzero(~np.isnan(y))
-        named = self.ids is not None and len({*self.ids.tolist()}) == m
-        qid = self.ids if self.ids is not None and named else np.arange(m)
-        held: dict[str, Any] = {"y": None if y is None else y[kept], "qid": np.repeat(qid, d)[kept]}
-        held |= {"ids": objects([*names] * m)[kept], "X": np.zeros((len(kept), 0)), "feature_names": ()}
-        return replace(self, **held, utility_names=()), kept
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RawTable(ColumnTable):
-    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
-
-    Attributes
-    ----------
-    lines : ndarray of int64, shape (m,), or None
-        The line of each row, of text.
-    """
-
-    lines: NDArray[np.int64] | None = None
+"""Makes an error about a file out of a message and further facts."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the caller says about columns; None is the usual name, where there is such a column.
+class ColumnRoles:
+    """What each column shall be; None is the usual name, where there is such a column.
 
-    ``features`` of () are none: ids and labels only are read. ``utilities`` are columns of labels, by names or
-    patterns, one for each item that a row ranks: there is then no one label.
+    Attributes
+    ----------
+    label, qid, id, event, weight : str or None
+        Names of columns.
+    features : tuple of str, optional
+        Names or patterns; by default all other columns. () are none: ids and labels only are read.
+    ignore : tuple of str
+        Names or patterns of columns that are no features.
+    labels : {"required", "partly", "optional", "ignored"}
+        Whether there has to be a column of labels, and whether each row needs one.
+    usual : mapping of str to str
+        Other names than "label", "qid" and "docid" for what is not given.
+    utilities : tuple of str, optional
+        Columns of labels, by names or patterns, one for each item that a row ranks: there is then no one label.
     """
 
     label: str | None = None
@@ -142,8 +69,8 @@ class Wanted:
             return None
         text = ",".join(self.features)
         if not text.isdecimal() or int(text) < 1:
-            problem = "{features} is a number for LETOR text, at least 1 (names are for tables); got {0!r}."
-            raise InputError(problem, text, parameter="features", file=file)
+            message = f"features is a number for LETOR text, at least 1 (names are for tables); got {text!r}."
+            raise InputError(message, parameter="features", file=file)
         return int(text)
 
     @property
@@ -152,117 +79,67 @@ class Wanted:
         return {**_USUAL, **self.usual}
 
     @staticmethod
-    def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> Wanted:
+    def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> ColumnRoles:
         """The arguments of :func:`load_table`, checked."""
         for name, value in (("label", label), ("qid", qid), ("id", id)):
             if value is not None and not isinstance(value, str):
-                raise InputError(
-                    f"{{{name}}} must be the name of a column, or None; got {{0!r}}.", value, parameter=name
-                )
+                raise InputError(f"{name} must be the name of a column, or None; got {value!r}.", parameter=name)
         check_word("labels", labels, ("required", "optional", "ignored"))
         if features is not None:
             features = _names("features", features)
             if not features:
-                raise InputError("{features} is empty: there is nothing to learn from.", parameter="features")
-        return Wanted(label, qid, id, features, _names("ignore", ignore), labels)
+                raise InputError("features is empty: there is nothing to learn from.", parameter="features")
+        return ColumnRoles(label, qid, id, features, _names("ignore", ignore), labels)
 
 
 def _names(what: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{{{what}}} must hold names of columns; got {{0!r}}.", value, parameter=what)
+        raise InputError(f"{what} must hold names of columns; got {value!r}.", parameter=what)
     return names
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that are read, by name, and whether a label may be missing.
+class ReadPlan:
+    """The columns of a table that are read, by name.
 
-    ``lists`` are columns of lists, each number of which is a feature, and how long their lists are.
+    Attributes
+    ----------
+    features : tuple of str
+        Columns of X in their order; a number of a column of lists is called as :func:`expanded` says.
+    labels : tuple of str
+        The column of labels, or those of the utilities.
+    weight, event : str or None
+    texts : mapping of str to str
+        Columns of ids by what they are: "qid", "id", "winner", and so on.
+    lists : mapping of str to int
+        The columns of lists among the features, and how long their lists are.
+    may_miss : bool
+        Whether a label may be missing.
+    may_be_empty : tuple of str
+        The keys of ``texts`` whose cells may be missing or empty.
     """
 
-    features: tuple[str, ...]
-    label: str | None
-    qid: str | None
-    id: str | None
-    event: str | None
-    weight: str | None
-    utilities: tuple[str, ...]
-    lists: Mapping[str, int]
-    may_miss: bool
+    features: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    weight: str | None = None
+    event: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, int] = field(default_factory=dict)
+    may_miss: bool = False
+    may_be_empty: tuple[str, ...] = ()
 
     @property
-    def others(self) -> list[str]:
-        """Those of a data set that are no features."""
-        return [name for name in (self.label, self.qid, self.id, self.weight) if name is not None]
-
-    @property
-    def names(self) -> list[str]:
-        """All of a data set, the numbers of lists by their own names."""
-        return [*self.features, *self.others]
+    def numbers(self) -> list[str]:
+        """The columns of numbers, without those of lists."""
+        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
+        alone = [name for name in (self.weight, self.event) if name is not None]
+        return [*dict.fromkeys([*(n for n in self.features if n not in of_lists), *self.labels, *alone])]
 
     @property
     def stored(self) -> list[str]:
-        """The columns of a file that they are."""
-        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
-        return [*(name for name in self.features if name not in of_lists), *self.lists, *self.others]
-
-
-class _Header:
-    """Names of columns, and of the features that a column of lists is."""
-
-    def __init__(self, refuse: Refuse, columns: Sequence[str], lists: Mapping[str, int]) -> None:
-        self.refuse, self.columns, self.lists = refuse, columns, lists
-        self.names: list[str] = []
-        self.column_of: dict[str, str] = {}
-        first: dict[str, int] = {}
-        for k, column in enumerate(columns):
-            for name in expanded(column, lists):
-                if name in first:
-                    problem = (
-                        "columns {0} and {1} are both called {2!r};" if name else "columns {0} and {1} have no name:"
-                    )
-                    self.fail(problem, first[name] + 1, k + 1, name, remedy="names must differ.", column=name)
-                first[name] = k
-                self.column_of[name] = column
-                self.names.append(name)
-
-    def parts(self, column: str) -> list[str]:
-        """The features that a column is."""
-        return expanded(column, self.lists)
-
-    def has(self, name: str) -> bool:
-        """Whether it is a column, or a number of a column's lists."""
-        return name in self.column_of or name in self.lists
-
-    def matching(self, pattern: str, option: str) -> list[str]:
-        """What a name or a pattern stands for; a column of lists is all of its features."""
-        if self.has(pattern):
-            return self.parts(pattern)
-        if _is_pattern(pattern):
-            fits = _fits(pattern)
-            found = [*filter(fits, self.names)]
-            if any(map(fits, self.lists)):  # all of a list's numbers, and the others in their places
-                found = [n for n in self.names if fits(n) or fits(self.column_of[n])]
-            if found:
-                return found
-            problem = "no column is called like {0!r} (" + option + "){1}"
-            self.fail(problem, pattern, _listed(self.columns), column=pattern)
-        self.fail(f"there is no column {{0!r}} to {option}{{1}}", pattern, _hint(pattern, self.columns), column=pattern)
-
-    def check_whole(self, features: Sequence[str]) -> None:
-        """Refuse some numbers of a list without the others: they are those of another, shorter one."""
-        chosen = set(features)
-        for column, size in self.lists.items():
-            wanted = [name for name in self.parts(column) if name in chosen]
-            if 0 < len(wanted) < size:
-                problem = "{0}, but only {1} {2} wanted;"
-                facts = (_lists_of(column, size), _ends(wanted), _are(wanted))
-                self.fail(problem, *facts, remedy="a list is taken whole.", column=column)
-
-    def fail(self, problem: str, *values: Any, **facts: Any) -> NoReturn:
-        """Refuse the file."""
-        raise self.refuse(problem, *values, **facts)
+        """The columns of the file that are read."""
+        return [*dict.fromkeys([*self.numbers, *self.lists, *self.texts.values()])]
 
 
 def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
@@ -271,141 +148,150 @@ def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
     return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
 
 
-def assign(refuse: Refuse, columns: Sequence[str], wanted: Wanted, lists: Mapping[str, int] | None = None) -> Columns:
-    """Give each column its role.
+def plan_columns(refuse: Refuse, columns: Sequence[str], roles: ColumnRoles, lists: Mapping[str, int]) -> ReadPlan:
+    """Find the columns of each role.
 
     Parameters
     ----------
     refuse : callable
-        Makes the errors, which name the place of the header.
+        Makes the errors.
     columns : sequence of str
         Names of all columns.
-    wanted : Wanted
-    lists : mapping of str to int, optional
+    roles : ColumnRoles
+    lists : mapping of str to int
         How many numbers are in a list, of the columns that hold lists. Each number is a feature; all are, or none.
 
     Raises
     ------
-    TableError
-        For a name that is there twice, a column that is asked for and not there, or that has two roles, where a list
-        is of another length than the features that are asked for, and where no feature is left.
+    InputError
+        For a name that is there twice, a column that is asked for and not there, or that has two roles, and where no
+        feature is left.
     """
-    header = _Header(refuse, columns, lists or {})
-    roles: dict[str, str] = {}
-    ignored = {name for pattern in wanted.ignore for name in header.matching(pattern, "ignore")}
-    ranked = {name: "label" for pattern in wanted.utilities or () for name in header.matching(pattern, "rank")}
-    ranked = {name: role for name, role in ranked.items() if name not in ignored and name != wanted.id}
-    asked = {role: name for role in ("event", "weight") if (name := getattr(wanted, role)) is not None}
-    for role, usual in {**wanted.usual_names, **asked}.items():
-        given = getattr(wanted, role)
-        if given is None and (usual in ranked or (ranked and role == "label")):
-            continue
-        if given is not None and given not in header.column_of:
-            problem = "there is no column {0!r} for the {1}{2}"
-            header.fail(problem, given, _WORDS[role], _hint(given, columns), column=given, parameter=role)
-        name = usual if given is None else given
-        if name not in header.column_of or (given is None and name in (wanted.features or ())):
-            continue
-        if given is None and name in roles.values():
-            continue  # the usual name of one role, given to another
-        if name in roles.values():
-            other = next(r for r, n in roles.items() if n == name)
-            problem = "the column {0!r} cannot be both the {1} and the {2}."
-            header.fail(problem, name, _WORDS[other], _WORDS[role], column=name, parameter=role)
-        roles[role] = name
-    if wanted.labels in ("required", "partly") and "label" not in roles and not ranked:
-        usual = wanted.usual_names["label"]
-        problem = "there is no column {0!r}{1}"
-        remedy = "Say which one holds the labels ({label})."
-        header.fail(problem, usual, _listed(columns), remedy=remedy, column=usual, parameter="label")
-    taken = {name: role for role, name in roles.items()}
-    if wanted.labels == "ignored":
-        roles.pop("label", None)
-    if wanted.features is None:
-        others = {*taken, *ignored, *ranked}
-        chosen = [n for n in header.names if n not in others and not _INDEX.fullmatch(n)]
+    header = _Header(refuse, columns, lists)
+    ignored = header.all_matching(roles.ignore, "ignore")
+    ranked = [n for n in header.all_matching(roles.utilities or (), "labels") if n not in ignored and n != roles.id]
+    found = _single_columns(header, roles, ranked)
+    if roles.labels in ("required", "partly") and "label" not in found and not ranked:
+        usual = roles.usual_names["label"]
+        message = f"there is no column {usual!r}{header.listed()} Say which one holds the labels (label)."
+        raise refuse(message, column=usual, parameter="label")
+    taken = {name: role for role, name in found.items()} | dict.fromkeys(ranked, "label")
+    if roles.labels == "ignored":
+        found.pop("label", None)
+    if roles.features is None:
+        chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
         if "" in chosen:
-            remedy = "Name it, or leave it out: pandas writes its index so unless told index=False."
-            header.fail("column {0} has no name.", columns.index("") + 1, remedy=remedy, column=columns.index(""))
+            at = columns.index("")
+            message = (
+                f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so unless told not to."
+            )
+            raise refuse(message, column=at)
     else:
-        chosen = _chosen(header, wanted.features, taken | ranked, ignored)
-    if not chosen and wanted.features != ():
-        problem = "no column is left for the features{0}"
-        header.fail(problem, _listed(columns), remedy="See {features} and {ignore}.", parameter="features")
-    header.check_whole(chosen)
-    used = {*chosen, *ranked, *roles.values()}
-    held = {column: size for column, size in header.lists.items() if not used.isdisjoint(header.parts(column))}
-    return Columns(
+        twice = next((name for name in roles.features if name in taken), None)
+        if twice is not None:
+            message = f"the column {twice!r} cannot be both the {_WORDS[taken[twice]]} and a feature."
+            raise refuse(message, column=twice, parameter="features")
+        named = header.all_matching(roles.features, "features")
+        chosen = [n for n in named if n not in taken and n not in ignored]
+    if not chosen and roles.features != ():
+        message = f"no column is left for the features{header.listed()} See features and ignore."
+        raise refuse(message, parameter="features")
+    held = {column: size for column, size in lists.items() if not set(chosen).isdisjoint(expanded(column, lists))}
+    for column in held:
+        missing = [name for name in expanded(column, lists) if name not in chosen]
+        if missing:
+            message = f"column {column!r} holds lists, and {missing[0]!r} is not asked for: a list is taken whole."
+            raise refuse(message, column=column, parameter="features")
+    return ReadPlan(
         features=tuple(chosen),
-        **{role: roles.get(role) for role in _WORDS},
-        utilities=tuple(ranked),
+        labels=(*ranked, *(found[role] for role in ("label",) if role in found)),
+        weight=found.get("weight"),
+        event=found.get("event"),
+        texts={role: found[role] for role in ("qid", "id") if role in found},
         lists=held,
-        may_miss=wanted.labels in ("partly", "optional"),
+        may_miss=roles.labels in ("partly", "optional"),
     )
 
 
-def _chosen(header: _Header, features: tuple[str, ...], taken: dict[str, str], ignored: set[str]) -> list[str]:
-    chosen: dict[str, None] = {}
-    missing = [name for name in features if not _is_pattern(name) and not header.has(name)]
-    if missing:
-        _refuse_missing(header, missing)
-    for name in features:
-        if name in taken:
-            problem = "the column {0!r} cannot be both the {1} and a feature."
-            header.fail(problem, name, _WORDS[taken[name]], column=name, parameter="features")
-        chosen.update(dict.fromkeys(n for n in header.matching(name, "features") if n not in taken))
-    return [name for name in chosen if name not in ignored]
+def _single_columns(header: _Header, roles: ColumnRoles, ranked: Sequence[str]) -> dict[str, str]:
+    """The column of each role that has one."""
+    found: dict[str, str] = {}
+    for role in _WORDS:
+        given, usual = getattr(roles, role), roles.usual_names.get(role)
+        if given is None and (usual in ranked or (ranked and role == "label") or usual in (roles.features or ())):
+            continue
+        name = usual if given is None else given
+        if name is None or name not in header.column_of:
+            if given is not None:
+                message = f"there is no column {given!r} for the {_WORDS[role]}{header.hint(given)}"
+                raise header.refuse(message, column=given, parameter=role)
+            continue
+        if name in found.values():
+            if given is None:
+                continue  # the usual name of one role, given to another
+            other = next(r for r, n in found.items() if n == name)
+            message = f"the column {name!r} cannot be both the {_WORDS[other]} and the {_WORDS[role]}."
+            raise header.refuse(message, column=name, parameter=role)
+        found[role] = name
+    return found
 
 
-def _refuse_missing(header: _Header, missing: list[str]) -> NoReturn:
-    part = _PART.fullmatch(missing[0])
-    column = part.group(1) if part else ""
-    if column in header.lists:
-        facts = (_lists_of(column, header.lists[column]), _ends(missing), _are(missing))
-        header.fail("{0}, but {1} {2} wanted too.", *facts, column=column, parameter="features")
-    problem = "there is no column {0}{1}" if len(missing) == 1 else "there are no columns {0}{1}"
-    shown, hint = few([*map(repr, missing)], _SHOWN), _hint(missing[0], header.columns)
-    header.fail(problem, shown, hint, column=missing[0], parameter="features")
+class _Header:
+    """Names of columns, and of the features that a column of lists is."""
 
+    def __init__(self, refuse: Refuse, columns: Sequence[str], lists: Mapping[str, int]) -> None:
+        self.refuse, self.columns, self.lists = refuse, columns, lists
+        self.column_of: dict[str, str] = {}
+        for column in columns:
+            for name in expanded(column, lists):
+                if name in self.column_of:
+                    called = f"called {name!r}" if name else "without a name"
+                    raise refuse(f"two columns are {called}; names must differ.", column=name)
+                self.column_of[name] = column
+        self.names = [*self.column_of]
 
-def _lists_of(column: str, size: int) -> str:
-    return f"the column {column!r} holds lists of {size} number{'s' * (size != 1)}, each a feature"
+    def all_matching(self, words: Sequence[str], parameter: str) -> list[str]:
+        """What names and patterns stand for, each once."""
+        missing = [
+            word for word in words if not _is_pattern(word) and word not in self.column_of and word not in self.lists
+        ]
+        if missing:
+            shown = few([*map(repr, missing)], _SHOWN)
+            are = "is no column" if len(missing) == 1 else "are no columns"
+            message = f"there {are} {shown}{self.hint(missing[0])}"
+            raise self.refuse(message, column=missing[0], parameter=parameter)
+        found = {word: [word] if word in self.column_of else matching(word, self.names) for word in words}
+        for word, names in found.items():
+            if not names:
+                message = f"no column is called like {word!r}{self.listed()}"
+                raise self.refuse(message, column=word, parameter=parameter)
+        return [*dict.fromkeys(name for names in found.values() for name in names)]
 
+    def hint(self, name: str) -> str:
+        """The end of a message about a column that is not there."""
+        near = did_you_mean(name, self.columns[:_COMPARED])
+        return f".{near}" if near else self.listed()
 
-def _ends(names: list[str]) -> str:
-    return repr(names[0]) if len(names) == 1 else f"{names[0]!r} to {names[-1]!r}"
-
-
-def _are(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+    def listed(self) -> str:
+        """Likewise, with the columns that are there."""
+        return f" (columns: {few(self.columns, _SHOWN)})."
 
 
 def _is_pattern(name: str) -> bool:
     return "*" in name or "?" in name
 
 
-def _fits(pattern: str) -> Callable[[str], object]:
-    """What tells whether a name is like a pattern, compiled once, in time that is linear in the name.
+def matching(word: str, names: Sequence[str]) -> list[str]:
+    """Features that a name, a pattern or a column of lists stands for.
 
     ``*`` is any text and ``?`` one sign; brackets are themselves, since features are often called bm25[title].
     """
-    return re.compile(fnmatch.translate(pattern.replace("[", "[[]"))).match
-
-
-def matching(word: str, names: Sequence[str]) -> list[str]:
-    """Features that a name, a pattern or a column of lists stands for."""
     if word in names:
         return [word]
-    fits: Callable[[str], object] = _fits(word) if _is_pattern(word) else word.__eq__
-    of_list = lambda name: name.endswith("]") and (part := _PART.fullmatch(name)) and fits(part.group(1))
-    return [name for name in names if fits(name) or of_list(name)]
+    pattern = re.compile(fnmatch.translate(word.replace("[", "[[]")) if _is_pattern(word) else re.escape(word) + r"\Z")
 
+    def fits(name: str) -> bool:
+        column = _PART.fullmatch(name) if name.endswith("]") else None
+        return bool(pattern.match(name) or (column and pattern.match(column.group(1))))
 
-def _hint(name: str, header: Sequence[str]) -> str:
-    lower = {other.lower(): other for other in header[:_COMPARED]}
-    near = [lower[n] for n in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-    return f"; there is {' and '.join(map(repr, near))}." if near else _listed(header)
-
-
-def _listed(header: Sequence[str]) -> str:
-    return f" (columns: {few(header, _SHOWN)})."
+    return [name for name in names if fits(name)]

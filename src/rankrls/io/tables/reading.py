@@ -3,18 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import check_word
-from rankrls.io._rows import few, float_type
-from rankrls.io.tables.columns import Columns, ColumnTable, RawTable, TableError, Wanted, assign
-from rankrls.io.tables.delimited import DELIMITERS
+from rankrls.io._rows import few, float_type, objects
+from rankrls.io._table import FileTable
+from rankrls.io.tables.arrays import Arrays, Held, Opened, read_arrays
+from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
 from rankrls.io.tables.formats import FORMATS, Source, open_table
-from rankrls.io.tables.parts import AS_IT_IS, Gathered, Opened, Request, gather
+from rankrls.io.tables.text import DELIMITERS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnTable(FileTable):
+    """Rows of a table with named columns.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n), C-contiguous
+        Features.
+    y : ndarray of shape (m,), float64, or None
+        Labels; None where there is no such column, or none was asked for.
+    qid : ndarray of shape (m,) or None
+        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
+        which is held once. None if there is no such column.
+    ids : ndarray of shape (m,) or None
+        The items' ids, likewise.
+    feature_names : tuple of str
+        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
+    label, qid_name, id_name : str or None
+        Names of the columns of ``y``, ``qid`` and ``ids``.
+    path : str
+        Where the table came from, as errors name it.
+    sha256 : str
+        Of the file's bytes as they lie on disk; empty for a data frame.
+    event : ndarray of shape (m,), float64, or None
+        Of right-censored times, if a column was asked for: 1 where the event was observed.
+    utility_names : tuple of str
+        Where a row is a query that ranks several items, the names of their columns; ``y`` is then of shape (m, items),
+        NaN where a utility is not known.
+    sample_weight : ndarray of shape (m,), float64, or None
+        Weights of the rows, if a column was asked for.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any] | None
+    ids: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    label: str | None
+    qid_name: str | None
+    id_name: str | None
+    path: str
+    sha256: str
+    event: NDArray[np.float64] | None = None
+    utility_names: tuple[str, ...] = ()
+    sample_weight: NDArray[np.float64] | None = None
+
+    comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
+
+    @property
+    def feature_ids(self) -> list[str]:
+        """What the file calls the columns of ``X``."""
+        return [*self.feature_names]
+
+    @property
+    def docids(self) -> NDArray[Any] | None:
+        """The items' ids, as text."""
+        return None if self.ids is None else objects(map(str, self.ids.tolist()))
+
+    def by_item(self, names: Sequence[str]) -> tuple[ColumnTable, NDArray[np.intp]]:
+        """A row without features for each item of each query, where its utility is known, and which of all they are.
+
+        Queries are called by their rows' ids, if these differ, and else by their numbers from 0.
+        """
+        m, d = self.n_rows, len(names)
+        y = None if self.y is None else self.y.ravel()
+        kept = np.arange(m * d) if y is None else np.flatnonzero(~np.isnan(y))
+        named = self.ids is not None and len({*self.ids.tolist()}) == m
+        qid = self.ids if self.ids is not None and named else np.arange(m)
+        held: dict[str, Any] = {"y": None if y is None else y[kept], "qid": np.repeat(qid, d)[kept]}
+        held |= {"ids": objects([*names] * m)[kept], "X": np.zeros((len(kept), 0)), "feature_names": ()}
+        return replace(self, **held, utility_names=()), kept
+
+
+class RawTable(ColumnTable):
+    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file."""
 
 
 def load_table(
@@ -34,7 +112,7 @@ def load_table(
 
     Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
     is a finite number in every row: a column that holds anything else has to be ignored by name, and a missing value
-    is an error that names its line and column, for what should stand there is not for a reader to guess. ``true`` and
+    is an error that names its row and column, for what should stand there is not for a reader to guess. ``true`` and
     ``false`` are 1 and 0.
 
     A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each place in
@@ -74,23 +152,20 @@ def load_table(
     Raises
     ------
     TableError
-        A ValueError, ``path:line: what is wrong`` (without lines, the row): a column that is not there, with those
-        of similar names; a name that is there twice; a cell that is missing or no number; an id that is empty, holds a
-        NUL or is not UTF-8; a whole number that no float64 is; a row or a list of another length. Its attributes
-        ``file``, ``line``, ``row``, ``column`` and ``remedy`` hold the facts.
+        A ValueError: a column that is not there, with a similar name; a name that is there twice; a cell that is
+        missing or no number; an id that is empty, holds a NUL or is not UTF-8; a whole number that no float64 is; a row
+        or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
+        ``column`` say where; of quotes that do not match, ``line``.
     OSError
         If the file cannot be read.
 
     Notes
     -----
-    O(bytes), read by pyarrow a megabyte at a time for each thread into the final array: the peak of memory is little
-    more than the table, whatever the size of the text. The first line names the columns; blank lines, CRLF line ends, a
-    byte order mark and a missing last line end do not matter; cells may be quoted. Blanks around a cell are no part of
-    it, blanks inside its quotes are. A number is what Python's ``float`` makes of it, to the last bit; decimal commas
-    and underscores are refused.
-
-    A block of text that pyarrow refuses, or may read otherwise than is promised here, is read again cell by cell, some
-    ten times more slowly: that finds the line of an error, and reads what is unusual and right.
+    O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
+    numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
+    ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
+    part of it. A number is what Python's ``float`` makes of it, to the last bit; decimal commas and underscores are
+    refused. Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
 
     Examples
     --------
@@ -106,65 +181,74 @@ def load_table(
     >>> table.y, table.qid
     (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
     """
-    wanted = Wanted.checked(label, qid, id, features, ignore, labels)
-    return read_table(path, wanted, format, delimiter, dtype)
+    return read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, delimiter, dtype)
 
 
-def read_raw(source: Source, wanted: Wanted, format: str, names: Sequence[str] | None) -> RawTable:
+def read_table(source: Source, roles: ColumnRoles, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
+    """:func:`load_table`, its arguments about columns checked."""
+    check_word("format", format, ("auto", *FORMATS))
+    check_word("delimiter", delimiter, ("auto", *DELIMITERS))
+    with open_table(source, format, TableError, delimiter=delimiter) as table:
+        plan = plan_of(table, roles)
+        found = read_arrays(table, plan, float_type(dtype))
+        return ColumnTable(**described(table, plan, found, roles))
+
+
+def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> RawTable:
     """A table whose columns stay as they are; the column of query ids is one of them.
 
     Parameters
     ----------
-    source, wanted, format : as for :func:`read_table`
+    source, roles, format : as for :func:`read_table`
     names : sequence of str or None
-        The columns that are wanted of those that are there; None for all that ``wanted`` makes features.
+        The columns that are wanted of those that are there; None for all that ``roles`` makes features.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     with open_table(source, format, TableError) as table:
         there = [*table.columns]
-        columns = assign(table.refuse, there, wanted if names is None else replace(wanted, features=(), ignore=()))
-        chosen = columns.features if names is None else tuple(name for name in names if name in there)
+        asked = roles if names is None else replace(roles, features=(), ignore=())
+        plan = plan_columns(table.refuse, there, asked, {})
+        chosen = plan.features if names is None else tuple(name for name in names if name in there)
         if names and not chosen:
-            listed = few(there, 8)
-            problem = "there is none of the columns that the model was learned from, {0} (columns: {1})."
-            raise table.refuse(problem, ", ".join(map(repr, names)), listed, column=names[0], parameter="features")
-        held = [*dict.fromkeys([*chosen, *(() if columns.qid is None else (columns.qid,))])]
-        request = Request.of(replace(columns, features=()), np.dtype(np.float64), lines=True)
-        cells = {AS_IT_IS + name: name for name in held} if table.textual else {}
-        found = gather(table, replace(request, texts=request.texts | cells))
-        whole = getattr(table, "whole", None)
-        if whole is None:
-            X = pa.table({name: pa.array(found.texts[AS_IT_IS + name], pa.large_string()) for name in held})
-        else:
-            X = whole().select(held)
-        return RawTable(X=X, feature_names=chosen, lines=found.lines, **_others(table, columns, found))
+            known = ", ".join(map(repr, names))
+            message = f"there is none of the columns of the model, {known} (columns: {few(there, 8)})."
+            raise table.refuse(message, column=names[0], parameter="features")
+        rest = replace(plan, features=(), lists={})
+        held = [*dict.fromkeys([*chosen, *([plan.texts["qid"]] if "qid" in plan.texts else [])])]
+        batches = [*table.batches([*dict.fromkeys([*rest.stored, *held])] or there[:1])]
+        found = read_arrays(Held(table, batches), rest)
+        X = pa.Table.from_batches(batches).select(held)
+        if table.textual:
+            X = pa.table([pc.ascii_trim_whitespace(column) for column in X.columns], names=X.column_names)
+        return RawTable(**described(table, plan, found, roles) | {"X": X, "feature_names": chosen})
 
 
-def read_table(source: Source, wanted: Wanted, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
-    """:func:`load_table`, its arguments about columns checked."""
-    check_word("format", format, ("auto", *FORMATS))
-    check_word("delimiter", delimiter, ("auto", *DELIMITERS))
-    out = float_type(dtype)
-    with open_table(source, format, TableError, delimiter=delimiter) as table:
-        lists = table.lists({wanted.label, wanted.qid, wanted.id, *wanted.usual_names.values()})
-        columns = assign(table.refuse, table.columns, wanted, lists)
-        found = gather(table, Request.of(columns, out))
-        X = found.X if columns.event is None else np.ascontiguousarray(found.X[:, :-1])
-        return ColumnTable(X=X, feature_names=columns.features, **_others(table, columns, found))
+def plan_of(table: Opened, roles: ColumnRoles, lists: Any = None) -> ReadPlan:
+    """The columns of a table that are read."""
+    known = {roles.label, roles.qid, roles.id, roles.weight, *roles.usual_names.values()}
+    return plan_columns(table.refuse, table.columns, roles, table.lists(known) if lists is None else lists)
 
 
-def _others(table: Opened, columns: Columns, found: Gathered) -> dict[str, Any]:
-    """What a table holds beside its features."""
+def described(table: Opened, plan: ReadPlan, found: Arrays, roles: ColumnRoles) -> dict[str, Any]:
+    """The fields of a :class:`ColumnTable`."""
+    several = roles.utilities is not None
+    y = found.y
+    if several and y is not None and y.ndim == 1:
+        y = y[:, None]
     return {
-        "y": found.y,
+        "X": found.X,
+        "y": y,
         "qid": found.texts.get("qid"),
         "ids": found.texts.get("id"),
-        "label": columns.label,
-        "qid_name": columns.qid,
-        "id_name": columns.id,
+        "feature_names": plan.features,
+        "label": None if several or not plan.labels else plan.labels[0],
+        "qid_name": plan.texts.get("qid"),
+        "id_name": plan.texts.get("id"),
         "path": table.name,
-        "sha256": table.sha256(),
-        "event": None if columns.event is None else found.X[:, -1].astype(np.float64),
-        "utility_names": columns.utilities,
+        "sha256": table.sha256,
+        "event": found.event,
+        "utility_names": plan.labels if several else (),
+        "sample_weight": found.weight,
     }

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
-from rankrls.io._rows import coded, is_utf8, objects
+from rankrls.io._rows import BLANKS, coded, is_utf8, objects
 from rankrls.io._writer import as_features, check_shape, packed
-from rankrls.io.tables.delimited import DELIMITERS
 from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.text import DELIMITERS
 
 _BLOCK_CELLS = 1 << 18
-_FORMULA = re.compile(r"[=+\-@\t\r]")
 _UNUSUAL = re.compile(rf'["\r\n{re.escape("".join(DELIMITERS))}]|^[ \t\v\f\ufeff]|[ \t\v\f]$|^$')
 
 
@@ -36,7 +35,6 @@ def save_table(
     label: str = "label",
     qid_name: str = "qid",
     id_name: str = "docid",
-    escape_formulas: bool = False,
 ) -> None:
     """Write learning-to-rank data as a table that :func:`load_table` reads back: CSV, TSV, Parquet or Arrow.
 
@@ -57,9 +55,6 @@ def save_table(
         By default f1, f2, ...
     label, qid_name, id_name : str
         Names of those columns.
-    escape_formulas : bool, default=False
-        Of text: put an apostrophe before ids and names that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
-        return, which a spreadsheet would take for a formula and run. They are then read back with the apostrophe.
 
     Raises
     ------
@@ -91,8 +86,7 @@ def save_table(
     rows, n = features.shape
     names = [f"f{k}" for k in range(1, n + 1)] if feature_names is None else [str(name) for name in feature_names]
     if len(names) != n:
-        problem = "{feature_names} has {0} names, but {X} has {1} columns."
-        raise InputError(problem, len(names), n, parameter="feature_names")
+        raise InputError(f"feature_names has {len(names)} names, but X has {n} columns.", parameter="feature_names")
     leading: list[tuple[str, NDArray[Any]]] = []
     for what, name, values in (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids)):
         if values is None:
@@ -106,23 +100,20 @@ def save_table(
         finite = np.isfinite(values)
         if not finite.all():
             row, column = (int(v) for v in np.argwhere(~finite)[0])
-            place: dict[str, Any] = {"row": part.start + row, "column": names[column]}
-            problem = "{X} is {0} in row {1}, column {2!r}:"
-            facts = (values[row, column], *place.values())
-            raise InputError(problem, *facts, remedy="features must be finite.", parameter="X", **place)
+            at, name = part.start + row, names[column]
+            message = f"X is {values[row, column]} in row {at}, column {name!r}: features must be finite."
+            raise InputError(message, parameter="X", row=at, column=name)
         return [*(column[part] for _, column in leading), *values.T]
 
     everything = [*(name for name, _ in leading), *names]
     blocks = map(block, _steps(rows, len(everything)))
-    write_blocks(path, everything, blocks, escape_formulas=escape_formulas)
+    write_blocks(path, everything, blocks)
 
 
 def write_blocks(
     path: str | os.PathLike[str],
     names: Sequence[str],
     blocks: Iterable[Sequence[NDArray[Any]]],
-    *,
-    escape_formulas: bool = False,
 ) -> None:
     """Write columns that come some rows at a time as the table that the path's ending says.
 
@@ -132,19 +123,17 @@ def write_blocks(
     names : sequence of str
     blocks : iterable
         The columns of the first rows, of the next ones, and so on.
-    escape_formulas : bool
-        As for :func:`save_table`.
     """
     path = os.fspath(path)
     check_names(names)
     kind = table_format(path)
     if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
-        problem = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
-        raise InputError(problem, file=path)
+        message = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
+        raise InputError(message, file=path)
     if kind == "csv" and all(number(name.encode()) is not None for name in names):
-        problem = "the names of the columns are all numbers: as text they would be read as a row."
-        raise InputError(problem, remedy="Name them otherwise, or write Parquet.", file=path)
-    opened, first = _text(path, names, escape_formulas) if kind == "csv" else _typed(path, names, kind), 0
+        message = "the names of the columns are all numbers, which text does not keep. Write Parquet instead."
+        raise InputError(message, file=path)
+    opened, first = _text(path, names) if kind == "csv" else _typed(path, names, kind), 0
     with opened as sink:
         for block in blocks:
             for part in _steps(len(block[0]), len(names)):
@@ -162,16 +151,16 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse names of columns that are there twice, or that no file can hold."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise InputError("two columns are called {0!r};", name, remedy="names must differ.", column=name)
+            raise InputError(f"two columns are called {name!r}; names must differ.", column=name)
         if not is_utf8(name):
-            raise InputError("the name of column {0!r} is not UTF-8 text.", name, column=name)
+            raise InputError(f"the name of column {name!r} is not UTF-8 text.", column=name)
 
 
 Sink = Callable[[list[Any]], object]
 
 
 @contextmanager
-def _text(path: str, names: Sequence[str], escape_formulas: bool) -> Iterator[Sink]:
+def _text(path: str, names: Sequence[str]) -> Iterator[Sink]:
     """Delimited text, quoted where it has to be, in the shortest decimals."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -183,11 +172,11 @@ def _text(path: str, names: Sequence[str], escape_formulas: bool) -> Iterator[Si
             column = column.cast(pa.float64())
         if not pa.types.is_dictionary(column.type):
             return pc.fill_null(column.cast(pa.large_string()), "")
-        texts = [cell(text, escape_formulas) for text in column.dictionary.to_pylist()]
-        return pa.array(texts, pa.large_string()).take(column.indices)
+        texts = column.dictionary.to_pylist()
+        return pa.array([*map(cell, map(_unlike_blanks, texts))], pa.large_string()).take(column.indices)
 
     with atomic_write(path) as file, packed(file, path) as sink:
-        sink.write((delimiter.join(cell(name, escape_formulas) for name in names) + "\n").encode())
+        sink.write((delimiter.join(cell(_unlike_blanks(name)) for name in names) + "\n").encode())
 
         def write(columns: list[Any]) -> None:
             lines = pc.binary_join_element_wise(*map(cells, columns), pa.scalar(delimiter, pa.large_string()))
@@ -219,7 +208,14 @@ def _typed(path: str, names: Sequence[str], kind: str) -> Iterator[Sink]:
 
 
 def write_arrow(path: str | os.PathLike[str], table: Any, kind: str) -> None:
-    """Write a table of pyarrow as Parquet or as an Arrow file."""
+    """Write a table of pyarrow as a file of some format; as delimited text its cells are texts."""
+    import pyarrow.compute as pc
+
+    if kind == "csv":
+        with _text(os.fspath(path), table.column_names) as write:
+            for batch in table.to_batches():
+                write([pc.ascii_trim_whitespace(column).dictionary_encode() for column in batch.columns])
+        return
     with atomic_write(path) as file, _writer(file, table.schema, kind) as writer:
         writer.write_table(table)
 
@@ -240,8 +236,8 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
     for code, text in enumerate(texts):
         if "\0" in text or not is_utf8(text):
             row = start + int(np.argmax(codes == code))
-            problem = "the text {0!r} in row {1}, column {2!r}, holds a NUL, or is not UTF-8."
-            raise InputError(problem, text, row, name, row=row, column=name)
+            message = f"the text {text!r} in row {row}, column {name!r}, holds a NUL, or is not UTF-8."
+            raise InputError(message, row=row, column=name)
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
 
 
@@ -252,13 +248,19 @@ def _ids(what: str, values: Any) -> NDArray[Any]:
         return np.asarray(items)
     texts = objects(map(str, items))
     if "" in items:
-        problem, row = f"{{{what}}} is empty in row {{0}}:", items.index("")
-        raise InputError(problem, row, remedy="every row needs an id.", parameter=what, row=row)
+        row = items.index("")
+        raise InputError(f"{what} is empty in row {row}: every row needs an id.", parameter=what, row=row)
     return texts
 
 
-def cell(text: str, escape_formulas: bool = False) -> str:
+def _unlike_blanks(text: str) -> str:
+    """Refuse a text that would be read back as another one."""
+    if text != text.strip(BLANKS):
+        message = f"{text!r} begins or ends with a blank, which text does not keep. Write Parquet instead."
+        raise InputError(message)
+    return text
+
+
+def cell(text: str) -> str:
     """A text as a cell: in quotes if it would be read otherwise without."""
-    if escape_formulas and _FORMULA.match(text):
-        text = "'" + text
     return '"' + text.replace('"', '""') + '"' if _UNUSUAL.search(text) else text

@@ -10,8 +10,9 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls.io import VoteTable
-from rankrls.io.data import Reading, Rows, like_queries
+from rankrls.io.data import ReadOptions, Rows, like_queries
 from rankrls.preprocessing import TableEncoder
+from rankrls.preprocessing._deciding import WORDS_OF_TEXT, names_of, words_of_ids
 
 _VOTES_OF_A_NAME = 5
 _LONG = 80
@@ -20,18 +21,28 @@ _LONG = 80
 def encoder_fitted(encoder: TableEncoder, table: Any) -> Rows:
     """Training rows as features; the encoder is fitted to them.
 
-    A column of query ids that holds texts is the query's text, if none is named; else it is no feature.
+    The column of query ids is the query's text if its ids read like text and nothing else is said of it or named as the
+    query's text; otherwise it is no feature. ``columns_`` says which.
     """
-    asked, held = table.qid_name, table.X.column_names
-    by_text = table.qid is not None and table.qid.dtype == object
-    if encoder.query_text is None and asked in held and by_text:
-        encoder.set_params(query_text=asked)
-    elif asked in held and asked != encoder.query_text:
-        table = replace(table, X=table.X.drop_columns([asked]))
-    out = _features(encoder.fit_transform, encoder, table)
-    if encoder.columns == "named" and encoder.impute is not None and not (encoder.imputers_ or encoder.lists_):
-        problem = "{impute} is about numbers, and no column holds any."
-        raise InputError(problem, file=table.path)
+    asked = table.qid_name
+    if asked not in table.X.column_names or asked in encoder.columns_named():
+        out = _features(encoder.fit_transform, encoder, table)
+    else:
+        words = words_of_ids(table.qid)
+        if encoder.query_text is None and words >= WORDS_OF_TEXT:
+            encoder.set_params(query_text=asked)
+            reason = f"query ids of {words:.1f} words read like text"
+        else:
+            encoder.set_params(ignore=(*names_of("ignore", encoder.ignore), asked))
+            reason = "query ids" if encoder.query_text is not None else "query ids do not read like text"
+        out = _features(encoder.fit_transform, encoder, table)
+        encoder.columns_ = [replace(use, reason=reason) if use.name == asked else use for use in encoder.columns_]
+    if (
+        encoder.columns == "named"
+        and encoder.impute is not None
+        and not any(use.kind in ("number", "date", "list") for use in encoder.columns_)
+    ):
+        raise InputError("impute is about numbers, and no column holds any.", parameter="impute", file=table.path)
     return out
 
 
@@ -66,7 +77,7 @@ def encoder_of_items(votes: VoteTable, kind: str | None = None) -> tuple[TableEn
     return encoder.fit({"item": votes.items}), kind
 
 
-def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError:
+def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputError:
     """The error of a table with a cell that is no number, or of all its columns that are not; others as they are.
 
     The file is read again, as texts; where that is not possible the error is that of the cell. What is wrong with the
@@ -92,11 +103,9 @@ def in_one_error(error: InputError, reading: Reading, source: Any) -> InputError
         except InputError as other:
             found.append(other)
     said = [other for other in found if str(other) != str(error)]
-    if said and "ignore" in error.remedy:  # the cell is one of a column that the others name
-        error, *said = said[0].located(file=error.file, line=error.line), *said[1:]
-    for more in said:
-        error = error.then(more)
-    return error
+    if said and "(ignore)" in error.message:  # the cell is one of a column that the others name
+        error, *said = said[0].replace(file=error.file, line=error.line), *said[1:]
+    return error.replace(message=" ".join(each.message for each in [error, *said]))
 
 
 def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -> Rows:
@@ -104,9 +113,7 @@ def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -
     try:
         X = encode(table.X)
     except InputError as error:
-        row = error.row
-        line = None if row is None or table.lines is None else int(table.lines[row])
-        raise error.located(file=table.path, line=line) from error
+        raise error.replace(file=table.path) from error
     names = tuple(encoder.get_feature_names_out().tolist())
     rows: Rows = replace(table, X=X, feature_names=names)
     return rows

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_word
-from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel
 from rankrls.selection.rules import RULES
@@ -54,7 +53,7 @@ def check_parameters(model: Any, *, several: bool = False) -> None:
         check, value = f.metadata.get("check"), getattr(model, f.name)
         choose = f.metadata.get("several", False)
         if isinstance(value, tuple) and (choose or check is not None) and not (several and choose):
-            raise InputError(f"{{{f.name}}} is one value here; got {{0!r}}.", value, parameter=f.name)
+            raise InputError(f"{f.name} is one value here; got {value!r}.", parameter=f.name)
         if check is not None:
             for one in options(value, f.name) if several and choose else (value,):
                 check(f.name, one)
@@ -111,7 +110,7 @@ def number(
             or (most is not None and value > most)
             or (below is not None and value >= below)
         ):
-            raise InputError(f"{{{name}}} must be {what}; got {{0!r}}.", value)
+            raise InputError(f"{name} must be {what}; got {value!r}.", parameter=name)
 
     return check
 
@@ -119,14 +118,13 @@ def number(
 def flag(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{{{name}}} must be True or False; got {{0!r}}.", value)
+        raise InputError(f"{name} must be True or False; got {value!r}.", parameter=name)
 
 
 def check_alpha(alpha: Any, name: str = "alpha") -> float:
     """One regularization value."""
     if isinstance(alpha, str):
-        hint = "RankRLSCV chooses it."
-        raise InputError(f"{{{name}}} must be a number; got {{0!r}}.", alpha, remedy=hint)
+        raise InputError(f"{name} must be a number; got {alpha!r}. RankRLSCV chooses it.", parameter=name)
     number(least=0.0)(name, alpha)
     return float(alpha)
 
@@ -135,17 +133,16 @@ def check_alphas(alphas: Any, *, positive: bool = False) -> NDArray[np.float64]:
     """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
     values = check_grid("alphas", alphas, check_alpha)
     if positive and not (values > 0.0).all():
-        problem = "Hold-out without refitting needs {alphas} > 0; got {0:g}."
-        raise InputError(problem, values.min())
+        raise InputError(f"Hold-out without refitting needs alphas > 0; got {values.min():g}.", parameter="alphas")
     return values
 
 
 def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray[np.float64]:
     """A sequence of at least one number."""
     if isinstance(values, str) or np.ndim(values) != 1:
-        raise InputError(f"{{{name}}} must be 'auto' or a sequence of numbers; got {{0!r}}.", values)
+        raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
     if len(values) == 0:
-        raise InputError(f"{{{name}}} is empty: there is nothing to choose from.")
+        raise InputError(f"{name} is empty: there is nothing to choose from.", parameter=name)
     return np.array([check(value) for value in values])
 
 
@@ -168,10 +165,6 @@ class GraphParameters:
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
     regression_weight: float = parameter(default=0.0, check=number(least=0.0, most=1.0))
 
-    def _setting(self) -> Setting:
-        """What they are, if each is one value."""
-        return Setting(self.ties, self.balance, float(self.regression_weight))
-
 
 @estimator
 class SelectionParameters:
@@ -181,16 +174,6 @@ class SelectionParameters:
     scoring: Any = parameter(default="disagreement")
     rule: str = parameter(default="best", check=choice(*RULES))
     verbose: Any = parameter(default=0)
-
-
-@estimator
-class BasisParameters:
-    """Which items a function expands over."""
-
-    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans", "pursuit"))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
 
 
 def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:

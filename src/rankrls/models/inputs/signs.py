@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 
 _FORMS = (
-    "{positive} must be True (all features), False (none), a list of feature numbers or names, a sign (-1, 0 or 1) for "
+    "positive must be True (all features), False (none), a list of feature numbers or names, a sign (-1, 0 or 1) for "
     "each feature, or a dict of features to signs"
 )
 
@@ -22,7 +22,7 @@ def check_positive(positive: Any, kernels: tuple[Any, ...], solver: str) -> bool
     if isinstance(positive, (bool, np.bool_)):
         constrained = bool(positive)
     elif isinstance(positive, (str, bytes)) or not hasattr(positive, "__len__") or getattr(positive, "ndim", 1) != 1:
-        raise InputError(f"{_FORMS}; got {{0!r}}.", positive, parameter="positive")
+        raise InputError(f"{_FORMS}; got {positive!r}.", parameter="positive")
     else:
         constrained = len(positive) > 0
     if not constrained:
@@ -30,14 +30,13 @@ def check_positive(positive: Any, kernels: tuple[Any, ...], solver: str) -> bool
     other = [k for k in kernels if not (isinstance(k, str) and k == "linear")]
     if other:
         raise InputError(
-            "{positive} constrains the weights of features, which only {kernel='linear'} has; got {kernel}={0!r}.",
-            other[0],
+            f"positive constrains the weights of features, which only kernel='linear' has; got kernel={other[0]!r}.",
+            parameter="positive",
         )
     if solver not in ("auto", "primal"):
         raise InputError(
-            "{positive} is solved for in the weights of features; got {0!r}.",
-            solver,
-            remedy="Use {solver='auto'} or 'primal'.",
+            f"positive is solved for in the weights of features; got {solver!r}. Use solver='auto' or 'primal'.",
+            parameter="positive",
         )
     return True
 
@@ -69,7 +68,7 @@ def constrained_signs(positive: Any, n_features: int, names: NDArray[Any] | None
     for key, sign in entries:
         j = _feature(key, n_features, names)
         if j in seen:
-            raise InputError("{positive} names feature {0!r} twice.", key)
+            raise InputError(f"positive names feature {key!r} twice.", parameter="positive")
         seen.add(j)
         out[j] = sign
     return out if out.any() else None
@@ -87,10 +86,9 @@ def _check_one_reading(given: list[Any]) -> None:
     whole = [v for v in given if isinstance(v, Integral) and not isinstance(v, (bool, np.bool_))]
     if sorted(whole) == list(range(len(given))):
         raise InputError(
-            "{positive}={0} may be the numbers of all {1} features or a sign for each.",
-            given,
-            len(given),
-            remedy="Pass True for all, or a dict of features to signs.",
+            f"positive={given} may be the numbers of all {len(given)} features or a sign for each. Pass "
+            "True for all, or a dict of features to signs.",
+            parameter="positive",
         )
 
 
@@ -98,9 +96,8 @@ def _sign(value: Any, key: Any) -> int:
     if isinstance(value, (Integral, float, np.bool_)) and value in (-1, 0, 1):
         return int(value)
     raise InputError(
-        "{positive} must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {0!r} for {1!r}.",
-        value,
-        key,
+        f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {value!r} for {key!r}.",
+        parameter="positive",
     )
 
 
@@ -108,21 +105,22 @@ def _feature(key: Any, n_features: int, names: NDArray[Any] | None) -> int:
     if isinstance(key, str):
         if names is None:
             raise InputError(
-                "{positive} names feature {0!r}, but X has no column names.", key, remedy="Use feature numbers."
+                f"positive names feature {key!r}, but X has no column names. Use feature numbers.", parameter="positive"
             )
         found = np.flatnonzero(np.asarray(names, dtype=object) == key)
         if not len(found):
-            raise InputError("{positive} names feature {0!r}, which X does not have.", key)
+            raise InputError(f"positive names feature {key!r}, which X does not have.", parameter="positive")
         return int(found[0])
     if isinstance(key, (bool, np.bool_)):
-        raise InputError("{positive} as a mask needs one entry for each of the {0} features.", n_features)
+        raise InputError(
+            f"positive as a mask needs one entry for each of the {n_features} features.", parameter="positive"
+        )
     if not isinstance(key, Integral):
-        raise InputError(f"{_FORMS}; got {{0!r}} in it.", key, parameter="positive")
+        raise InputError(f"{_FORMS}; got {key!r} in it.", parameter="positive")
     if not 0 <= int(key) < n_features:
         raise InputError(
-            "{positive} names feature {0}, but the features are 0 to {1}.",
-            int(key),
-            n_features - 1,
-            remedy="A list of signs needs one for each feature.",
+            f"positive names feature {int(key)}, but the features are 0 to {n_features - 1}. A list of "
+            "signs needs one for each feature.",
+            parameter="positive",
         )
     return int(key)

@@ -12,7 +12,7 @@ from scipy import sparse
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.models.families.base import check_square
+from rankrls.models import fitting
 from rankrls.models.inputs.validation import check_matrix, check_no_extra_qid, split_labels
 
 
@@ -39,25 +39,24 @@ def partly_scored(
 ) -> PartlyScored:
     """Check what ``fit`` was given: NaN in y marks an unscored row."""
     labels, missing = split_labels(y)
-    data = estimator._labelled(X, labels, qid, sample_weight, partly=True)
-    kernel, rows = estimator._data_kernel(), np.arange(data.n_rows)
-    check_square(data.X, kernel)
+    data = fitting.labelled(estimator, X, labels, qid, sample_weight, partly=True)
+    kernel, rows = fitting.data_kernel(estimator), np.arange(data.n_rows)
+    fitting.check_square(data.X, kernel)
     scored = np.ones(len(rows), dtype=bool) if missing is None else ~missing[data.given_numbers(rows)]
     if not scored.any():
-        raise InputError("Every row is unscored, NaN in {y}: some query needs labels to learn from.")
+        raise InputError("Every row is unscored, NaN in y: some query needs labels to learn from.", parameter="y")
     found = PartlyScored(data, scored, _as_items(data, rows[scored]))
     if X_unscored is None:
         if qid_unscored is not None:
-            raise InputError("{qid_unscored} was given without {X_unscored}.")
+            raise InputError("qid_unscored was given without X_unscored.", parameter="qid_unscored")
         return found
     if kernel == "precomputed":
         raise InputError(
-            "With a precomputed kernel unscored rows are rows of {X} whose label in {y} is NaN.",
-            parameter="X_unscored",
+            "With a precomputed kernel unscored rows are rows of X whose label in y is NaN.", parameter="X_unscored"
         )
     check_no_extra_qid(data.has_qid, qid_unscored, "fit's unscored rows (qid_unscored)")
     if qid_unscored is not None and not data.has_qid:
-        raise InputError("{qid_unscored} was given without {qid}: all rows have a query or none.")
+        raise InputError("qid_unscored was given without qid: all rows have a query or none.", parameter="qid_unscored")
     more = check_matrix(estimator, X_unscored, reset=False)
     unlabelled = np.zeros(more.shape[0], dtype=bool)
     return replace(found, everything=_beside(data, more, qid_unscored), scored=np.append(scored, unlabelled))

@@ -13,11 +13,9 @@ from sklearn.utils.validation import _num_samples, validate_data
 from rankrls._checks import numbers_of
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls._preferences import check_preferences
-from rankrls._queries import in_words, query_layout
-from rankrls.features.finite import check_finite_features
-from rankrls.graph import PairGraph
-from rankrls.graph.labels import label_varies
+from rankrls._preferences import PreferenceTable, check_preferences
+from rankrls._queries import in_words, label_varies, query_layout
+from rankrls._rows import check_finite_features
 from rankrls.metrics import RankingMeasure
 from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.selection.judging import LabelJudge, judged_queries
@@ -37,12 +35,13 @@ def labelled_items(
     """Check what ``fit`` was given. Errors name the row, and the column or feature. Rows of weight zero go."""
     _refuse_collections(X=X, y=y, qid=qid, sample_weight=sample_weight)
     if y is None:
-        raise InputError("{0} requires {y} to be passed, but the target y is None.", _name(estimator))
+        raise InputError(f"{_name(estimator)} requires y to be passed, but the target y is None.", parameter="y")
     Y, one_target = check_labels(y)  # before scikit-learn looks, whose messages name no row
     X = check_features(estimator, X, kernel=kernel, reset=reset, products=True)
     if _num_samples(X) != len(Y):
-        problem = "{X} has {0} items but {y} has {1} labels; it needs one label per item."
-        raise InputError(problem, _num_samples(X), len(Y), parameter="y")
+        raise InputError(
+            f"X has {_num_samples(X)} items but y has {len(Y)} labels; it needs one label per item.", parameter="y"
+        )
     layout, weights = query_layout(qid, len(Y)), check_weights(sample_weight, len(Y))
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
     return data.of_positive_weight(square=isinstance(kernel, str) and kernel == "precomputed")
@@ -64,10 +63,7 @@ def preferred_items(
         raise InputError("There are no preferences to learn from.", parameter="winners")
     codes = None
     if groups is not None:
-        try:
-            codes = query_layout(groups, len(given.winners)).codes
-        except InputError as error:
-            raise error.renamed({"qid": "groups", "X": "winners"}) from None
+        codes = query_layout(groups, len(given.winners), name="groups").codes
     kept = given.weight > 0.0
     if not kept.any():
         raise InputError("All preferences have weight zero: there is nothing to learn from.", parameter="weight")
@@ -75,9 +71,9 @@ def preferred_items(
         given = given.rows(kept)
         codes = None if codes is None else np.unique(codes[kept], return_inverse=True)[1]
     if not given.strength.any():
-        raise InputError("Every {strength} is 0: ties alone order nothing.")
+        raise InputError("Every strength is 0: ties alone order nothing.", parameter="strength")
     i, j, s, c = given
-    return PreferredItems(X, None, False, True, PairGraph(i, j, m, s, c, codes))
+    return PreferredItems(X, None, False, True, PreferenceTable(i, j, m, s, c, codes))
 
 
 def validation_data(
@@ -89,20 +85,20 @@ def validation_data(
     that were kept.
     """
     if X_val is None or y_val is None:
-        raise InputError("Validation data need {X_val} and {y_val}, and {qid_val} if fit has qid.")
+        raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
     check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
     X = check_features(estimator, X_val, kernel=kernel)
     Y, _ = check_labels(y_val)
     rows, targets = _num_samples(X), data.Y.shape[1] if hasattr(data, "Y") else 1
     if len(Y) != rows:
-        raise InputError("{X_val} has {0} rows but {y_val} has {1} labels.", rows, len(Y), parameter="y_val")
+        raise InputError(f"X_val has {rows} rows but y_val has {len(Y)} labels.", parameter="y_val")
     if Y.shape[1] != targets:
-        raise InputError("{y_val} has {0} targets but {y} has {1}.", Y.shape[1], targets)
+        raise InputError(f"y_val has {Y.shape[1]} targets but y has {targets}.", parameter="y_val")
     if isinstance(kernel, str) and kernel == "precomputed" and data.kept is not None:
         operators = [isinstance(part, LinearOperator) for part in (data.X, X)]
         if operators == [False, True]:
             raise InputError(
-                "With rows of weight zero, {X} and {X_val} must both be matrices, or both LinearOperators.",
+                "With rows of weight zero, X and X_val must both be matrices, or both LinearOperators.",
                 parameter="X_val",
             )
         X = X if operators[0] else X[:, data.kept]
@@ -122,7 +118,7 @@ def check_features(estimator: Any, X: Any, *, kernel: Any, reset: bool = False, 
         return check_matrix(estimator, X, reset=reset, products=products)
     X = list(X)
     if products and not X:
-        raise InputError("{X} is empty: there is nothing to learn from.")
+        raise InputError("X is empty: there is nothing to learn from.", parameter="X")
     return X
 
 
@@ -130,21 +126,19 @@ def check_operator(estimator: Any, X: LinearOperator, *, reset: bool) -> LinearO
     """A kernel that is known by its products, for estimators that take one."""
     name = type(estimator).__name__
     if not getattr(estimator, "_accepts_operators", False):
-        raise InputError("{0} needs a matrix; CGRankRLS takes a LinearOperator.", name, parameter="X")
+        raise InputError(f"{name} needs a matrix; CGRankRLS takes a LinearOperator.", parameter="X")
     if estimator.kernel != "precomputed":
-        raise InputError("A LinearOperator is a kernel: {0} takes it with {kernel='precomputed'}.", name)
+        raise InputError(
+            f"A LinearOperator is a kernel: {name} takes it with kernel='precomputed'.", parameter="kernel"
+        )
     if reset:
         if X.shape[0] != X.shape[1]:
-            raise InputError("A precomputed kernel must be square to fit; got shape {0}.", X.shape, parameter="X")
+            raise InputError(f"A precomputed kernel must be square to fit; got shape {X.shape}.", parameter="X")
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
     elif X.shape[1] != estimator.n_features_in_:
         raise InputError(
-            "X has {0} features, but {1} is expecting {2} features.",
-            X.shape[1],
-            name,
-            estimator.n_features_in_,
-            parameter="X",
+            f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} features.", parameter="X"
         )
     return X
 
@@ -171,8 +165,9 @@ def _refuse_collections(**given: Any) -> None:
     for parameter, value in given.items():
         if hasattr(value, "__dask_graph__"):
             raise InputError(
-                f"{{{parameter}}} is a Dask collection, which would be pulled into the memory of this process.",
-                remedy="rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
+                f"{parameter} is a Dask collection, which would be pulled into the memory of this process. "
+                "rankrls.dask has estimators for it, with the same names; or call compute() yourself.",
+                parameter=parameter,
             )
 
 
@@ -189,12 +184,9 @@ def _validated(estimator: Any, X: Any, **options: Any) -> Any:
         names = getattr(X, "columns", None)
         name = "" if names is None else f" ({names[column]!r})"
         raise InputError(
-            "Input {X} holds the text {0!r}: row {1}, column {2}{3}. Features are numbers.",
-            value,
-            row,
-            column,
-            name,
-            remedy="Encode such columns, or leave them out.",
+            f"Input X holds the text {value!r}: row {row}, column {column}{name}. Features are numbers. "
+            "Encode such columns, or leave them out.",
+            parameter="X",
             row=row,
             column=column if names is None else str(names[column]),
         ) from error
@@ -223,25 +215,22 @@ def check_labels(y: Any) -> tuple[NDArray[np.float64], bool]:
         where = _not_a_number(y)
         got = "" if where is None else f" Row {where[0]} holds {where[2]!r}."
         raise InputError(
-            "{y} must be numeric: graded relevance, utilities, or a binary outcome.{0}",
-            got,
+            f"y must be numeric: graded relevance, utilities, or a binary outcome.{got}",
+            parameter="y",
             row=None if where is None else where[0],
         ) from None
     if is_complex:
-        raise InputError("Complex data not supported: {y} must hold real numbers.")
+        raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
-        raise InputError("{y} must have shape (m,) or (m, targets); got {0}.", Y.shape)
+        raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
     finite = np.isfinite(Y)
     if not finite.all():
         where = np.argwhere(~finite)[0]
         value = "NaN" if np.isnan(Y[tuple(where)]) else "infinity or a value too large for float64"
         column = f", target {where[1]}" if Y.ndim == 2 else ""
         raise InputError(
-            "Input {y} contains {0}: row {1}{2}.",
-            value,
-            where[0],
-            column,
-            remedy="Every row needs a finite label.",
+            f"Input y contains {value}: row {where[0]}{column}. Every row needs a finite label.",
+            parameter="y",
             row=int(where[0]),
         )
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
@@ -272,10 +261,9 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     if partly.any():
         row = int(np.argmax(partly))
         raise InputError(
-            "Input {y} contains NaN for some targets of row {0} and labels for others: a row has all its labels, or "
-            "its query has none.",
-            row,
-            remedy="Fit targets with different unscored queries separately.",
+            f"Input y contains NaN for some targets of row {row} and labels for others: a row has all its "
+            "labels, or its query has none. Fit targets with different unscored queries separately.",
+            parameter="y",
             row=row,
         )
     return labels, missing[:, 0]
@@ -287,14 +275,17 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
         return None
     w = numbers_of("sample_weight", sample_weight)
     if w.ndim > 1:
-        problem = "Sample weights must be 1D array or scalar; got shape {0}."
-        raise InputError(problem, w.shape, parameter="sample_weight")
+        raise InputError(f"Sample weights must be 1D array or scalar; got shape {w.shape}.", parameter="sample_weight")
     if w.ndim == 1 and len(w) != m:
-        problem = "sample_weight.shape == {0}, expected {1}: it needs one weight per row."
-        raise InputError(problem, w.shape, (m,), parameter="sample_weight")
+        raise InputError(
+            f"sample_weight.shape == {w.shape}, expected {(m,)}: it needs one weight per row.",
+            parameter="sample_weight",
+        )
     checked = check_row_weights(np.full(m, w), m)
     if checked is None or not checked.any():
-        raise InputError("All values of {sample_weight} are zero: there is nothing to learn from.")
+        raise InputError(
+            "All values of sample_weight are zero: there is nothing to learn from.", parameter="sample_weight"
+        )
     return checked
 
 
@@ -306,11 +297,9 @@ def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
             "call sklearn.set_config(enable_metadata_routing=True) first."
         )
         raise InputError(
-            "This model was fitted with qid, but {0} was called without: scores of different queries cannot be "
-            "compared.",
-            what,
-            by_routing if what == "score" else "",
-            remedy="Pass {qid} to {0}, one id per row.{1}",
+            f"This model was fitted with qid, but {what} was called without: scores of different queries "
+            f"cannot be compared. Pass qid to {what}, one id per "
+            f"row.{by_routing if what == 'score' else ''}",
             parameter="qid",
         )
 
@@ -323,12 +312,9 @@ def check_comparable(data: Any, regression_weight: float) -> None:
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
         raise InputError(
-            "Nothing to compare: {0} two items with different labels ({1} sample{2}). Learning to rank needs at least "
-            "one query with two different labels.",
-            where,
-            m,
-            "s" if m != 1 else "",
-            remedy="Check the labels and the query ids.",
+            f"Nothing to compare: {where} two items with different labels "
+            f"({m} sample{'s' if m != 1 else ''}). Learning to rank needs at least one query with two "
+            "different labels. Check the labels and the query ids.",
             parameter="y",
         )
 

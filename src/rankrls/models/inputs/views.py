@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel, resolve_kernel
-from rankrls.problems.views import ViewPlan
+from rankrls.learners.views import ViewPlan
 
 _ROWS = ("rows", "loss_rows", "basis_rows")
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
@@ -27,15 +27,19 @@ def view_plans(
         half = (n_features + 1) // 2
         views = (slice(0, half), slice(half, None))
     if isinstance(views, (str, Mapping)) or not hasattr(views, "__iter__"):
-        raise InputError("{views} must be a sequence of views; got {0!r}.", views)
+        raise InputError(f"views must be a sequence of views; got {views!r}.", parameter="views")
     plans = [_plan(v, view, defaults, n_features, names, n_rows) for v, view in enumerate(views)]
     if not plans:
-        raise InputError("{views} is empty: at least one view is needed.")
+        raise InputError("views is empty: at least one view is needed.", parameter="views")
     given = [plan.kernel.name == "precomputed" for plan in plans]
     if any(given) and not all(given):
-        raise InputError("Either all {views} have the precomputed kernel or none: X means different things to them.")
+        raise InputError(
+            "Either all views have the precomputed kernel or none: X means different things to them.", parameter="views"
+        )
     if any(given) and any(plan.features is not None for plan in plans):
-        raise InputError("A precomputed kernel has no features to choose from; {views} of it differ by their rows.")
+        raise InputError(
+            "A precomputed kernel has no features to choose from; views of it differ by their rows.", parameter="views"
+        )
     return plans
 
 
@@ -49,14 +53,14 @@ def _plan(
         view = {"features": view}
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
-        raise InputError("{0} has {1!r}; a view may have {2}.", where, unknown[0], ", ".join(_KEYS), parameter="views")
+        raise InputError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.", parameter="views")
     if "kernel" in view and "kernel_params" not in view:
         defaults = {**defaults, "kernel_params": None}
     settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", *_ROWS)}}
     try:
         check_kernel(**settings)
     except InputError as error:
-        raise InputError("{0}: {1}", where, error, parameter="views") from None
+        raise InputError(f"{where}: {error}", parameter="views") from None
     features = _numbers(f"{where}['features']", view.get("features"), n_features, "features", names)
     rows = {key: _mask(f"{where}[{key!r}]", view.get(key), n_rows) for key in _ROWS}
     shape = np.empty((0, n_features if features is None else len(features)))
@@ -89,22 +93,21 @@ def _numbers(where: str, given: Any, n: int, what: str, names: NDArray[Any] | No
             known = {name: k for k, name in enumerate(names)}
             missing = [name for name in values.tolist() if name not in known]
             if missing:
-                raise InputError("{0} names {1!r}, which X has not.", where, missing[0], parameter="views")
+                raise InputError(f"{where} names {missing[0]!r}, which X has not.", parameter="views")
             values = np.array([known[name] for name in values.tolist()], dtype=np.intp)
         if values.dtype == bool and values.shape == (n,):
             values = np.flatnonzero(values)
         if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
             raise InputError(
-                "{0} must be a slice, a list of numbers, or a mask of length {1}; got {2!r}.",
-                *(where, n, given),
+                f"{where} must be a slice, a list of numbers, or a mask of length {n}; got {given!r}.",
                 parameter="views",
             )
         numbers = values.astype(np.intp)
         outside = (numbers < 0) | (numbers >= n)
         if outside.any():
             raise InputError(
-                "{0} names {1}, but there are {2} 0 to {3}.", where, numbers[outside][0], what, n - 1, parameter="views"
+                f"{where} names {numbers[outside][0]}, but there are {what} 0 to {n - 1}.", parameter="views"
             )
     if not len(numbers):
-        raise InputError("{0} is empty.", where, parameter="views")
+        raise InputError(f"{where} is empty.", parameter="views")
     return numbers

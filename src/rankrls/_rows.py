@@ -1,0 +1,93 @@
+"""Rows of matrices and sequences of items: some of them, in blocks, their products, and whether they are finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._compiled.threads import blas_threads_for
+from rankrls._errors import InputError
+
+_BLOCK_ROWS = 1024
+_PANEL = 128
+_FEW_COLUMNS = 8
+_READ = 16.0
+"""Multiplications that BLAS makes in the time in which it reads a number from memory."""
+
+
+def take_items(X: Any, rows: Any) -> Any:
+    """Rows of a matrix, or items of a sequence, by numbers or a slice."""
+    if not isinstance(X, list):
+        return X[rows]
+    return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
+
+
+def row_slices(lo: int, hi: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
+    """``slice(lo, hi)`` cut into pieces of at most ``step`` rows."""
+    for start in range(lo, hi, step):
+        yield slice(start, min(start + step, hi))
+
+
+def mirror(block: NDArray[np.float64]) -> None:
+    """Copy what is below the diagonal above it, by panels."""
+    for panel in row_slices(0, len(block), _PANEL):
+        block[: panel.start, panel] = block[panel, : panel.start].T
+        corner = np.tril(block[panel, panel])
+        block[panel, panel] = corner + np.tril(corner, -1).T
+
+
+def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` of dense X in float64. Few columns are taken one by one, so that equal rows are seldom told apart."""
+    X = X.astype(np.float64, copy=False)
+    columns = W if W.ndim == 2 else W[:, None]
+    if columns.shape[1] >= _FEW_COLUMNS:
+        return np.asarray(X @ W)
+    out = np.empty((X.shape[0], columns.shape[1]))
+    for k in range(columns.shape[1]):
+        np.einsum("ij,j->i", X, np.ascontiguousarray(columns[:, k]), out=out[:, k])
+    return out if W.ndim == 2 else out[:, 0]
+
+
+class OverflowInputError(InputError):
+    """Features so large that their products overflow."""
+
+
+def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool = False, first_row: int = 0) -> None:
+    """Refuse NaN and infinity, and values too large to be multiplied where ``products``; name the first one's place.
+
+    ``first_row`` is the number of X's first row in what the user gave.
+    """
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
+        if products and values.dtype == np.float64:  # and no inner product of rows or columns is larger than this one
+            flat = values.ravel(order="K")
+            with blas_threads_for(_READ * flat.size):
+                if np.isfinite(np.vdot(flat, flat)):
+                    return
+        elif np.isfinite(values.sum(dtype=np.float64)):
+            return
+    good = np.isfinite(values)
+    if good.all():
+        if not products or values.dtype != np.float64:
+            return
+        good = np.abs(values) < np.abs(values).max()
+    if sparse.issparse(X):
+        position = int(np.argmin(good))
+        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
+        column, value = int(X.indices[position]), values[position]
+    else:
+        row, column = (int(v) for v in np.argwhere(~good)[0])
+        value = values[row, column]
+    row += first_row
+    name = "" if names is None else f" ({names[column]!r})"
+    where = f"row {row}, column {column}{name}"
+    facts: dict[str, Any] = {"parameter": what, "row": row, "column": column}
+    if np.isfinite(value):
+        problem = f"Input {what} holds values whose products overflow, the largest {value:g}: {where}."
+        raise OverflowInputError(f"{problem} Scale the features before fitting.", **facts)
+    word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+    raise InputError(f"Input {what} contains {word}: {where}. Remove or impute such values before fitting.", **facts)

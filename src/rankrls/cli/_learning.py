@@ -1,0 +1,359 @@
+"""What ``fit`` and ``cv`` have in common: read, choose, fit, evaluate."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+import rankrls
+from rankrls._errors import InputError
+from rankrls._items import Items
+from rankrls._nearest import did_you_mean
+from rankrls.cli._options import METHODS, Options, given, one_or_several
+from rankrls.cli._reading import comparable_pairs, is_dataset, open_shards, read, read_items, read_votes
+from rankrls.cli._report import Report
+from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
+from rankrls.inspection.suspicious import suspicious_features
+from rankrls.io import PairTable
+from rankrls.io._rows import few
+from rankrls.io.data import Rows, feature_columns, how_read, stacked
+from rankrls.io.items import item_features, read_pairs
+from rankrls.metrics import resolve_measure
+from rankrls.metrics._scorer import predict_by_query
+from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
+from rankrls.preprocessing import TableEncoder
+from rankrls.selection.search import ends_of_grids
+
+_UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
+_COLUMNS = ("columns", "categorical", "dates", "text")
+_FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
+_SAME_DATA = {
+    "unlabelled": "its rows are among the others already.",
+    "validation": "the choice fits these queries, and new ones may not bear it out.",
+    "test": "the measures do not say how new queries are ranked.",
+}
+_VOTES = ["label", "qid", "id", "features", "ignore", "everything", "unlabelled", "labels", "vali", "pairs", "event"]
+_EXCLUSIVE = {
+    "labels": ["label", "qid", "group", "everything", "unlabelled", "pairs", "event", "left", "right", "preferred"],
+    "preferred": _VOTES,
+    "left": _VOTES,
+    "pairs": ["event"],
+    "vali": ["cv"],
+}
+
+
+@dataclass
+class Study:
+    """What ``fit`` and ``cv`` read, by its role (train, unlabelled, validation, test), and what they fitted."""
+
+    options: Options
+    metric: str
+    estimator: Any
+    scaler: Any
+    encoder: Any
+    tables: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, PairTable] = field(default_factory=dict)
+    items: Any = None
+    about: dict[str, Any] = field(default_factory=dict)
+    judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
+
+    @property
+    def training(self) -> Any:
+        """The training data."""
+        return self.tables["train"]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of rows by their role."""
+        return given({role: getattr(self.options, name) for role, name in _FILES.items()})
+
+    @property
+    def model(self) -> Any:
+        """What is saved: the fitted estimator, or a pipeline that ends in it."""
+        steps = [("encode", self.encoder), ("scale", self.scaler), ("rank", self.estimator)]
+        steps = [(name, step) for name, step in steps if step is not None]
+        return self.estimator if len(steps) == 1 else Pipeline(steps)
+
+
+def study(options: Options, report: Report) -> Study:
+    """Check the options, read, choose, fit and evaluate."""
+    _check_together(options)
+    if options.leave_pair_out:
+        options.cv = "leave_pair_out"
+    parameters = {**dict(options.parameters or ())}
+    of_columns = {name for name in inspect.signature(TableEncoder).parameters if name in parameters}
+    encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
+    pairwise = options.by_pairs or options.cv == "leave_pair_out"
+    names = options.metric or ("disagreement",)
+    for name in names:
+        resolve_measure(name, options.convention)
+    metric = "pair_accuracy" if pairwise else names[0]
+    estimator = _estimator(options, parameters, resolve_measure(metric, options.convention))
+    found = Study(options, metric, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
+    if is_dataset(options.train):
+        _fit_shards(found, report)
+    elif options.memory is not None:
+        problem = "is not streamed: memory is for Parquet shards, which rankrls convert writes (--rows-per-file)."
+        raise InputError(f"{options.train} {problem}", parameter="memory", file=str(options.train))
+    else:
+        _read(found, report)
+        with report.working("fitting", "choosing and fitting"):
+            _fit(found)
+    for name, end in ends_of_grids(estimator).items():
+        value = f"{estimator.best_params_[name]:.3g}"
+        report.note(f"the chosen {name}, {value}, is the {end} of its grid: a wider grid may do better.")
+    names = found.training.feature_names
+    if names is not None and found.encoder is None:  # arrays went in; the names are stored as if data frames had
+        vars(estimator).pop("feature_names_in_", None)
+        (found.scaler or estimator).feature_names_in_ = np.array(names, dtype=object)
+    with report.working("evaluating", "evaluating"):
+        found.judged = _judge_all(found)
+    return found
+
+
+def _check_together(options: Options) -> None:
+    """Refuse options that exclude each other."""
+    for one, others in _EXCLUSIVE.items():
+        for other in others:
+            if getattr(options, one) is not None and getattr(options, other):
+                name = "global" if other == "everything" else other
+                raise InputError(f"{one} and {name} exclude each other.", parameter=one)
+    if options.method == "conditional" and options.labels is None:
+        problem = "conditional ranking needs labels, the columns of a table with one label per item, such as 'item_*'."
+        raise InputError(problem, parameter="labels")
+    if options.items is not None and options.labels is None:
+        raise InputError("items are for conditional ranking, which needs labels too.", parameter="items")
+    if options.unlabelled is not None and options.method not in _UNLABELLED:
+        able = ", ".join(_UNLABELLED)
+        raise InputError(f"unlabelled rows are used by {able}, not by {options.method}.", parameter="unlabelled")
+    if options.labels is not None and options.scale in ("minmax", "standard"):
+        raise InputError(
+            f"scale={options.scale!r} scales inside a query, which is one row here; use {options.scale}-all.",
+            parameter="scale",
+        )
+
+
+def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
+    """The estimator, with the parameters that were given."""
+    cls = getattr(rankrls, METHODS[options.method])
+    cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
+    known = inspect.signature(cls).parameters
+    own = {"kernel": one_or_several(options.kernel), "alphas": options.alphas, "cv": cv}
+    parameters = given(own) | parameters
+    for name in parameters:
+        if name not in known:
+            raise InputError(
+                f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}.{did_you_mean(name, known)}",
+                parameter=name,
+            )
+    linear = parameters.get("kernel", "linear") == "linear"
+    if options.method in ("pursuit", "co-pursuit") and linear:
+        parameters.setdefault("dictionary", "features")
+    if "scoring" in known:
+        parameters["scoring"] = scoring
+    estimator = cls(**parameters)
+    if options.by_pairs and not hasattr(estimator, "fit_pairs"):
+        raise InputError(f"{cls.__name__} is fitted on labels, not on preferences.", parameter="method")
+    fits = estimator.fit_pairs if options.by_pairs else estimator.fit
+    if options.vali is not None and "X_val" not in inspect.signature(fits).parameters:
+        how = "preferences" if options.by_pairs else "held-out queries"
+        raise InputError(f"{cls.__name__} chooses by {how}, not by validation data.", parameter="vali")
+    return estimator
+
+
+def _scaler(word: str | None) -> Any:
+    """A scaler of each query, or of all training rows; or None."""
+    if word in (None, "none"):
+        return None
+    from sklearn import preprocessing as of_rows
+
+    from rankrls import preprocessing as of_queries
+
+    name = {"minmax": "MinMaxScaler", "standard": "StandardScaler"}[word.removesuffix("-all")]
+    return getattr(of_rows, name)() if word.endswith("-all") else getattr(of_queries, f"Query{name}")()
+
+
+def _encoder(parameters: dict[str, Any], scale: str | None) -> Any:
+    """The encoder of tables that the options ask for, or None."""
+    if not parameters:
+        return None
+    if parameters.setdefault("columns", "named") == "named":
+        parameters.setdefault("impute", None)
+    parameters.setdefault("sparse_output", "auto" if scale in (None, "none") else False)
+    return TableEncoder(**parameters)
+
+
+def _read(found: Study, report: Report) -> None:
+    """Read, encode and scale the files; all take the columns of the training data, which come first."""
+    options, encoder = found.options, found.encoder
+    whole = options.everything or options.labels is not None
+    queries: Any = "ignored" if whole else "optional" if options.by_pairs else "required"
+    dense: Any = "auto" if found.scaler is None else True  # scaling fills zeros
+    reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
+    table: Rows
+    for role, path in found.files.items():
+        first = role == "train"
+        if options.votes:
+            table, found.pairs[role], found.encoder = read_votes(path, options, found.encoder, report)
+        else:
+            try:
+                table = read(path, replace(reading, labels=_labels(role, options)), report)
+            except InputError as error:
+                raise in_one_error(error, reading, path) if first else error from error
+        if role == "unlabelled":
+            table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
+        if encoder is not None:
+            with report.working("encoding", f"encoding {path}"):
+                table = encoder_fitted(encoder, table) if first else encoded_rows(encoder, table, report.note)
+        if options.event is not None:
+            found.pairs[role] = comparable_pairs(table)
+        if first:
+            _note_suspicious(table, report)
+            reading = reading.like(table)
+            reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
+        elif not options.by_pairs and table.sha256 == found.training.sha256:
+            report.note(f"{path} holds the same data as {options.train}: {_SAME_DATA[role]}")
+        if found.scaler is not None:
+            with report.working("scaling", f"scaling {path}"):
+                table = replace(table, X=_scaled(found.scaler, table, first=first))
+        found.tables[role] = table
+    found.items = read_items(options, report)
+    found.about = how_read(found.training)
+    if options.pairs is not None:
+        ids = "docid" if options.id is not None else None
+        with report.working("reading", f"reading {options.pairs}"):
+            found.pairs["train"], known = read_pairs(options.pairs, found.training, ids, report.note)
+        found.about["ids"] = known
+
+
+def _labels(role: str, options: Options) -> Any:
+    """Which labels a file of rows needs."""
+    if options.labels is not None or (options.method in _UNLABELLED and role == "train"):
+        return "partly"
+    return "ignored" if role == "unlabelled" or (role == "train" and options.pairs is not None) else "required"
+
+
+def _note_suspicious(table: Rows, report: Report) -> None:
+    """Note features that look like ids, or that give the labels away."""
+    if not isinstance(table.X, np.ndarray):
+        return
+    y = None if table.y is None or table.y.ndim > 1 else table.y
+    found, names = suspicious_features(table.X, y, table.qid, feature_names=table.feature_names), table.feature_ids
+    if ids := [names[k] for k in found.ids]:
+        out = f"leave it out by ignore={','.join(ids[:3])}"
+        report.note(f"{few(ids)}: a different whole number in each row looks like an id; {out}.")
+    if leaks := [names[k] for k in found.leaks]:
+        report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. Was it made from them?")
+
+
+def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
+    scale = scaler.fit_transform if first else scaler.transform
+    return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
+
+
+def _fit(found: Study) -> None:
+    """Fit the estimator to the rows; errors name the file of a row that is wrong."""
+    estimator, table, validation = found.estimator, found.training, found.tables.get("validation")
+    positive = getattr(estimator, "positive", None)
+    words = (positive,) if isinstance(positive, str) else positive
+    if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
+        columns = feature_columns(words, table, "positive").values()
+        estimator.positive = dict.fromkeys(chain.from_iterable(columns), 1)
+    extra: dict[str, Any] = {} if validation is None else {"X_val": validation.X}
+    try:
+        if "train" in found.pairs:
+            _fit_pairs(found, extra)
+            return
+        if validation is not None:
+            extra |= {"y_val": validation.y, "qid_val": validation.qid}
+        if found.items is not None:
+            extra["items"] = Items(item_features(found.items, table.utility_names))
+        X, y, qid = table.X, table.y, table.qid
+        if "unlabelled" in found.tables:
+            X, y, qid = stacked(table, found.tables["unlabelled"])
+        estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **extra)
+    except InputError as error:
+        raise _placed(error, found.tables) from error
+
+
+def _fit_pairs(found: Study, extra: dict[str, Any]) -> None:
+    pairs, judging, fit = found.pairs["train"], found.pairs.get("validation"), found.estimator.fit_pairs
+    if pairs.groups is not None and "groups" in inspect.signature(fit).parameters:
+        extra["groups"] = pairs.groups
+    if judging is not None:
+        extra |= {f"{name}_val": getattr(judging, name) for name in ("winners", "losers", "strength", "weight")}
+    fit(found.training.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **extra)
+
+
+def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
+    """An error about a row, with its file."""
+    if error.parameter not in ("X", "X_val", "y") or error.row is None:
+        return error
+    table, row = tables["validation" if error.parameter == "X_val" else "train"], error.row
+    if "unlabelled" in tables and row >= table.n_rows:
+        table, row = tables["unlabelled"], row - table.n_rows
+    column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column
+    return error.replace(file=table.path, row=row, column=column)
+
+
+def _fit_shards(found: Study, report: Report) -> None:
+    """Fit on Parquet shards, chunk by chunk."""
+    options = found.options
+    names = ["pairs", "event", "labels", "items", "unlabelled", "left", "preferred", "group", "everything"]
+    whole = next((name for name in names if getattr(options, name)), None)
+    if whole is not None or found.encoder is not None:
+        what = "columns" if whole is None else "global" if whole == "everything" else whole
+        raise InputError(f"{what} needs all rows in memory, and TRAIN is a folder or a pattern.", parameter=whole)
+    opened = {role: open_shards(path, options, report) for role, path in found.files.items()}
+    if found.scaler is not None:
+        from rankrls.streaming.scaled import Scaled, fit_scaler
+
+        with report.working("scaling", f"scaling {options.train}"):
+            fit_scaler(found.scaler, opened["train"])
+        opened = {role: Scaled(data, found.scaler) for role, data in opened.items()}
+    found.tables = opened
+    train = opened["train"]
+    roles = given({"label": options.label, "qid": options.qid, "id": options.id})
+    found.about = {"columns": roles, "parts": len(train.parts)}
+    extra = {"validation": opened["validation"]} if "validation" in opened else {}
+    with report.working("fitting", "choosing and fitting"):
+        found.estimator.fit_dataset(train, **extra)
+
+
+def _judge_all(found: Study) -> dict[str, dict[str, Judgement]]:
+    """Measures on held-out training queries, validation data and test data."""
+    roles = {"held out": "train", "validation": "validation", "test": "test"}
+    return {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
+
+
+def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
+    estimator, options = found.estimator, found.options
+    table = found.tables.get(role)
+    if table is None:
+        return None
+    if role == "train":
+        scores = getattr(estimator, "held_out_scores_", None)
+        if scores is None or found.pairs or "validation" in found.tables:
+            return None
+        scores = scores[: table.n_rows]
+    elif is_dataset(options.train):
+        chunks = [part.read() for part in table.parts]
+        scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
+        y, qid = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("y", "qid"))
+        table = replace(chunks[0], X=np.empty((len(y), 0)), y=y, qid=qid, ids=None, feature_names=())
+    else:
+        scores = predict_by_query(estimator, table.X, table.qid)
+    if role in found.pairs:
+        return {options.pair_measure: judge_pairs(found.pairs[role], scores)}
+    if getattr(table, "utility_names", ()):
+        table, kept = table.by_item(table.utility_names)
+        scores = np.ravel(scores)[kept]
+    names = options.metric or ("disagreement",)
+    names = names if len(names) > 1 else suitable_measures(table.y, names)
+    return judge(names, options.convention, table, scores)

@@ -1,0 +1,335 @@
+"""The commands, their options, and what becomes of errors and warnings."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankrls import __version__
+from rankrls._extras import MissingPackageError
+from rankrls.cli import _options as options
+from rankrls.cli._options import FILE, Command, Options, option
+from rankrls.cli._report import Report, say
+from rankrls.export import ENGINES
+
+DEBUG = "RANKRLS_DEBUG"
+_IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_OUTPUTS = ("save", "html", "output", "definitions", "out")
+
+
+class InOrder(click.Group):
+    """A program whose help lists the commands in their own order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return [*self.commands]
+
+
+@click.group(
+    cls=InOrder, invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
+)
+@click.option("--debug", is_flag=True, help=f"Show the traceback of an error; also {DEBUG}=1.")
+@click.version_option(__version__, message="rankrls %(version)s")
+@click.pass_context
+def root(context: click.Context, debug: bool) -> None:
+    """Learning to rank by pairwise regularized least squares."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _carry_out(command: str, /, **values: Any) -> None:
+    """Run a command and show its result."""
+    from rankrls._compiled.threads import limited_threads
+    from rankrls.io.inputs import check_targets
+
+    every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
+    found = Options(**every | values)
+    report = Report(bool(found.as_json), bool(found.quiet))
+    shards = found.rows_per_file is not None  # OUT is then a folder
+    outputs = [path for key in _OUTPUTS if (path := values.get(key)) is not None and not (shards and key == "out")]
+    with limited_threads(found.threads):
+        check_targets(outputs, _inputs(values))
+        report.show(import_module(f"rankrls.cli.commands.{command}").run(found, report))
+
+
+def _inputs(values: dict[str, Any]) -> list[str]:
+    """Every file that a command reads, as it was named."""
+    read = [value for key, value in values.items() if key not in (*_OUTPUTS, "folder")]
+    read = [each for value in read for each in (value if isinstance(value, tuple) else (value,))]
+    paths = [str(each) for each in read if isinstance(each, Path)]
+    return paths + [str(values[key]) for key in ("group", "offset") if values.get(key) is not None]
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a command: its options and help are the function's, its work is ``run`` of the module of its name."""
+    name, (text, _, example) = function.__name__, inspect.cleandoc(function.__doc__ or "").rpartition("\n\n")
+    params = [*reversed(getattr(function, "__click_params__", []))]
+    root.add_command(
+        Command(
+            name,
+            context_settings={"max_content_width": 110},
+            callback=partial(_carry_out, name),
+            params=params,
+            help=text,
+            epilog=example,
+        )
+    )
+    return function
+
+
+@command
+@click.argument("train", type=FILE, metavar="TRAIN")
+@option("output", "FILE", "--model", "Model file to write.", "-m", "save", required=True)
+@options.LEARNING
+def fit() -> None:
+    """Choose, fit, evaluate and save a model.
+
+    TRAIN is LETOR text, CSV, Parquet or Arrow, or a folder or quoted pattern of Parquet shards.
+
+    Example: rankrls fit train.csv --label grade --qid query --scale standard --metric ndcg@10 --model m.rankrls
+    """
+
+
+@command
+@click.argument("train", type=FILE, metavar="TRAIN")
+@options.LEARNING
+def cv() -> None:
+    """Evaluate every candidate model, save none.
+
+    With --leave-pair-out each pair of rows is held out, for small studies: the C-index with intervals.
+
+    Example: rankrls cv train.txt --metric ndcg@10 --kernel linear,rbf --alphas 1e-3:1e3:13
+    """
+
+
+@command
+@click.argument("model", type=FILE, metavar="MODEL")
+@click.argument("data", type=FILE, metavar="DATA")
+@options.OUTPUT
+@options.COLUMNS
+@options.SIZES
+@options.ITEMS
+@options.THREADS
+@options.QUIET
+def predict() -> None:
+    """Score the rows of a file.
+
+    One line per row. Only differences inside a query have a meaning. If FILE ends in .csv, .tsv, .parquet or .arrow,
+    a table with ids and scores is written.
+
+    Example: rankrls predict m.rankrls test.txt -o scores.txt
+    """
+
+
+@command
+@click.argument("model", type=FILE, metavar="MODEL")
+@click.argument("data", type=FILE, metavar="DATA")
+@option("output", "N", "--top", "Only the best N of each query.", "-k")
+@option("output", "WORD", "--format", "tsv or trec.", "layout", type=click.Choice(["tsv", "trec"]), default="tsv")
+@option("output", "NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
+@options.OUTPUT
+@options.COLUMNS
+@options.SIZES
+@options.IDS
+@options.GLOBAL
+@options.TARGET
+@options.THREADS
+@options.QUIET
+def rank() -> None:
+    """List the items of each query, best first.
+
+    Items with equal scores stay in the order of the file; in trec runs they are ordered as trec_eval does.
+
+    Example: rankrls rank m.rankrls test.txt --top 10
+    """
+
+
+@command
+@click.argument("model", type=FILE, metavar="MODEL")
+@click.argument("data", type=FILE, metavar="DATA")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="[B]", required=False)
+@option("output", "N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
+@options.COLUMNS
+@options.SIZES
+@options.IDS
+@option("data", "QID", "--query", "Look for the items in this query only.")
+@options.TARGET
+@options.NAMES
+@options.JSON
+@options.QUIET
+def explain() -> None:
+    """Say why item A is ranked above item B.
+
+    Lists what each feature adds to the difference of the scores of a linear model; without B, to the difference to
+    the mean of A's query.
+
+    Example: rankrls explain m.rankrls test.txt --ids docid --query 3 doc12 doc7
+    """
+
+
+@command
+@click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
+@option("data", "FILE", "--scores", "Scores of any tool instead of a model.")
+@options.PAIRS
+@options.IDS
+@options.COLUMNS
+@options.SIZES
+@options.EVENT
+@options.GLOBAL
+@options.MEASURES
+@options.CONVENTION
+@option("output", "", "--per-query", "Also print the values of each query.")
+@options.JSON
+@options.THREADS
+@options.QUIET
+def evaluate() -> None:
+    """Evaluate the ranking of a file's queries.
+
+    By a model or by a file of scores, with 95 % intervals.
+
+    Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10   (or: --scores scores.txt test.txt)
+    """
+
+
+@command
+@click.argument("data", type=FILE, metavar="DATA")
+@click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
+@option("choice", "FILE", "--baseline", "Compare the others with this one only.")
+@options.COLUMNS
+@options.SIZES
+@options.MEASURES
+@options.CONVENTION
+@option("output", "FILE", "--html", "Also write a page with charts.")
+@option("output", "TEXT", "--title", "Title of the page.")
+@option("output", "N", "--top", "Queries that changed most to show.", default=5)
+@options.JSON
+@options.THREADS
+@options.QUIET
+def compare() -> None:
+    """Compare rankings of one file query by query.
+
+    Models, or files with the scores of any tool. Means with bootstrap intervals, and randomization and Wilcoxon tests
+    adjusted by Holm.
+
+    Example: rankrls compare test.txt a.rankrls lightgbm_scores.txt --metrics ndcg@10 --html report.html
+    """
+
+
+@command
+@click.argument("model", type=FILE, metavar="MODEL")
+@click.argument("out", metavar="FILE")
+@option("output", "WORD", "--format", f"{', '.join(ENGINES)}.", "engine", type=click.Choice([*ENGINES]), required=True)
+@option("model", "NAME", "--name", "Name of the model in the engine.", default="rankrls")
+@options.NAMES
+@option("model", "NAME", "--store", "Feature store of Solr.")
+@option("model", "NUMBER|FILE", "--offset", "Add to every score; of a file, what makes its scores positive.")
+@options.TARGET
+@option("output", "FILE", "--definitions", "Feature definitions; features.json by default.")
+@options.QUIET
+def export() -> None:
+    """Write a model for a search engine, or as ONNX.
+
+    Example: rankrls export m.rankrls model.json --format solr --name my_model
+    """
+
+
+@command
+@click.argument("data", type=FILE, metavar="DATA")
+@click.argument("out", type=FILE, metavar="OUT")
+@options.COLUMNS
+@options.SIZES
+@options.NAMES
+@option("output", "N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
+@option("output", "", "--float32", "Write features of shards as float32.")
+@options.FORCE
+@options.QUIET
+def convert() -> None:
+    """Write data in another format, or as Parquet shards.
+
+    The ending of OUT decides: .csv, .tsv, .parquet, .arrow, else LETOR text; .gz packs.
+
+    Example: rankrls convert huge.txt shards --rows-per-file 1000000
+    """
+
+
+@command
+@click.argument("data", type=FILE, metavar="DATA")
+@click.argument("folder", type=FILE, metavar="FOLDER")
+@option("output", "A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
+@option("output", "K", "--folds", "Fold1 to FoldK instead, as LETOR has them.", type=click.IntRange(3))
+@option("output", "N", "--seed", "Seed of the draw; 0 by default.", type=click.IntRange(0), default=0)
+@options.FORCE
+@options.COLUMNS
+@options.SIZES
+@options.JSON
+@options.QUIET
+def split() -> None:
+    """Split a file into train, vali and test parts of whole queries.
+
+    Example: rankrls split all.csv parts --qid query
+    """
+
+
+@command
+@click.argument("about", type=FILE, metavar="FILE")
+@options.COLUMNS
+@options.JSON
+def info() -> None:
+    """Show where a model comes from, or what is in data.
+
+    Example: rankrls info m.rankrls
+    """
+
+
+def run(argv: list[str]) -> int:
+    """Run the program; returns the exit status."""
+    debug = "--debug" in argv or os.environ.get(DEBUG, "") not in ("", "0")
+    try:
+        with warnings.catch_warnings():
+            for category in _IGNORED:
+                warnings.simplefilter("ignore", category)
+            warnings.filterwarnings("ignore", message=".* does not have valid feature names")
+            warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+            root([word for word in argv if word != "--debug"], prog_name="rankrls", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except BrokenPipeError:  # whoever reads the output (head) has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
+        return 1
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.Abort:
+        return 130
+    except Exception as error:
+        if debug:
+            traceback.print_exception(error)
+        status, text = _described(error)
+        say(f"error: {text}")
+        return status
+
+
+def _described(error: Exception) -> tuple[int, str]:
+    """The exit status and the message of an error: 2 for bad input, 1 for anything else."""
+    text = str(error)
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "rankrls"
+        return 2, f"{error.format_message().rstrip('.')} (see {where} --help)"
+    if isinstance(error, OSError):
+        return 2, f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror or text
+    if isinstance(error, MemoryError):
+        return 1, f"not enough memory: {text or 'the data are too large for this machine'}"
+    if isinstance(error, ValueError | MissingPackageError):  # LinAlgError is a ValueError
+        return 2, text
+    return 1, f"internal error: {type(error).__name__}: {text}; run with {DEBUG}=1 to see where, and please report it"

@@ -1,0 +1,218 @@
+"""Files that commands read and write: rows, votes, shards, models and scores."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.cli._options import Options, one_or_several
+from rankrls.cli._report import Report, Result
+from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
+from rankrls.io.data import ReadOptions, Rows
+from rankrls.io.scores import read_scores
+from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.writing import write_blocks
+from rankrls.models.inputs.encoded import encoder_of_items
+from rankrls.persistence.stored import StoredModel, by_item, stored_model
+from rankrls.streaming.memory import rows_per_part
+from rankrls.survival import survival_pairs
+
+_WHOLE = ("everything", "group", "items", "event", "pairs", "target")
+
+
+def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
+    """Rows of a file, with the features of a model if one is given; "-" is standard input."""
+    source = sys.stdin.buffer if str(path) == "-" else None
+    with report.working("reading", f"reading {path}"):
+        reads: Any = reading if model is None else model
+        how = () if model is None else (reading,)
+        rows: Rows = reads.read(path, *how, report.note, source=source)
+        return rows
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a path is a folder or a pattern of files."""
+    return path.is_dir() or (not path.exists() and any(sign in str(path) for sign in "*?["))
+
+
+def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
+    """The rows of DATA for a model: those of a file at once, those of shards in chunks of whole queries."""
+    if not is_dataset(options.data):
+        yield read(options.data, reading, report, model)
+        return
+    whole = next((name for name in _WHOLE if getattr(options, name)), None)
+    if whole is not None:
+        name = "global" if whole == "everything" else whole
+        raise InputError(f"{name} needs all rows in memory, and DATA is a folder or a pattern.", parameter=whole)
+    data = model.open(options.data, **options.roles, labels=reading.labels)
+    for part in data.parts:
+        yield part.read()
+
+
+def read_items(options: Options, report: Report, features: tuple[str, ...] | None = None) -> Any:
+    """The table of ``--items``, with one column of names."""
+    if options.items is None:
+        return None
+    if table_format(options.items) is None:
+        problem = "items are read from a table with named columns: .csv, .parquet or .arrow."
+        raise InputError(problem, parameter="items", file=str(options.items))
+    how: Any = {"labels": "ignored", "queries": "ignored", "dense": True}
+    return read(options.items, ReadOptions(id="item", features=features, **how), report)
+
+
+def load_model(path: Path, report: Report) -> StoredModel:
+    """Load a model file."""
+    with report.working("loading", f"loading {path}"):
+        return stored_model(path)
+
+
+def scored(stored: StoredModel, table: Rows, report: Report, items: Any = None) -> NDArray[np.float64]:
+    """A model's scores of rows."""
+    with report.working("scoring", f"scoring with {stored.path}"):
+        return stored.scores(table, items)
+
+
+def scores_of(
+    options: Options, models: Sequence[StoredModel], files: Sequence[Path], reading: ReadOptions, report: Report
+) -> tuple[Any, dict[Path, NDArray[np.float64]]]:
+    """The rows of DATA without their features, and their scores by models of one target and from files of scores.
+
+    Columns that no option names are called as in the data of the models, and then as in the files of scores.
+    """
+    _check_columns(options.data, models, reading)
+    for stored in models:
+        reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
+    given = {path: read_scores(path, reading) for path in files}
+    for found in given.values():
+        reading = found.data(reading)
+    if models:
+        tables, scores = _scored_chunks(options, models, reading, report)
+    else:
+        tables, scores = [read(options.data, reading, report)], {}
+    table = tables[0] if len(tables) == 1 else _joined(tables, options.data)
+    if models and models[0].items:
+        table, kept = by_item(table, models)
+        scores = {path: values[kept] for path, values in scores.items()}
+    return table, scores | {path: found.of_rows(table, report.note) for path, found in given.items()}
+
+
+def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:
+    """Refuse models that were fitted with other columns of a table, if no option says which ones are meant here."""
+    first: dict[str, tuple[Path, str]] = {}
+    for stored in models if reading.format_of(data) != "letor" else ():
+        for role, name in stored.usual.items():
+            path, other = first.setdefault(role, (stored.path, name))
+            if name != other and getattr(reading, role, None) is None:
+                problem = f"{path} was fitted with {role}={other!r} and {stored.path} with {role}={name!r}"
+                raise InputError(f"{problem}. Say which column of {data} it is ({role}).", parameter=role)
+
+
+def _scored_chunks(
+    options: Options, models: Sequence[StoredModel], reading: ReadOptions, report: Report
+) -> tuple[list[Any], dict[Path, NDArray[np.float64]]]:
+    """Rows by the columns of the first model, and every model's scores; models that read alike share one reading."""
+    first: list[Any] = []
+    scores: dict[Path, NDArray[np.float64]] = {}
+    waiting = [*models]
+    while waiting:
+        sharing = [stored for stored in waiting if stored.reads_like == waiting[0].reads_like]
+        waiting = [stored for stored in waiting if stored not in sharing]
+        seen, values = [], {stored.path: list[Any]() for stored in sharing}
+        for table in chunks(options, reading, report, sharing[0]):
+            for stored in sharing:
+                found = scored(stored, table, report)
+                if not stored.items and found.size != table.n_rows:
+                    raise InputError(
+                        f"{stored.path} gives {found.shape[1]} scores per row, one per target; evaluation needs one."
+                    )
+                values[stored.path].append(found.reshape(-1))
+            seen.append(table if stored.items or not is_dataset(options.data) else replace(table, X=table.X[:, :0]))
+        first = first or seen
+        scores |= {path: np.concatenate(parts) for path, parts in values.items()}
+    return first, scores
+
+
+def _joined(tables: Sequence[Any], path: Path) -> Any:
+    """Chunks of one data set as one table without features."""
+    whole = {name: np.concatenate([getattr(table, name) for table in tables]) for name in ("y", "qid")}
+    ids = None if tables[0].ids is None else np.concatenate([table.ids for table in tables])
+    X = np.empty((len(whole["y"]), 0))
+    return replace(tables[0], X=X, ids=ids, path=str(path), feature_names=(), **whole)
+
+
+def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[ColumnTable, PairTable, Any]:
+    """The items of a file of votes, the votes, and the encoder of names or texts if the sides are such.
+
+    ``encoder`` is that of the training votes, if these are others.
+    """
+    sides = {side: one_or_several(getattr(options, side)) for side in ("left", "right")}
+    with report.working("reading", f"reading {path}"):
+        votes = load_votes(path, **sides, preferred=options.preferred, group=options.group)
+    if votes.n_left_out:
+        report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
+    X, names = votes.items, votes.feature_names
+    if names is None:
+        if encoder is None:
+            encoder, kind = encoder_of_items(votes)
+            what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
+            report.note(f"the sides of {path} are read as {what}.")
+        X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
+    empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
+    table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)
+    return table, votes.preferences(), encoder
+
+
+def comparable_pairs(table: Rows) -> PairTable:
+    """The pairs of right-censored times that can be compared; those of one event are held out together."""
+    event = getattr(table, "event", None)
+    if event is None or table.y is None:
+        raise InputError("event names a column of a table, and this is LETOR text.", parameter="event", file=table.path)
+    try:
+        winners, losers = survival_pairs(table.y, event, qid=table.qid)
+    except InputError as error:
+        name = "label" if error.parameter == "time" else error.parameter
+        raise error.replace(parameter=name, file=table.path) from None
+    return PairTable(winners, losers, None, None, losers, table.path, table.sha256)
+
+
+def open_shards(path: Path, options: Options, report: Report) -> Any:
+    """A data set of Parquet shards."""
+    with report.working("opening", f"opening {path}"):
+        memory = getattr(options, "memory", None)
+        rows = None if memory is None else partial(rows_per_part, memory)
+        return open_dataset(path, rows_per_part=rows, **options.roles)
+
+
+def written(
+    output: str,
+    report: Report,
+    parts: Iterable[Any],
+    lines: Callable[[Any], str],
+    columns: Callable[[Any], Mapping[str, Any]] | None = None,
+    *,
+    head: str = "",
+) -> Result:
+    """Write parts as lines, or as columns if the file's name is that of a table; "-" is standard output."""
+    parts = iter(parts)
+    parts = chain([next(parts)], parts)  # nothing is written before the first part is there
+    text = chain((head,), map(lines, parts))
+    if output == "-":
+        return Result(text=text)
+    with report.working("writing", f"writing {output}"):
+        if columns is not None and table_format(output) is not None:
+            blocks = ({k: v for k, v in columns(part).items() if v is not None} for part in parts)
+            first = next(blocks)
+            write_blocks(output, [*first], ([*block.values()] for block in chain((first,), blocks)))
+        else:
+            with atomic_write(output, "w") as file:
+                file.writelines(text)
+    return Result()

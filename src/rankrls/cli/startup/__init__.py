@@ -1,1 +1,0 @@
-"""How a command begins: fewer imports, and loops that are compiled meanwhile."""

@@ -1,0 +1,127 @@
+"""Features of training data that should be looked at twice: likely ids, and columns made from the labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankrls._checks import numbers_of
+from rankrls._errors import InputError
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics import resolve_measure
+
+_ROWS = 50  # fewer may be as they are by chance
+_PAIRS = 200
+_SAMPLE = 20_000
+_ID = re.compile(r"(?i)(^|[\W_])(id|key|index|row|nr|no|number|sku|ean|uuid)$|(?-i:[a-z]Id$)")
+
+
+@dataclass(frozen=True)
+class SuspiciousFeatures:
+    """What :func:`suspicious_features` found, as numbers of columns.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Columns with a different whole number in each row, called like an id or without gaps.
+    leaks : tuple of int
+        Columns that alone put all rows in the order of their labels, or in its reverse.
+    """
+
+    ids: tuple[int, ...]
+    leaks: tuple[int, ...]
+
+
+def suspicious_features(
+    X: NDArray[Any], y: ArrayLike | None = None, qid: Any = None, *, feature_names: Sequence[str] | None = None
+) -> SuspiciousFeatures:
+    """Features that look like ids, and features that order the labels as no honest one does.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        Features of training data.
+    y : array-like of shape (m,), optional
+        Labels; rows whose label is NaN are left out. Without labels no leak is looked for.
+    qid : array-like of shape (m,), optional
+        One query id per row; without, all rows are one query.
+    feature_names : sequence of n str, optional
+        Without, no feature is taken for an id.
+
+    Returns
+    -------
+    SuspiciousFeatures
+
+    Raises
+    ------
+    InputError
+        If X has not two dimensions, or a number of rows or columns that the others do not have.
+
+    Notes
+    -----
+    O(m log m) a feature. Of fewer than 50 rows nothing is said, nor of leaks if fewer than 200 pairs of rows with
+    different labels share a query: either may be as it is by chance. More than 20,000 rows are first looked at in whole
+    queries of about so many rows, and then in all. Equal values of a feature are no order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls.inspection import suspicious_features
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 60)
+    >>> X = np.column_stack([np.arange(60), 2.5 * y, rng.normal(size=60)])
+    >>> suspicious_features(X, y, feature_names=["product_id", "sold", "price"])
+    SuspiciousFeatures(ids=(0,), leaks=(1,))
+    """
+    X = numbers_of("X", X)
+    if X.ndim != 2:
+        raise InputError(f"X needs two dimensions; got shape {X.shape}.", parameter="X")
+    names = list(feature_names or ())
+    if feature_names is not None and len(names) != X.shape[1]:
+        problem = f"feature_names has {len(names)} names, but X has {X.shape[1]} columns."
+        raise InputError(problem, parameter="feature_names")
+    if len(X) < _ROWS:
+        return SuspiciousFeatures((), ())
+    ids = tuple(k for k, name in enumerate(names) if _like_ids(X[:, k], name))
+    if y is None:
+        return SuspiciousFeatures(ids, ())
+    labels = np.asarray(y, np.float64)
+    if labels.shape != (len(X),):
+        raise InputError(f"y has shape {labels.shape}, but X has {len(X)} rows.", parameter="y")
+    codes, known = query_layout(qid, len(X)).codes, ~np.isnan(labels)
+    return SuspiciousFeatures(ids, _leaks(X[known], labels[known], query_layout(codes[known], int(known.sum()))))
+
+
+def _like_ids(values: NDArray[np.float64], name: str) -> bool:
+    """Whether all values are different whole numbers, called like an id or without gaps."""
+    ordered = np.sort(values)
+    if (values != np.floor(values)).any() or (ordered[1:] == ordered[:-1]).any():
+        return False
+    return bool(_ID.search(name)) or ordered[-1] - ordered[0] == len(values) - 1
+
+
+def _leaks(X: NDArray[Any], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
+    """Columns whose order, or its reverse, is that of the labels in every query that has two different ones."""
+    measure, columns = resolve_measure("disagreement"), np.arange(X.shape[1])
+    some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
+    first = layout.order[: layout.starts[some]]
+    for part in (first, np.arange(len(y))):  # whole queries first, and then all rows for what is left
+        inside = query_layout(layout.codes[part], len(part))
+        if not len(columns) or _n_pairs(y[part], inside) < _PAIRS:
+            return ()
+        errors = measure.judge(y[part], X[np.ix_(part, columns)].astype(np.float64), inside)[1]
+        columns = columns[(errors == 0.0) | (errors == 1.0)]
+        if len(part) == len(y):
+            break
+    return tuple(columns.tolist())
+
+
+def _n_pairs(y: NDArray[np.float64], layout: QueryLayout) -> int:
+    """Pairs of different labels inside queries."""
+    same = np.unique(np.stack((layout.codes, y)), axis=1, return_counts=True)[1]
+    return int((layout.counts**2).sum() - (same**2).sum()) // 2

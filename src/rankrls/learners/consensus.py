@@ -1,0 +1,205 @@
+r"""Co-regularized RankRLS in its consensus form: views that agree with one function on labelled and unlabelled rows.
+
+With the kernels :math:`K_v` of M views on all rows Z, labelled or not, C the centring of Z inside its queries and h the
+consensus,
+
+.. math::
+
+    \min_{h, f_v} \; \lVert F ( y - h_S ) \rVert^2 + \frac{\alpha}{M} \sum_v \left[ \lVert f_v \rVert^2
+    + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right]
+
+is RankRLS on the labelled rows S with the kernel :math:`M [ \sum_v A_v ]^{-1}`, :math:`A_v = (C K_v C + I / \mu)^{-1}`
+(Sindhwani and Rosenberg 2008). What is predicted, on Z too, is :math:`f(x) = \frac1M \sum_v K_v(x, Z) \, C A_v C h`,
+which on labelled rows is not h. So the scores of held-out rows U are those of f: h without U, on all of Z, by the
+shortcut of the dual, and then f of U. The rows of U stay in Z as unlabelled rows: a transductive estimate.
+
+With row weights W, C is the centring of ``W^1/2 z`` and all of it holds for ``W^1/2 K W^1/2`` and ``W^1/2 h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from rankrls._cached import cached_property
+from rankrls._errors import InputError
+from rankrls.learners.solutions import PathSolutions
+from rankrls.numerics.eigen import check_semidefinite
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import DualEquations
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Centring:
+    """The centring of all rows inside their queries.
+
+    Attributes
+    ----------
+    queries : ndarray of shape (m,), intp
+        Number of each row's query, from 0.
+    weights : ndarray of shape (m,)
+    """
+
+    queries: Index
+    weights: Array
+
+    @cached_property
+    def _shares(self) -> sparse.csr_array:
+        """The weighted means of queries as a matrix, (q, m)."""
+        share = self.weights / np.bincount(self.queries, self.weights)[self.queries]
+        return sparse.csr_array((share, (self.queries, np.arange(len(share)))))
+
+    def apply(self, V: Array) -> Array:
+        """``C W^1/2 V``."""
+        return np.asarray(np.sqrt(self.weights)[:, None] * (V - (self._shares @ V)[self.queries]))
+
+    def back(self, U: Array) -> Array:
+        """``W^1/2 C U``."""
+        root = np.sqrt(self.weights)[:, None]
+        return np.asarray(root * (U - root * (self._shares @ (U / root))[self.queries]))
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """The views' kernels on all rows Z, by functions that make the matrices, one at a time.
+
+    f is asked for at the rows ``judged`` only.
+    """
+
+    kernels: Sequence[Callable[[], Array]]
+    centring: Centring
+    judged: Index
+
+    @cached_property
+    def scale(self) -> float:
+        """The mean diagonal entry of the centred kernels."""
+        traces = [np.trace(self._centred(make())) for make in self.kernels]
+        return float(np.mean(traces) / self.centring.weights.sum())
+
+    def _centred(self, K: Array) -> Array:
+        return self.centring.apply(np.ascontiguousarray(self.centring.apply(K).T))
+
+    def agree(self, mu: float) -> Consensus:
+        """What the views make of all rows for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
+        judged, views = self.judged, list[Array]()
+        total: Any = 0.0
+        reach: Any = 0.0
+        for v, make in enumerate(self.kernels):
+            K = make()
+            across, C = self.centring.apply(K[:, judged]), self._centred(K)
+            C[np.diag_indices_from(C)] += 1.0 / mu
+            A = _inverse(C, f"kernel of views[{v}]")
+            views.append(A)
+            total = total + A
+            reach = reach + self.centring.back(A @ across).T
+        count, root = len(self.kernels), np.sqrt(self.centring.weights)
+        kernel = _inverse(np.asarray(total), "sum of the views")[:, judged] * count / root[:, None] / root[judged]
+        place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
+        place[judged] = np.arange(len(judged))
+        return Consensus(kernel, np.asarray(reach) / count, place, views, self.centring)
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """What the views make of all rows Z for one weight of their agreement."""
+
+    kernel: Array  # columns of the judged rows
+    reach: Array  # f of the judged rows from h
+    place: Index
+    views: list[Array]  # A
+    centring: Centring
+
+    def columns(self, rows: Index) -> Array:
+        """Columns of the kernel of the consensus h, (Z, rows)."""
+        return self.kernel[:, self.place[rows]]
+
+    def predictions(self, rows: Index, h: Array) -> Array:
+        """Values of f on some rows from h, (Z, columns)."""
+        return np.asarray(self.reach[self.place[rows]] @ h)
+
+    def view_coefficients(self, h: Array) -> list[Array]:
+        """Coefficients of the rows of Z in each view from h, both (Z, columns)."""
+        return [self.centring.back(A @ self.centring.apply(h)) / len(self.views) for A in self.views]
+
+
+def _inverse(A: Array, name: str) -> Array:
+    """Of a positive definite matrix, by Cholesky; an indefinite one is refused."""
+    try:
+        factor = linalg.cho_factor(A, lower=True, check_finite=False)
+        return np.asarray(linalg.cho_solve(factor, np.eye(len(A)), check_finite=False))
+    except linalg.LinAlgError:
+        try:
+            check_semidefinite(linalg.eigvalsh(A, check_finite=False), name)
+        except InputError as error:
+            raise error.replace(parameter="kernel") from None
+        return np.asarray(linalg.pinvh(A))
+
+
+class ConsensusProblem:
+    """RankRLS with the consensus kernel on the rows ``labelled`` of Z; its functions are those of the views' mean.
+
+    Items are numbers of rows of Z, as a matrix of one column; the graph is that of the labelled ones.
+    """
+
+    parameter = "alpha"
+
+    def __init__(self, consensus: Consensus, labelled: Index, graph: LabelledGraph) -> None:
+        self.graph = graph
+        self._across = consensus.columns(labelled)
+        self._read = partial(_read, self._across, consensus)
+        self._smoother = DualEquations.of_kernel(np.array(self._across[labelled], order="C"), graph).smoother()
+        predictions = consensus.predictions(labelled, self._across)
+        # What scores of the labelled rows are of the dual coefficients c, in the directions of the smoother.
+        self._image = graph.factor_rows(np.ascontiguousarray(predictions.T)).T @ self._smoother.directions
+
+    def axis(self) -> Array:
+        """An automatic grid of alphas."""
+        return self._smoother.grid()
+
+    def path(self, values: Array) -> PathSolutions:
+        """The functions of several alphas."""
+        return PathSolutions(self._smoother.path(values), self._read)
+
+    def held_out(self, blocks: list[Any], values: Array) -> Array:
+        """Scores of the rows of each block by the model of all others, (rows, alphas, targets).
+
+        With ``C = F K F' + alpha I`` the coefficients without the rows U are ``c - C^-1_{:,U} (C^-1_{UU})^-1 c_U``.
+        """
+        s, place = self._smoother, np.empty(self.graph.n_rows, dtype=np.intp)
+        place[self.graph.rows] = np.arange(self.graph.n_rows)
+        out = np.full((len(place), len(values), s.right.shape[1]), np.nan)
+        for k, inverse in enumerate(s.inverse(values).T):
+            for block in blocks:
+                rows = np.arange(len(place))[block]
+                V = s.directions[place[rows]]
+                c = V @ (inverse[:, None] * s.right)
+                e = linalg.lstsq((V * inverse) @ V.T, c, check_finite=False)[0]
+                out[rows, k] = self._image[rows] @ (inverse[:, None] * (s.right - V.T @ e))
+        return out
+
+
+def _read(across: Array, consensus: Consensus, a: Array) -> Scorer:
+    """Functions of rows of Z by their numbers. No method: a problem that holds one of its own is freed late."""
+    return _RowScorer(coefficients=across @ a, consensus=consensus)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowScorer(Scorer):
+    """f of rows of Z from h, the coefficients, for items that are numbers of rows of Z."""
+
+    consensus: Any = None
+
+    def __call__(self, X: Any) -> Array:
+        """Scores of rows."""
+        assert self.coefficients is not None
+        return np.asarray(self.consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), self.coefficients))

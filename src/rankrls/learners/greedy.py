@@ -1,0 +1,357 @@
+r"""Greedy RankRLS: features taken one by one, each by the exact held-out error of the model that has it.
+
+Pahikkala, Airola, Naula and Salakoski 2010, "Greedy RankRLS: a linear time algorithm for learning sparse ranking
+models", for the blocks of a preference graph. With ``Z = F X``, ``t`` the target, S the features that are taken and
+``A = Z_S'Z_S + alpha I``, keep what the smoother leaves of a feature and of the target,
+
+.. math:: q_j = z_j - Z_S A^{-1} Z_S' z_j , \qquad r = t - Z_S A^{-1} Z_S' t ,
+
+and the same without each block U, ``h_U = M_U^{-1} q_U`` and ``g_U = M_U^{-1} r_U`` with
+:math:`M_U = I - Z_{US} A^{-1} Z_{US}'`. With :math:`s = \alpha + z_j'q_j` and :math:`c = z_j'r` the held-out residual
+of U, if feature j is taken too, is
+
+.. math:: e_U = g_U + \tau h_U , \qquad \tau = -\frac{c}{s} + \frac{q_U'g_U - q_U'h_U\, c / s}{s - q_U'h_U} .
+
+A block enters the criterion of a feature by four sums alone, ``q_U'g_U``, ``q_U'h_U``, ``h_U'g_U`` and ``h_U'h_U``,
+which follow from themselves: with the feature that is taken marked by a star, ``d = s_* - q_*'h_*`` of the block and
+``k = Z'q_* / s_*``,
+
+.. math:: q \leftarrow q - k\, q_* , \qquad h \leftarrow h + a\, h_* , \qquad a = h_*'( q - k\, q_* ) / d - k .
+
+So a stage multiplies Z by three vectors, ``q_*``, ``h_*`` and ``M_U^{-1} h_*``, the last two block by block.
+
+One ranking has no second block. Its items are then held out one by one, each with an intercept of its own: that is the
+smoother with one more column u, :math:`u_i = \sqrt{w_i / \sum w}`, which is orthogonal to all of Z and has no penalty,
+so that only the first ``M_i`` differs, ``1 - u_i^2``. The graph without an item has another scale unless every item
+counts the same; the item is then held out with another alpha.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from rankrls._cached import cached_property
+from rankrls._compiled.jit import compiled
+from rankrls.learners.paths import PursuitPath
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_EQUAL = 1e-10
+"""Features whose criteria differ by no larger share are equal, and the lowest number is taken."""
+_SPANNED = 1e-10
+"""A feature of whose energy the features that are taken leave no larger share lies in their span."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardPath(PursuitPath):
+    """What forward selection took, stage by stage.
+
+    Attributes
+    ----------
+    held_out : ndarray of shape (stages + 1,)
+        The squared error of all held-out rows before the first stage and after each. It has seen every choice.
+    """
+
+    held_out: Array
+
+
+class BlockRows(Protocol):
+    """``Z = F X``, known by its products."""
+
+    @property
+    def starts(self) -> Index:
+        """Where each block begins, and the number of rows."""
+        ...
+
+    def column(self, j: int) -> Array:
+        """Column j of Z, (rows,)."""
+        ...
+
+    def total(self, v: Array) -> Array:
+        """``Z'v``, (n,)."""
+        ...
+
+    def products(self, v: Array) -> Array:
+        """``Z_U'v_U`` of every block U, (blocks, n)."""
+        ...
+
+    @property
+    def squares(self) -> Array:
+        """The squared length of each column in each block, (blocks, n)."""
+        ...
+
+    def some(self, rows: Index) -> Array:
+        """Some rows of Z, in new memory."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Z itself; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``."""
+
+    Z: Array
+    starts: Index
+
+    def column(self, j: int) -> Array:
+        """Column j of Z, (rows,)."""
+        return self.Z[:, j].copy()
+
+    def total(self, v: Array) -> Array:
+        """``Z'v``, (n,)."""
+        return np.asarray(v @ self.Z)
+
+    def products(self, v: Array) -> Array:
+        """``Z_U'v_U`` of every block U, (blocks, n)."""
+        out = np.zeros((len(self.starts) - 1, self.Z.shape[1]))
+        _block_products(self.Z, np.ascontiguousarray(v), self.starts, out)
+        return out
+
+    @cached_property
+    def squares(self) -> Array:
+        """The squared length of each column in each block, (blocks, n)."""
+        return np.asarray(np.add.reduceat(self.Z**2, self.starts[:-1], axis=0))
+
+    def some(self, rows: Index) -> Array:
+        """Some rows of Z, in new memory."""
+        return self.Z[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceRows:
+    """Rows ``scale (x_i - x_j)`` of preferences between few items: products cost what the items cost."""
+
+    X: Array
+    winners: Index
+    losers: Index
+    scale: Array
+    starts: Index
+
+    def column(self, j: int) -> Array:
+        """Column j of Z, (rows,)."""
+        return np.asarray(self.scale * (self.X[self.winners, j] - self.X[self.losers, j]))
+
+    def total(self, v: Array) -> Array:
+        """``Z'v``, (n,)."""
+        return np.asarray(self._of_items(v, np.zeros(len(v), dtype=np.intp), 1)[0] @ self.X)
+
+    def products(self, v: Array) -> Array:
+        """``Z_U'v_U`` of every block U, (blocks, n)."""
+        blocks = len(self.starts) - 1
+        return np.asarray(self._of_items(v, np.repeat(np.arange(blocks), np.diff(self.starts)), blocks) @ self.X)
+
+    def _of_items(self, v: Array, block: Index, blocks: int) -> Array:
+        """``F_U'v_U`` of every block, (blocks, items)."""
+        m, v = len(self.X), self.scale * v
+        plus = np.bincount(block * m + self.winners, v, blocks * m)
+        return np.asarray(plus - np.bincount(block * m + self.losers, v, blocks * m)).reshape(blocks, m)
+
+    @cached_property
+    def squares(self) -> Array:
+        """The squared length of each column in each block, (blocks, n)."""
+        out = np.empty((len(self.starts) - 1, self.X.shape[1]))
+        for k in range(len(out)):
+            own = slice(self.starts[k], self.starts[k + 1])
+            D = self.X[self.winners[own]] - self.X[self.losers[own]]
+            out[k] = self.scale[own] ** 2 @ D**2
+        return out
+
+    def some(self, rows: Index) -> Array:
+        """Some rows of Z, in new memory."""
+        return np.asarray(self.scale[rows, None] * (self.X[self.winners[rows]] - self.X[self.losers[rows]]))
+
+
+@compiled
+def _block_products(Z, v, starts, out):  # type: ignore[no-untyped-def]
+    for block in range(len(starts) - 1):
+        for i in range(starts[block], starts[block + 1]):
+            for j in range(Z.shape[1]):
+                out[block, j] += v[i] * Z[i, j]
+
+
+def take_forward(
+    rows: BlockRows, target: Array, alpha: float, most: int, slack: Array | None = None, held_alpha: Array | None = None
+) -> ForwardPath:
+    """Take features one after the other, each time the one with the least held-out squared error.
+
+    Parameters
+    ----------
+    rows : BlockRows
+        ``F X``.
+    target : ndarray of shape (rows of F,)
+        ``F y``, or the weighted strengths.
+    alpha : float
+        Positive.
+    most : int
+        Features to take; fewer are taken if the others lie in their span, as constants and duplicates do.
+    slack : ndarray of shape (rows of F,), optional
+        Of the items of one ranking, each a block: ``M`` of each before any feature is taken. 1 by default.
+    held_alpha : ndarray of shape (rows of F,), optional
+        Of such items: the alpha with which each is held out; ``alpha`` by default.
+
+    Notes
+    -----
+    For m rows, n features and b blocks a stage is O(m n), and O(k b n) at stage k; 32 n bytes for each block beside Z,
+    or 8 n if it has one row. Every further value in ``held_alpha`` costs another product with Z a stage. Equal
+    features: the lowest number.
+    """
+    m = len(target)
+    state: list[_HeldOut]
+    if len(rows.starts) - 1 < m:
+        state = [_HeldOutBlocks(rows, target, alpha)]
+    else:
+        slack = np.ones(m) if slack is None else slack
+        alphas, which = np.unique(np.full(m, alpha) if held_alpha is None else held_alpha, return_inverse=True)
+        own = [np.flatnonzero(which == k) for k in range(len(alphas))]
+        state = [_HeldOutRows(rows, target, a, slack, items) for a, items in zip(alphas, own, strict=True)]
+    energies = rows.squares.sum(axis=0)
+    left, is_open = energies.copy(), energies > 0.0
+    b = rows.total(target)
+    crossed, directions, taken = np.empty((len(b), 0)), np.empty((len(b), 0)), list[int]()
+    held_out = [sum(float(part.g @ part.g) for part in state)]
+    while len(taken) < most and is_open.any():
+        errors = np.sum([part.errors for part in state], axis=0)
+        errors[~is_open] = np.inf
+        j = int(np.argmax(errors <= errors.min() + _EQUAL * held_out[-1]))
+        for part in state:
+            part.take(j)
+        held_out.append(float(errors[j]))
+        taken.append(j)
+        products = rows.total(rows.column(j))
+        direction = (products - directions @ directions[j]) / np.sqrt(left[j])
+        crossed, directions = np.column_stack((crossed, products)), np.column_stack((directions, direction))
+        left -= direction**2
+        is_open &= left > _SPANNED * energies
+        is_open[j] = False
+    coefficients, losses = np.zeros((len(taken), len(taken))), [float(target @ target)]
+    for k in range(1, len(taken) + 1):
+        gram, right = crossed[taken[:k], :k], b[taken[:k]]
+        w = coefficients[k - 1, :k] = linalg.solve(gram + alpha * np.eye(k), right, assume_a="pos")
+        losses.append(float(losses[0] - 2.0 * w @ right + w @ gram @ w))
+    return ForwardPath(np.array(taken, dtype=np.intp), coefficients, np.array(losses), np.array(held_out))
+
+
+class _HeldOut:
+    """Held-out residuals g of some rows, and ``errors``, their squared length if each feature is taken too."""
+
+    g: Array
+    errors: Array
+
+    def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
+        self.rows, self.alpha, self.r = rows, alpha, target.copy()
+        self.c, self.s = rows.total(target), alpha + rows.squares.sum(axis=0)
+        self.q, self.ratios = np.empty((0, len(target))), np.empty((0, len(self.c)))
+
+    def take(self, j: int) -> None:
+        """Take a feature, and bring everything up to it."""
+        size, share = float(self.s[j]), float(self.c[j] / self.s[j])
+        q = self.rows.column(j) - self.ratios[:, j] @ self.q
+        ratio = self.rows.total(q) / size
+        self.r -= q * share
+        self.s = np.maximum(self.s - ratio**2 * size, self.alpha)
+        self.c = self.c - ratio * (share * size)
+        self._hold_out(q, ratio, size, share)
+        self.q, self.ratios = np.vstack((self.q, q)), np.vstack((self.ratios, ratio))
+
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
+        raise NotImplementedError
+
+
+class _HeldOutRows(_HeldOut):
+    """Some rows, one by one: there q is one number, and ``h = q / M``."""
+
+    def __init__(self, rows: BlockRows, target: Array, alpha: float, slack: Array, own: Index) -> None:
+        super().__init__(rows, target, alpha)
+        self._own, self._inverse = own, 1.0 / slack[own]
+        self.g = target[own] * self._inverse
+        self._Q = rows.some(own)
+        self._advance(np.zeros(len(own)), np.zeros(len(self.c)))
+
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
+        mine = q[self._own]
+        h = self._inverse * mine
+        gap = np.maximum(size - mine * h, self.alpha)  # less by rounding alone
+        self.g += h * (h * self.r[self._own] / gap - share)
+        self._inverse += h**2 / gap
+        self._advance(mine, ratio)
+
+    def _advance(self, mine: Array, ratio: Array) -> None:
+        self.errors = np.zeros(len(self.c))
+        numbers = self.s, self.c / self.s, self.alpha
+        _advance_rows(self._Q, mine, ratio, self.g, self._inverse, *numbers, self.errors)
+
+
+@compiled
+def _advance_rows(Q, mine, ratio, g, inverse, s, quotient, alpha, errors):  # type: ignore[no-untyped-def]
+    """Subtract the feature that was taken from Q, and judge every other one by it."""
+    for i in range(len(g)):
+        for j in range(len(ratio)):
+            v = Q[i, j] - mine[i] * ratio[j]
+            Q[i, j] = v
+            h = inverse[i] * v
+            tau = v * (g[i] - h * quotient[j]) / max(s[j] - v * h, alpha) - quotient[j]
+            e = g[i] + tau * h
+            errors[j] += e * e
+
+
+class _HeldOutBlocks(_HeldOut):
+    """Blocks of any size, by the four sums."""
+
+    def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
+        super().__init__(rows, target, alpha)
+        self.g = target.copy()
+        products, squares = rows.products(target), rows.squares
+        self._sums = np.stack((products, squares, products, squares))
+        self._h, self._gaps = np.empty((0, len(target))), np.empty((0, len(squares)))
+        nothing = np.zeros(squares.shape)
+        self._advance(nothing, nothing, np.zeros(len(self.c)), np.ones(len(squares)), np.zeros((5, len(squares))))
+
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
+        starts, over = self.rows.starts, self._block_sums
+        h = self._solved(q)
+        again = self._solved(h)
+        lost = over(q * h)
+        gap = np.maximum(size - lost, self.alpha)  # less by rounding alone
+        step = over(h * self.r) / gap - share
+        numbers = np.array([lost, step, over(q * self.g), over(h * self.g), over(h * h)])
+        along, second = (self.rows.products(v) - over(v * self.q).T @ self.ratios for v in (h, again))
+        self.g += h * np.repeat(step, np.diff(starts))
+        self._h, self._gaps = np.vstack((self._h, h)), np.vstack((self._gaps, gap))
+        self._advance(along, second, ratio, gap, numbers)
+
+    def _advance(self, along: Array, second: Array, ratio: Array, gap: Array, numbers: Array) -> None:
+        self.errors = np.zeros(len(self.c))
+        state = self._block_sums(self.g**2), self.s, self.c / self.s, self.alpha
+        _advance_blocks(self._sums, along, second, ratio, gap, numbers, *state, self.errors)
+
+    def _solved(self, v: Array) -> Array:
+        """``M_U^{-1} v_U`` of every block."""
+        dots = self._block_sums(self._h * v) / self._gaps
+        return np.asarray(v + (self._h * np.repeat(dots, np.diff(self.rows.starts), axis=1)).sum(axis=0))
+
+    def _block_sums(self, v: Array) -> Array:
+        return np.add.reduceat(v, self.rows.starts[:-1], axis=-1)
+
+
+@compiled
+def _advance_blocks(  # type: ignore[no-untyped-def]
+    sums, along, second, ratio, gap, numbers, energy, s, quotient, alpha, errors
+):
+    """Bring the sums of every block up to the feature that was taken, and judge every other feature by them."""
+    QG, QH, HG, HH = sums[0], sums[1], sums[2], sums[3]
+    for block in range(len(gap)):
+        lost, step, qg, hg, hh = numbers[:, block]
+        for j in range(len(ratio)):
+            rest = along[block, j] - ratio[j] * lost
+            change = rest / gap[block] - ratio[j]
+            QG[block, j] += step * rest - ratio[j] * qg
+            QH[block, j] += change * rest - ratio[j] * along[block, j]
+            HG[block, j] += change * hg + step * (second[block, j] + change * hh)
+            HH[block, j] += change * (2.0 * second[block, j] + change * hh)
+            tau = (QG[block, j] - QH[block, j] * quotient[j]) / max(s[j] - QH[block, j], alpha) - quotient[j]
+            errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])

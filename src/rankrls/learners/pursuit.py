@@ -1,0 +1,344 @@
+r"""Matching pursuit in the inner product of a preference graph, of one view or several.
+
+Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. With residual ``r = y - f`` a stage takes the
+column k and step a that minimise ``(r - a k)' L (r - a k)``:
+
+.. math::
+
+    a = \frac{k' L r}{k' L k} , \qquad \text{gain} = \frac{(k' L r)^2}{k' L k} ,
+
+and then fits the coefficients of all columns taken so far anew ("backfitting"). ``L = I`` is kernel matching pursuit
+(Vincent and Bengio 2002).
+
+The objective of M views is
+
+.. math::
+
+    \sum_v (y - f_v)' L_v (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
+
+and all of it is least squares. With orthonormal rows H that do not see the vector of ones, of which there are M - 1,
+
+.. math::
+
+    \nu \sum_{v,u} \lVert g_v - g_u \rVert^2
+    = \sum_j \Bigl\lVert \sqrt{2 \nu M} \sum_v H_{jv} g_v \Bigr\rVert^2 , \qquad g_v = \bar F \bar f_v ,
+
+so that a column of view v is its ``F k`` in the view's own block and ``sqrt(2 nu M) H_jv Fbar kbar`` in block j of the
+agreement. In these coordinates the columns are made orthonormal as they come, so that a new fit of all coefficients is
+one more projection, and never a refit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from rankrls.learners.dictionaries import Dictionary, HeldDictionary
+from rankrls.learners.paths import CoPursuitPath, PursuitPath
+
+_EPS = float(np.finfo(np.float64).eps)
+_EQUAL = 1e-10
+"""Correlations that differ by less than this share count as equal: rounding alone would decide between them."""
+_CANCELLED = 1e-2
+"""Share of its energy: a column that keeps no more loses a digit of its orthogonality; another pass restores it."""
+Array = NDArray[np.float64]
+
+
+def pursue(dictionary: Dictionary, target: NDArray[np.float64], n_basis: int, *, backfit: bool = True) -> PursuitPath:
+    """Approximate ``target`` greedily by columns of a dictionary.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        N columns, seen through F.
+    target : ndarray of shape (rows of F,)
+        ``F y``, or the weighted strengths of the preferences.
+    n_basis : int
+        Stages at most.
+    backfit : bool
+        Whether all coefficients are fitted again at each stage; False is plain matching pursuit.
+
+    Returns
+    -------
+    PursuitPath
+        Shorter than ``n_basis`` where nothing improves any more: where no column's correlation with the residual
+        exceeds rounding, or all columns lie in the span of those taken.
+
+    Notes
+    -----
+    One product with the dictionary a stage, O(n N) for n rows, and O(n p) at stage p for the backfitting: O(P n N) for
+    P stages. Equal gains (correlations within 1e-10) go to the lowest index.
+    """
+    return pursue_in_turn([View(dictionary, target)], n_basis, backfit=backfit).view(0)
+
+
+def pursue_in_turn(
+    views: Sequence[View],
+    n_basis: int,
+    nu: float = 0.0,
+    *,
+    backfit: bool = True,
+    ids: Sequence[NDArray[np.intp]] | None = None,
+) -> CoPursuitPath:
+    """Lower the objective of this module greedily, the views one after the other.
+
+    A stage takes the column of the first view that lowers the objective most, then that of the second, and so on; all
+    coefficients are fitted anew at each.
+
+    Parameters
+    ----------
+    views, n_basis, nu, backfit : as of :func:`rankrls.learners.copursuit.co_pursue`
+    ids : sequence of M arrays of intp, optional
+        What the columns of each view are called. A column that one view has taken is closed to the others.
+
+    Notes
+    -----
+    O(M N (n + l)) a stage and O(p M^2 (n + l)) to backfit: linear in columns and rows. A view to which nothing is left
+    to gain repeats its last column, whose coefficient stays.
+    """
+    problem = StackedViews(views, nu)
+    walk = Walk(problem, n_basis, backfit=backfit)
+    energies = problem.energies()
+    scales = [np.divide(1.0, np.sqrt(e), out=np.zeros(len(e)), where=e > 0.0) for e in energies]
+    last = [0] * len(views)
+    while walk.n_stages < n_basis:
+        found = False
+        for v, scale in enumerate(scales):
+            b = problem.product(v, walk.u)
+            gains = np.abs(b) * scale
+            while (best := walk.best(gains)) is not None:
+                if backfit:
+                    scale[best] = gains[best] = 0.0  # taken, or in the span of those taken
+                    if not walk.project(v, best):
+                        continue
+                else:
+                    walk.step(v, best, b[best] / energies[v][best])
+                last[v], found = best, True
+                if ids is not None:
+                    for u in set(range(len(views))) - {v}:
+                        scales[u][ids[u] == ids[v][best]] = 0.0
+                break
+        if not found:
+            break
+        walk.end_stage(last)
+    return walk.path()
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A view's columns, as the graph of its scored rows and the graph of agreement see them.
+
+    Attributes
+    ----------
+    scored : Dictionary
+        ``F_v K_v``, N columns.
+    target : ndarray of shape (rows of F_v,)
+        ``F_v y``.
+    agreement : HeldDictionary, optional
+        ``Fbar Kbar_v``, the same N columns; None for a view that agrees with no other.
+    """
+
+    scored: Dictionary
+    target: Array
+    agreement: HeldDictionary | None = None
+
+
+class OrthonormalColumns:
+    """An orthonormal basis of columns that come one by one, and the triangle that leads back to them.
+
+    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt, a second time where the first cancels more than a digit: orthogonal
+    to rounding whatever the columns' condition (Daniel, Gragg, Kaufman and Stewart 1976).
+
+    Parameters
+    ----------
+    n_rows : int
+    most : int
+        Columns at most.
+    tolerance : float
+        A column of whose energy no larger share is left lies in the span of the others.
+    """
+
+    def __init__(self, n_rows: int, most: int, tolerance: float) -> None:
+        self._Q = np.empty((most, n_rows))
+        self._R = np.zeros((most, most))
+        self._tolerance = tolerance
+        self.rank = 0
+
+    def add(self, column: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The column's new direction, of length 1; None where it has none. O(rows x columns)."""
+        k = self.rank
+        energy = column @ column
+        if k == len(self._Q):
+            return None
+        Q = self._Q[:k]
+        h = Q @ column
+        rest = column - h @ Q
+        left = rest @ rest
+        if left < _CANCELLED * energy:
+            again = Q @ rest
+            rest -= again @ Q
+            h += again
+            left = rest @ rest
+        if not left > self._tolerance * energy:
+            return None
+        length = float(np.sqrt(left))
+        rest /= length
+        self._Q[k] = rest
+        self._R[:k, k] = h
+        self._R[k, k] = length
+        self.rank = k + 1
+        return self._Q[k]
+
+    def inverse(self) -> NDArray[np.float64]:
+        """``R^-1``, (rank, rank): column i holds the coefficients of direction i. O(rank^3 / 3)."""
+        k = self.rank
+        return np.asarray(linalg.solve_triangular(self._R[:k, :k], np.eye(k), check_finite=False))
+
+
+class Walk:
+    """What is taken, step by step, and what is left of the target."""
+
+    def __init__(self, problem: StackedViews, n_basis: int, *, backfit: bool) -> None:
+        views = problem.views
+        self.size = max(problem.n_rows, *(view.scored.n_columns for view in views), 10)
+        self.u = problem.target.copy()
+        self._problem, self._backfit, self._M = problem, backfit, len(views)
+        self._rounding = 10 * self.size * _EPS
+        self._least = self._rounding * float(np.linalg.norm(self.u))
+        self._losses, self._view_losses = [float(self.u @ self.u)], [problem.parts(self.u)]
+        columns = sum(view.scored.n_columns for view in views)
+        most = min(n_basis * len(views), problem.n_rows, columns) if backfit else 0
+        self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
+        self._indices: list[tuple[int, ...]] = []
+        self._steps: list[Any] = []
+        self._lengths = np.zeros(len(views))
+        self._places: list[tuple[int, int]] = []  # stage and view of each direction
+
+    @property
+    def n_stages(self) -> int:
+        return len(self._indices)
+
+    def best(self, gains: Array) -> int | None:
+        """The first of the largest gains; None if none is more than rounding."""
+        best = first_of_best(gains, self._rounding * np.sqrt(self._losses[-1]))
+        return best if gains[best] > self._least else None
+
+    def project(self, v: int, j: int) -> bool:
+        """Fit all coefficients anew with a column of a view; False if it lies in the span of those taken."""
+        direction = self._columns.add(self._problem.column(v, j))
+        if direction is None:
+            return False
+        self._steps.append(direction @ self.u)
+        self.u -= self._steps[-1] * direction
+        self._places.append((self.n_stages, v))
+        return True
+
+    def step(self, v: int, j: int, length: float) -> None:
+        """Step along a column of a view, whose coefficient alone changes."""
+        self._lengths[v] = length
+        self.u -= length * self._problem.column(v, j)
+
+    def end_stage(self, chosen: Sequence[int]) -> None:
+        """One stage more, with the last column that each view has taken."""
+        self._indices.append(tuple(chosen))
+        if not self._backfit:
+            self._steps.append(self._lengths)
+            self._lengths = np.zeros(self._M)
+        self._losses.append(float(self.u @ self.u))
+        self._view_losses.append(self._problem.parts(self.u))
+
+    def path(self) -> CoPursuitPath:
+        """All stages."""
+        P, M = self.n_stages, self._M
+        coefficients = np.zeros((P, P, M))
+        if self._backfit and P:
+            stage, view = np.array(self._places).T
+            after = np.cumsum(self._columns.inverse() * np.array(self._steps), axis=1)
+            last = np.searchsorted(stage, np.arange(P), side="right") - 1
+            coefficients[:, stage, view] = after[:, last].T
+        elif P:
+            coefficients[:] = np.array(self._steps)
+            coefficients *= np.tri(P)[:, :, None]
+        indices = np.array(self._indices, dtype=np.intp).reshape(P, M)
+        return CoPursuitPath(indices, coefficients, np.array(self._losses), np.array(self._view_losses))
+
+
+class StackedViews:
+    """Equation (3) as one least-squares problem: a block of rows a view, then M - 1 blocks of agreement."""
+
+    def __init__(self, views: Sequence[View], nu: float) -> None:
+        self.views = views
+        M = len(views)
+        ends = list(accumulate((view.scored.n_rows for view in views), initial=0))
+        self._blocks = [slice(*edges) for edges in pairwise(ends)]
+        self._scored = ends[-1]
+        agree = M > 1 and nu > 0.0
+        self._agreements = [view.agreement for view in views if agree and view.agreement is not None]
+        self._l = self._agreements[0].n_rows if self._agreements else 0
+        # Rows of an orthogonal matrix below its row of ones, times what makes squares of differences of them.
+        self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
+        self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
+        self.n_rows = self._scored + self._l * len(self._H)
+        self.target = np.zeros(self.n_rows)
+        for own, view in zip(self._blocks, views, strict=True):
+            self.target[own] = view.target
+
+    def column(self, v: int, j: int) -> Array:
+        out = np.zeros(self.n_rows)
+        out[self._blocks[v]] = self.views[v].scored.column(j)
+        if self._l:
+            out[self._scored :] = np.multiply.outer(self._H[:, v], self._agreements[v].column(j)).ravel()
+        return out
+
+    def parts(self, u: Array) -> Array:
+        """The squares of each view's block, (M,)."""
+        return np.array([u[own] @ u[own] for own in self._blocks])
+
+    def product(self, v: int, u: Array) -> Array:
+        """The right side ``b_v`` for every column of one view."""
+        out = self.views[v].scored.correlations(u[self._blocks[v]])
+        if self._l:
+            pull = self._H[:, v] @ u[self._scored :].reshape(-1, self._l)
+            out = out + self._agreements[v].correlations(pull)
+        return out
+
+    def energies(self) -> list[Array]:
+        """``A_vv`` of every column."""
+        own = [view.scored.energies for view in self.views]
+        if not self._l:
+            return own
+        return [x + self._coupling[v, v] * self._agreements[v].energies for v, x in enumerate(own)]
+
+    def spread(self, values: Sequence[Array], shared: bool) -> list[Array]:
+        """Values of each view's columns along an axis of their own, where combinations are tried."""
+        return list(values) if shared else [self._along(x, v) for v, x in enumerate(values)]
+
+    def _along(self, values: Array, *axes: int) -> Array:
+        """Values of the columns of some views, with an axis for each view."""
+        return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
+
+    def systems(self, shared: bool) -> list[list[Array]]:
+        """The lower triangle of A for every column, or combination of columns, entries broadcast."""
+        none = np.zeros(1 if shared else (1,) * len(self.views))
+        out = [[none] * v + [x] for v, x in enumerate(self.spread(self.energies(), shared))]
+        for v, view in enumerate(self._agreements):
+            for u, other in enumerate(self._agreements[:v]):
+                if shared:
+                    products = np.einsum("ij,ij->i", view.Z, other.Z)
+                else:
+                    products = self._along(other.Z @ view.Z.T, u, v)
+                out[v][u] = self._coupling[v, u] * products
+        return out
+
+
+def first_of_best(values: NDArray[np.float64], slack: float) -> int:
+    """The lowest index whose value is the largest, up to rounding."""
+    top = values.max(initial=0.0)
+    return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0

@@ -1,0 +1,40 @@
+"""Solutions of a learner for several values of its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.numerics.scorer import Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class PathSolutions:
+    """Functions of one form.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (values, size, targets)
+    read : callable
+        Makes a :class:`Scorer` of coefficients (size, columns).
+    details : sequence, optional
+        What the solver says of each solution.
+    """
+
+    coefficients: NDArray[np.float64]
+    read: Callable[[NDArray[np.float64]], Scorer]
+    details: Sequence[Any] = ()
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Scores of rows X by every solution, (rows, values, targets)."""
+        values, size, targets = self.coefficients.shape
+        scores = self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X)
+        return scores.reshape(len(scores), values, targets)
+
+    def __getitem__(self, k: int) -> Scorer:
+        """The solution of value number k, with a column for each target."""
+        return self.read(self.coefficients[k])

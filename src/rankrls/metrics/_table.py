@@ -1,0 +1,322 @@
+"""The table of measures: a formula of whole queries, and what a user may choose about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._checks import check_word
+from rankrls._errors import InputError
+from rankrls.metrics._averages import ratio
+from rankrls.metrics._conventions import CONVENTIONS, Array, Choices, check_choice, discounts_of, gains_of
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Whole queries with columns of scores, and the choices to evaluate them by.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (columns, rows)
+    y, weights : ndarray of shape (rows,)
+    starts : ndarray of shape (queries + 1,)
+        The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
+    places : ndarray of shape (rows,), or None
+        In which order the rows with equal scores come; None for the order that they are in.
+    sizes : ndarray of shape (rows,), or None
+        By how much each score may be off, for a column of norm 1.
+    norms : ndarray of shape (columns,)
+    k : int or None
+    choices : Choices
+    """
+
+    scores: Array
+    y: Array
+    weights: Array | None
+    starts: NDArray[np.intp]
+    places: NDArray[Any] | None
+    sizes: Array | None
+    norms: Array
+    k: int | None
+    choices: Choices
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.starts) - 1
+
+    def in_order(self, key: NDArray[Any] | None) -> Chunk:
+        """The same with the rows of each query in ascending order of a key; equal ones stay as they are."""
+        if key is None:
+            return self
+        down = np.flatnonzero(key[1:] < key[:-1]) + 1
+        if not np.setdiff1d(down, self.starts).size:
+            return self
+        order = np.lexsort((key, np.repeat(np.arange(self.n_queries), np.diff(self.starts))))
+        return replace(
+            self,
+            scores=np.ascontiguousarray(self.scores[:, order]),
+            y=self.y[order],
+            weights=None if self.weights is None else self.weights[order],
+            sizes=None if self.sizes is None else self.sizes[order],
+            places=None,
+        )
+
+    def sums(self, values: Array) -> Array:
+        """Sums over the rows of each query, of an array (..., rows)."""
+        full = np.flatnonzero(np.diff(self.starts))  # reduceat gives an empty query the row behind it
+        out = np.zeros((*values.shape[:-1], self.n_queries))
+        if len(full):
+            out[..., full] = np.add.reduceat(values, self.starts[full], axis=-1)
+        return out
+
+    def relevant(self) -> tuple[Array, Array]:
+        """1 for each relevant row, else 0; and how many each query has."""
+        rows = (self.y >= self.choices.relevant).astype(np.float64)
+        return rows, self.sums(rows)
+
+    def walk(self, kind: str, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
+        """What :func:`~rankrls.metrics._position_loops.walk_down` gives down to k, or to each query's own depth."""
+        return self._walk(kind, self.choices.ties, self.scores, self.sizes, self.norms, values, discounts, depths)
+
+    def ideal(self, values: Array, discounts: Array) -> Array:
+        """The largest sum of discounted values of each query, (queries,)."""
+        return self._walk("SUM", "row", values[None], None, np.zeros(1), values, discounts, None)[:, 0]
+
+    def _walk(
+        self, kind: str, ties: str, scores: Array, sizes: Array | None, norms: Array, values: Array, by: Any, to: Any
+    ) -> Array:
+        from rankrls.metrics import _position_loops as loops
+
+        out = np.zeros((self.n_queries, len(scores)))
+        depths = np.full(self.n_queries, self.depth) if to is None else to.astype(np.intp)
+        by = np.ones(max(self.depth, int(depths.max(initial=0)))) if by is None else by
+        code = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(ties, loops.ROW)
+        off = np.zeros(len(self.y)) if sizes is None else sizes
+        loops.walk_down(
+            getattr(loops, kind), code, scores, off, norms, values, by, depths, self.starts.astype(np.intp), out
+        )
+        return out
+
+    @property
+    def depth(self) -> int:
+        """The last position that is looked at."""
+        longest = int(np.diff(self.starts).max(initial=0))
+        return longest if self.k is None else min(self.k, longest)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One measure.
+
+    Attributes
+    ----------
+    name : str
+    compute : callable
+        Takes a :class:`Chunk` and returns the value of each query, (queries, columns); NaN where it has none.
+    choices : tuple of str
+        What a caller may choose.
+    short : str
+        How the measure is printed; empty for its name. It can be used as a name.
+    aliases : tuple of str
+    own : mapping of str to mapping
+        Choices in which this measure differs from what a convention says of all, by the convention's name; "" is every
+        convention.
+    ties : tuple of str
+        What ``ties`` may be.
+    over_pairs : bool
+        It is over pairs of rows with weights, and not over positions.
+    greater_is_better : bool
+    depth : {"any", "needed", "none"}
+        Whether k may be given.
+    bounds : tuple of two floats
+        The smallest and the largest value there can be.
+    not_judged : str
+        Why there may be no query that has a value.
+    """
+
+    name: str
+    compute: Callable[[Chunk], Array]
+    choices: tuple[str, ...] = ()
+    short: str = ""
+    aliases: tuple[str, ...] = ()
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ties: tuple[str, ...] = ("row", "docno", "average")
+    over_pairs: bool = False
+    greater_is_better: bool = True
+    depth: str = "any"
+    bounds: tuple[float, float] = (0.0, 1.0)
+    not_judged: str = "every query is skipped"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that it goes by."""
+        return tuple(name for name in (self.name, self.short, *self.aliases) if name)
+
+    def chosen(self, convention: str, given: Mapping[str, Any]) -> Choices:
+        """The choices of a convention, with single ones overridden."""
+        check_word("convention", convention, CONVENTIONS)
+        for name, value in given.items():
+            if name not in self.choices:
+                has = ", ".join(self.choices) or "none"
+                raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
+            check_choice(self.name, name, value, self.ties, self.bounds)
+        return replace(CONVENTIONS[convention], **{**self.own.get("", {}), **self.own.get(convention, {}), **given})
+
+
+def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
+    """The values, and what the convention says of queries that have nothing to find."""
+    values[empty] = np.nan if chunk.choices.empty == "skip" else chunk.choices.empty
+    return values
+
+
+def _ndcg(chunk: Chunk) -> Array:
+    gains, discounts = gains_of(chunk.choices.gain, chunk.y), discounts_of(chunk.choices.discount, chunk.depth)
+    best = chunk.ideal(gains, discounts)
+    return _filled(ratio(chunk.walk("SUM", gains, discounts), best[:, None]), best == 0, chunk)
+
+
+def _average_precision(chunk: Chunk) -> Array:
+    if chunk.k is not None and chunk.choices.ties == "threshold":
+        problem = "average precision that retrieves tied items together has no depth k."
+        raise InputError(f"{problem} Choose ties='average' or ties='row'.", parameter="k")
+    relevant, found = chunk.relevant()
+    reachable = np.minimum(found, chunk.depth) if chunk.choices.denominator == "reachable" else found
+    return _filled(ratio(chunk.walk("PRECISIONS", relevant), reachable[:, None]), found == 0, chunk)
+
+
+def _precision(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    places = np.full(chunk.n_queries, float(chunk.k or 1))
+    if chunk.choices.denominator == "reachable":
+        places = np.minimum(places, np.diff(chunk.starts))
+    return _filled(ratio(chunk.walk("SUM", relevant), places[:, None]), found == 0, chunk)
+
+
+def _reciprocal_rank(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    return _filled(chunk.walk("FIRST", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
+
+
+def _recall(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    return _filled(ratio(chunk.walk("SUM", relevant), found[:, None]), found == 0, chunk)
+
+
+def _success(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    return _filled(chunk.walk("FIRST", relevant), found == 0, chunk)
+
+
+def _r_precision(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    return _filled(ratio(chunk.walk("SUM", relevant, depths=found), found[:, None]), found == 0, chunk)
+
+
+def _expected_reciprocal_rank(chunk: Chunk) -> Array:
+    high = chunk.choices.highest
+    if (chunk.y > high).any():
+        problem = f"the label {chunk.y.max():g} is above the highest one of err, {high:g}."
+        raise InputError(f"{problem} Give Measure('err', highest=...).", parameter="highest")
+    satisfied = (np.exp2(np.maximum(chunk.y, 0.0)) - 1.0) / np.exp2(high)
+    found = chunk.sums(satisfied)
+    return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
+
+
+def disagreement(chunk: Chunk) -> Array:
+    from rankrls.metrics._pairs import count_pairs
+
+    counts = count_pairs(chunk, same=chunk.choices.tied_labels == "half")
+    return ratio(0.5 * (counts.above + counts.not_below + counts.apart), counts.pairs(chunk.choices)[:, None])
+
+
+def pair_accuracy(chunk: Chunk) -> Array:
+    return 1.0 - disagreement(chunk)
+
+
+def _auc(chunk: Chunk) -> Array:
+    return 1.0 - disagreement(replace(chunk, y=chunk.relevant()[0]))
+
+
+def _kendall_tau(chunk: Chunk) -> Array:
+    from rankrls.metrics._pairs import count_pairs
+
+    # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
+    counts = count_pairs(chunk, same=True)
+    ordered = counts.ordered[:, None]
+    differ = ordered - (counts.not_below - counts.above) + counts.apart
+    differ[differ <= 1e-13 * ordered] = 0.0  # of weights that are not whole numbers, rounding is left
+    pairs = np.sqrt(ordered * differ)
+    values = ratio(ordered - counts.above - counts.not_below, pairs)
+    if chunk.choices.empty != "skip":
+        values[pairs == 0] = chunk.choices.empty
+    return values
+
+
+def _pair_squared_error(chunk: Chunk) -> Array:
+    # sum_{i<j} w_i w_j (e_i - e_j)^2 = S sum_i w_i (e_i - mean)^2, over the weight of the pairs.
+    w = np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights
+    total, squares, lengths = chunk.sums(w), chunk.sums(w**2), np.diff(chunk.starts)
+    errors = chunk.y - chunk.scores
+    errors -= np.repeat(ratio(chunk.sums(w * errors), total), lengths, axis=-1)
+    values = ratio(2.0 * total * chunk.sums(w * errors**2), np.where(lengths > 1, total**2 - squares, 0.0))
+    return values.T
+
+
+_OF_POSITIONS = ("empty", "ties", "single_scores")
+_OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
+_NO_PAIR = "no query has an ordered pair, that is two items with different labels"
+_NOTHING: Mapping[str, Mapping[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
+_PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none", "not_judged": _NO_PAIR}
+_ERROR = ("tied_labels", "average")
+
+MEASURES = (
+    Definition("disagreement", disagreement, _ERROR, "", ("disagreement_error",), greater_is_better=False, **_PAIRS),
+    Definition("pair_accuracy", pair_accuracy, _ERROR, aliases=("accuracy",), **_PAIRS),
+    Definition("auc", _auc, ("relevant",), **_PAIRS | {"not_judged": "no query has relevant and other items"}),
+    Definition(
+        "kendall_tau",
+        _kendall_tau,
+        ("empty",),
+        "tau",
+        ("kendall",),
+        own={"": {"empty": "skip"}},
+        bounds=(-1.0, 1.0),
+        **_PAIRS | {"not_judged": "no query has both two different labels and two different scores"},
+    ),
+    Definition(
+        "pair_squared_error",
+        _pair_squared_error,
+        greater_is_better=False,
+        bounds=(0.0, np.inf),
+        **_PAIRS | {"not_judged": "no query has two items"},
+    ),
+    Definition("ndcg", _ndcg, (*_OF_POSITIONS, "gain", "discount")),
+    Definition(
+        "average_precision",
+        _average_precision,
+        (*_OF_RELEVANCE, "denominator"),
+        "map",
+        ("ap",),
+        own={"sklearn": {"ties": "threshold"}, "ranklib": {"denominator": "nominal"}},
+        ties=("row", "docno", "average", "threshold"),
+    ),
+    Definition("precision", _precision, (*_OF_RELEVANCE, "denominator"), "p", own=_NOTHING, depth="needed"),
+    Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr", ("rr",)),
+    Definition("recall", _recall, _OF_RELEVANCE, depth="needed"),
+    Definition("success", _success, _OF_RELEVANCE, own=_NOTHING, depth="needed"),
+    Definition("r_precision", _r_precision, _OF_RELEVANCE, "rprec", depth="none"),
+    Definition(
+        "err",
+        _expected_reciprocal_rank,
+        (*_OF_POSITIONS, "highest"),
+        aliases=("expected_reciprocal_rank",),
+        own={"sklearn": {"ties": "row"}},
+        ties=("row", "docno"),
+    ),
+)
+
+BY_NAME = {name: definition for definition in MEASURES for name in definition.names}

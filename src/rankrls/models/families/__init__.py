@@ -1,1 +1,0 @@
-"""What a family of estimators shares: prediction, and how it chooses."""

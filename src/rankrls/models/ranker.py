@@ -1,0 +1,162 @@
+"""The base of every estimator: prediction, ranking, scoring."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankrls._errors import InputError, InputWarning
+from rankrls.kernels import Kernel
+from rankrls.metrics import Measure
+from rankrls.metrics._checks import scored_rows
+from rankrls.models.inputs.validation import check_features, check_no_extra_qid
+from rankrls.numerics.scorer import Scorer
+from rankrls.ranking import rank_positions
+
+
+class NotConverged(InputWarning, ConvergenceWarning):
+    """An iteration ended before its tolerance was reached."""
+
+
+class Ranker(RegressorMixin, BaseEstimator):
+    """Scores items; only differences inside a query mean anything.
+
+    A subclass defines ``fit``. If it stores its function by :func:`rankrls.models.fitting.keep`, everything here works;
+    otherwise it defines ``predict``.
+    """
+
+    # With metadata routing enabled, qid reaches fit and score without being asked for.
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    n_queries_: int
+    n_features_in_: int
+    coef_: NDArray[np.float64]
+    dual_coef_: NDArray[np.float64]
+    X_fit_: Any
+    basis_indices_: Any
+    _kernel_: Kernel
+    _one_target: bool
+    _fitted_with_qid: bool = False
+    _learns_unscored = False  # whether NaN in y marks rows without a label
+    _single_target = False  # whether y must hold one target
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Defined by each estimator."""
+        raise TypeError(f"{type(self).__name__} does not fit.")
+
+    def fit_dataset(self, data: Any, **given: Any) -> Self:
+        """Fit data larger than memory, where an estimator can do without all rows at once.
+
+        Raises
+        ------
+        InputError
+            By this estimator.
+        """
+        raise InputError(
+            f"{type(self).__name__} needs all rows in memory: it cannot be fitted on a data set that is "
+            "streamed. Use RankRLSCV or SparseRankRLSCV, or give a sample of the rows to fit.",
+            parameter="data",
+        )
+
+    @property
+    def scorer_(self) -> Any:
+        """The fitted function as a Scorer, one column a target: exports and explanations are made from it."""
+        known = vars(self)
+        weights, a = (_columns(known.get(name)) for name in ("coef_", "dual_coef_"))
+        if weights is not None and not self._one_target:
+            weights = weights.T
+        columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
+        return Scorer(weights, a, self._kernel_, known.get("X_fit_"), columns)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            With ``kernel="precomputed"``: the kernel between these items and the training items.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Higher is better. Only differences between items of the same query mean anything.
+
+        Notes
+        -----
+        O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
+        """
+        check_is_fitted(self)
+        scores = self.scorer_(check_features(self, X, kernel=self._kernel_.name))
+        return scores[:, 0] if self._one_target else scores
+
+    def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
+        """Rank items inside their queries.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        qid : array-like of shape (m,), optional
+            One query id per row. None ranks all items together, which a model fitted with qid refuses.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+            Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(self._fitted_with_qid, qid, "rank")
+        return rank_positions(self._scores(X, qid), qid=qid)
+
+    def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
+        """``predict``, for estimators that look at whole queries too."""
+        return self.predict(X)
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
+
+        Predicted ties count half; queries count the same, those without two different labels not at all; several
+        targets are averaged. Estimators that are fitted on unlabelled rows too are evaluated on the labelled ones.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+        y : array-like of shape (m,) or (m, targets)
+        qid : array-like of shape (m,), optional
+            Required if the model was fitted with qid.
+        sample_weight : array-like of shape (m,), optional
+            A pair weighs the product of its rows' weights.
+        """
+        check_is_fitted(self)
+        check_no_extra_qid(self._fitted_with_qid, qid, "score")
+        scores = self._scores(X, qid)
+        if self._learns_unscored:
+            y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
+        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (np.asarray(y), scores))
+        if labels.shape[1:] != scores.shape[1:]:
+            raise InputError(
+                f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.", parameter="y"
+            )
+        measure, columns = Measure("disagreement"), zip(labels.T, scores.T, strict=True)
+        errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
+        return 1.0 - float(np.mean(errors))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Not so after a fit that failed, although that may have set ``n_features_in_``."""
+        return hasattr(self, "n_queries_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        tags.target_tags.multi_output = not self._single_target
+        return tags
+
+
+def _columns(values: Any) -> Any:
+    return values[:, None] if values is not None and values.ndim == 1 else values

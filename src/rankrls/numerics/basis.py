@@ -1,0 +1,127 @@
+r"""A basis of items: functions ``f(x) = sum_j a_j k(x, z_j)`` as weights of orthonormal features.
+
+With ``T'K_RR T = I`` and ``a = T v``, the minimiser of Tsivtsivadze et al. (2008, equation 8),
+
+.. math:: a = ( K_{RM} L K_{MR} + \alpha K_{RR} )^{-1} K_{RM} L y ,
+
+is that of the primal problem in the features ``K_MR T``, whose regularizer is ``||v||^2``. Where K_RR is well
+conditioned T multiplies the Gram matrix of ``K_MR``, which costs least; otherwise each row, so that rounding is
+multiplied by the root of the condition only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from rankrls._errors import InputError
+from rankrls.kernels import Kernel
+from rankrls.numerics.eigen import EPS, check_semidefinite, symmetric_eigen
+from rankrls.numerics.graph import Array, Index
+
+_CONDITION = 1e7
+"""Up to here Gram matrices are whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A basis of r items. Built by :meth:`build`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    items : dense, CSR or list; for a precomputed kernel the numbers of the items among its columns
+    to_items : ndarray of shape (r, rank)
+        ``T``: coefficients of the items for orthonormal functions.
+    rows_first : bool
+        Whether rows are whitened, and not Gram matrices.
+    numbers : ndarray of shape (r,) or None
+        Row numbers of the items, if they are rows of X.
+    """
+
+    kernel: Kernel
+    items: Any
+    to_items: Array
+    rows_first: bool
+    numbers: Index | None = None
+
+    @classmethod
+    def build(cls, kernel: Kernel, items: Any, numbers: Index | None = None, K: Array | None = None) -> Basis:
+        """Whiten ``K_RR``: by Cholesky if it is well conditioned, otherwise by its eigenvectors. O(r^3).
+
+        Parameters
+        ----------
+        kernel : Kernel
+        items, numbers : as in the attributes
+        K : ndarray of shape (r, r), optional
+            ``K_RR``; needed for a precomputed kernel. Destroyed.
+
+        Raises
+        ------
+        InputError
+            If ``K_RR`` is not positive semidefinite, or zero.
+        """
+        if kernel.is_linear:
+            Z = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
+            U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
+            live = s > max(Z.shape) * EPS * s.max(initial=0.0)
+            return cls(kernel, items, _not_empty(U[:, live] / s[live]), True, numbers)
+        K = kernel(items) if K is None else K
+        norm = float(np.abs(K).sum(axis=0).max(initial=0.0))
+        factor, failed = linalg.lapack.dpotrf(K, lower=0, clean=1)
+        if not failed and norm > 0.0 and linalg.lapack.dpocon(factor, norm)[0] * _CONDITION >= 1.0:
+            inverse, _ = linalg.lapack.dtrtri(factor, lower=0, overwrite_c=1)
+            return cls(kernel, items, np.ascontiguousarray(inverse), False, numbers)
+        values, vectors = symmetric_eigen(K, len(K))
+        check_semidefinite(values)
+        live = values > 0.0
+        return cls(kernel, items, _not_empty(vectors[:, live] / np.sqrt(values[live])), True, numbers)
+
+    @property
+    def whitening(self) -> Array | None:
+        """What is left to multiply Gram matrices of :meth:`features` by."""
+        return None if self.rows_first else self.to_items
+
+    def features(self, X: Any) -> BasisFeatures:
+        """The features of items X, evaluated when rows of them are asked for."""
+        columns = self.kernel.columns(self.items)
+        if self.kernel.is_linear:
+            weights = np.asarray(self.items.T @ self.to_items, dtype=np.float64)
+            return BasisFeatures(X, lambda block: np.asarray(block @ weights, dtype=np.float64), weights.shape[1])
+        if not self.rows_first:
+            return BasisFeatures(X, columns, len(self.to_items))
+        return BasisFeatures(X, lambda block: columns(block) @ self.to_items, self.to_items.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class BasisFeatures:
+    """An (m, columns) matrix that is evaluated when its rows are asked for."""
+
+    X: Any
+    evaluate: Callable[[Any], Array]
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Items and columns."""
+        return len(self.X) if isinstance(self.X, list) else int(self.X.shape[0]), self.n_columns
+
+    def __getitem__(self, rows: Any) -> Array:
+        if isinstance(self.X, list):
+            numbers = range(len(self.X))[rows] if isinstance(rows, slice) else rows
+            return self.evaluate([self.X[i] for i in numbers])
+        return self.evaluate(self.X[rows])
+
+
+def _not_empty(T: Array) -> Array:
+    if not T.shape[1]:
+        raise InputError(
+            "All items of the basis are zero under this kernel, and so is every function over them. Choose other items "
+            "(basis_indices, a larger n_basis, another random_state).",
+            parameter="n_basis",
+        )
+    return T

@@ -1,0 +1,63 @@
+"""Chunks of whole queries, an ordered map over them, and their sum from left to right.
+
+Where chunks are cut depends on the data alone, each task runs on one BLAS thread, and results are added in the order
+of the chunks: the sum has the same bits on any number of threads or processes of one kind of machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._compiled.threads import n_threads, one_blas_thread, stream_threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CHUNK_VALUES = 1 << 18
+"""Values of a chunk of rows, about: 2 MB stay in the cache of one processor."""
+
+
+def chunks(starts: NDArray[np.intp], rows: int) -> list[tuple[int, int]]:
+    """Runs ``(a, b)`` of whole queries ``a`` to ``b - 1`` with about so many rows; a longer query is a run by itself.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (q + 1,)
+        Where the rows of each query begin, and the number of rows.
+    rows : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls.numerics.chunks import chunks
+    >>> chunks(np.array([0, 3, 4, 9, 11]), 4)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.searchsorted(starts, np.arange(max(1, rows), starts[-1], max(1, rows)))
+    cuts = np.unique(np.concatenate(([0], ends, [len(starts) - 1]))).tolist()
+    return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def chunk_rows(n_features: int) -> int:
+    """Rows of a chunk in so many features: enough that products with n x n matrices dominate."""
+    return max(1024, CHUNK_VALUES // max(1, n_features), 2 * n_features)
+
+
+def map_chunks(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """``map(function, items)`` in order, on the threads that may be used, each with BLAS at one thread."""
+    work = list(items)
+    with one_blas_thread():
+        yield from stream_threads(function, work, threads=min(len(work), n_threads()))
+
+
+def left_fold(results: Iterable[Any]) -> Any:
+    """The sum of the results from left to right, in the memory of the first."""
+    iterator = iter(results)
+    total = next(iterator)
+    for result in iterator:
+        total += result
+    return total

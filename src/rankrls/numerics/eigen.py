@@ -1,0 +1,83 @@
+"""Eigenvectors of kernel matrices and of Gram matrices of features, and solutions of one alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg.lapack import dgejsv, dpstrf
+
+from rankrls._compiled.threads import blas_threads_for
+from rankrls._errors import InputError
+from rankrls.numerics.graph import Array
+
+EPS = float(np.finfo(np.float64).eps)
+_NEGATIVE = 1e-8
+"""Of the largest eigenvalue: a negative one that is smaller is rounding."""
+
+
+def symmetric_eigen(S: Array, size: int) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, given by its lower triangle, which is destroyed.
+
+    Values within ``size`` units of rounding of the largest are 0. O(n^3); n x n numbers three times over.
+    """
+    if not len(S):
+        return np.zeros(0), np.zeros((0, 0))
+    # its transpose is in LAPACK's order of a matrix
+    with blas_threads_for(float(len(S)) ** 3):
+        values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
+    values[np.abs(values) <= max(size, len(S)) * EPS * np.abs(values).max()] = 0.0
+    return values, vectors
+
+
+def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a Gram matrix, each exact however small its features are beside others.
+
+    Each entry of G is exact relative to the spreads of its two features, and so is its pivoted Cholesky factor
+    ``G = R'R``. One-sided Jacobi rotations of the columns of R keep that (Demmel & Veselic, SIAM Journal on Matrix
+    Analysis and Applications 13, 1992; Drmac & Veselic, likewise 29, 2008; LAPACK's dgejsv). Linear dependence is told
+    by the pivots of the correlations, at ``size`` units of rounding: such values are 0. O(n^3).
+    """
+    n = len(G)
+    if not n:
+        return np.zeros(0), np.zeros((0, 0))
+    spreads = np.sqrt(np.maximum(G.diagonal(), 0.0))
+    units = np.divide(1.0, spreads, out=np.zeros(n), where=spreads > 0.0)
+    C = G * units * units[:, None]
+    C.flat[:: n + 1] = spreads > 0.0
+    L, pivots, rank, _ = dpstrf(C, tol=max(size, n) * EPS, lower=1)
+    L = np.tril(L)
+    L[:, rank:] = 0.0
+    R = np.zeros((n, n), order="F")
+    R[:, pivots - 1] = L.T
+    R *= spreads
+    found, _, vectors, scale, _, status = dgejsv(R, joba=0, jobu=0, jobv=1, jobr=0, jobt=0, jobp=0, overwrite_a=1)
+    if status:
+        raise linalg.LinAlgError("The eigenvalues of X'LX did not converge.")
+    values = (found * (scale[0] / scale[1])) ** 2
+    values[rank:] = 0.0
+    return values, vectors
+
+
+def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
+    """Refuse the eigenvalues of a kernel's matrix if some are negative beyond rounding."""
+    top = float(np.abs(values).max(initial=0.0))
+    if values.min(initial=0.0) < -_NEGATIVE * top or not np.isfinite(values).all():
+        raise InputError(
+            f"The {parameter} is not positive semidefinite: the smallest eigenvalue of its matrix is "
+            f"{values.min():.3g}, the largest {values.max():.3g}. Use another kernel or clip its negative eigenvalues.",
+            parameter=parameter,
+        )
+
+
+def cholesky_solution(S: Array, B: Array, alpha: float) -> Array | None:
+    """``(S + alpha I)^-1 B``, or None if alpha is lost in rounding of S or S is indefinite. S is left as it is."""
+    n = len(S)
+    if not n or not alpha > 1e-9 * np.trace(S) / n:
+        return None
+    A = S.T.copy(order="F")
+    A[np.diag_indices(n)] += alpha
+    try:
+        factor = linalg.cho_factor(A, lower=False, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return np.asarray(linalg.cho_solve(factor, B, check_finite=False))

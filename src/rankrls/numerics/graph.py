@@ -1,0 +1,450 @@
+r"""Labelled items and preferences as operators ``L`` and ``F`` with ``F'F = L``, neither of them ever formed.
+
+With scores f the loss of a graph is ``||F f - t||^2``. A graph acts on blocks of whole queries (groups of preferences):
+:class:`LabelledGraph` and :class:`PreferenceGraph` have the same operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from rankrls._cached import cached_property
+from rankrls.numerics.runs import (
+    SortedRows,
+    averaging,
+    dense_rows,
+    deviations,
+    edges,
+    group_means,
+    group_sums,
+    lengths_to_starts,
+    runs_of,
+)
+
+Array: TypeAlias = NDArray[np.float64]
+Index: TypeAlias = NDArray[np.intp]
+
+_FAINT = 1e-6
+"""Rows of F whose squared length is at most this share of the largest lose three digits when F is inverted."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledGraph(SortedRows):
+    r"""Items with labels, compared inside queries.
+
+    With row weights w let ``S_q`` be the weight of a query, ``S_c`` that of the items of the query that share a label
+    (a class), and ``zq``, ``zc`` the weighted means of z over them. Then
+
+    .. math::
+
+        (Lz)_i = w_i [ e_1 (z_i - z_c) + e_2 (z_c - z_q) + e_3 z_q ] , \qquad
+        (Fz)_i = \sqrt{w_i} [ \sqrt{e_1} (z_i - z_c) + \sqrt{e_2} (z_c - z_q) + \sqrt{e_3} z_q ]
+
+    with :math:`e_1 = \beta + (1 - \beta) \rho_q a_c`, :math:`e_2 = \beta + (1 - \beta) \rho_q S_q` and
+    :math:`e_3 = \beta`, where ``a_c = S_q - S_c`` if tied pairs are excluded and ``S_q`` if they
+    are included (then classes do not matter). ``F'F = L`` because the three parts are orthogonal projections in the
+    coordinates ``sqrt(w) z``. For :math:`\beta = 0` that is the Laplacian of Pahikkala et al. (2007, section 2.3) with
+    pairs that weigh :math:`\rho_q w_i w_j`.
+
+    Built by :meth:`build`. Rows are sorted by query, then by the (first) label.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,), intp
+        The row of X of each item.
+    y : ndarray of shape (m, targets)
+    weights : ndarray of shape (m,)
+    starts : ndarray of shape (q + 1,)
+        Where each query begins.
+    class_starts, query_classes : ndarray
+        Where each class begins; the classes of each query, shape (q + 1,). The queries themselves if ties are included.
+    e1, e2 : ndarray
+        Of each class, and of each query.
+    e3 : float
+    excludes_ties : bool
+    first_row, first_query : int
+        The place of a part in the whole graph.
+    faint : float
+        Rows of F of a smaller squared length are :attr:`unseen`.
+    """
+
+    y: Array
+    weights: Array
+    starts: Index
+    class_starts: Index
+    query_classes: Index
+    e1: Array
+    e2: Array
+    e3: float
+    excludes_ties: bool
+    faint: float
+    first_row: int = 0
+    first_query: int = 0
+
+    @classmethod
+    def build(
+        cls,
+        y: Array,
+        queries: Index | None = None,
+        *,
+        weights: Array | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+    ) -> LabelledGraph:
+        r"""Sort rows and compute the levels. O(m) if rows are sorted, O(m log m) otherwise.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,) or (m, targets)
+            Labels. With ties excluded the graph depends on the labels: one target.
+        queries : ndarray of shape (m,), int, optional
+            Number of each row's query, 0 to q - 1; one query of all rows by default.
+        weights : ndarray of shape (m,), optional
+            Positive; a pair weighs ``w_i w_j``. 1 by default.
+        ties : {"include", "exclude"}
+            Whether pairs of equal labels are compared.
+        balance : {"pairs", "examples", "queries"}
+            What counts the same: every pair (:math:`\rho_q = 1`), every item (``1 / S_q``), or every query (1 / the
+            weight of its compared pairs, 0 if there are none).
+        regression_weight : float in [0, 1]
+            :math:`\beta`: 0 ranks, 1 regresses.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankrls.numerics.graph import LabelledGraph
+        >>> graph = LabelledGraph.build(np.array([2.0, 1.0, 1.0]), balance="pairs", ties="exclude")
+        >>> graph.rows
+        array([1, 2, 0])
+        >>> graph.laplacian(np.eye(3)).round(9) + 0.0  # in the order of graph.rows
+        array([[ 1.,  0., -1.],
+               [ 0.,  1., -1.],
+               [-1., -1.,  2.]])
+        """
+        m, beta = len(y), float(regression_weight)
+        y = np.asarray(y, dtype=np.float64).reshape(m, -1)
+        label = y[:, 0] if y.shape[1] else np.zeros(m)
+        q = np.zeros(m, dtype=np.intp) if queries is None else np.asarray(queries, dtype=np.intp)
+        w = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
+        rows = np.arange(m, dtype=np.intp)
+        step = np.diff(q)
+        if not ((step > 0) | ((step == 0) & (np.diff(label) >= 0))).all():
+            rows = np.lexsort((label, q)).astype(np.intp, copy=False)
+            y, label, q, w = y[rows], label[rows], q[rows], w[rows]
+        new_query = np.diff(q, prepend=-1) != 0
+        starts = edges(new_query)
+        class_starts = edges(new_query | (np.diff(label, prepend=np.nan) != 0))
+        excludes = ties == "exclude" and len(class_starts) <= m  # else no two labels are tied
+        class_starts = class_starts if excludes else starts
+        query_classes = np.searchsorted(class_starts, starts).astype(np.intp)
+        class_weight, query_weight = group_sums(w, class_starts), group_sums(w, starts)
+        of = np.repeat(np.arange(len(query_weight)), np.diff(query_classes))
+        alone = np.diff(query_classes)[of] == 1
+        compared = np.where(alone, 0.0, query_weight[of] - class_weight) if excludes else query_weight
+        rho = np.ones_like(query_weight)
+        if balance == "examples":
+            rho = 1.0 / query_weight
+        elif balance == "queries":
+            own = group_sums(class_weight**2, query_classes) if excludes else group_sums(w**2, starts)
+            pairs = 0.5 * (query_weight**2 - own)
+            # A single item leaves rounding where there is no pair.
+            rho = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 1e-14 * query_weight**2)
+        e1 = beta + (1.0 - beta) * rho[of] * compared
+        e2 = beta + (1.0 - beta) * rho * query_weight
+        faint = _FAINT * float((np.repeat(e1, np.diff(class_starts)) * w).max(initial=0.0))
+        return cls(rows, y, w, starts, class_starts, query_classes, e1, e2, beta, excludes, faint)
+
+    def part(self, a: int, b: int) -> LabelledGraph:
+        """The graph of queries ``a`` to ``b - 1``; views."""
+        r0, r1 = int(self.starts[a]), int(self.starts[b])
+        c0, c1 = int(self.query_classes[a]), int(self.query_classes[b])
+        return replace(
+            self,
+            rows=self.rows[r0:r1],
+            y=self.y[r0:r1],
+            weights=self.weights[r0:r1],
+            starts=self.starts[a : b + 1] - r0,
+            class_starts=self.class_starts[c0 : c1 + 1] - r0,
+            query_classes=self.query_classes[a : b + 1] - c0,
+            e1=self.e1[c0:c1],
+            e2=self.e2[a:b],
+            first_row=self.first_row + r0,
+            first_query=self.first_query + a,
+        )
+
+    def take(self, queries: Index) -> LabelledGraph:
+        """The graph of some queries in a new order, with the weights that they have here."""
+        which = np.asarray(queries, dtype=np.intp)
+        inside, classes = runs_of(self.starts, which), runs_of(self.query_classes, which)
+        return replace(
+            self,
+            rows=self.rows[inside],
+            y=self.y[inside],
+            weights=self.weights[inside],
+            starts=lengths_to_starts(np.diff(self.starts)[which]),
+            class_starts=lengths_to_starts(np.diff(self.class_starts)[classes]),
+            query_classes=lengths_to_starts(np.diff(self.query_classes)[which]),
+            e1=self.e1[classes],
+            e2=self.e2[which],
+            first_row=0,
+            first_query=0,
+        )
+
+    def read(self, X: Any) -> tuple[Array, Array]:
+        """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
+
+        Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.
+        X is dense, CSR, or anything else that gives rows when it is indexed.
+        """
+        return self._read(X, np.ones(self.n_rows))
+
+    def _read(self, X: Any, scale: Array) -> tuple[Array, Array]:
+        rows = self.rows
+        if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
+            X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+        D, means = np.empty((len(rows), X.shape[1])), np.empty((len(self.starts) - 1, X.shape[1]))
+        deviations(X, rows, self.starts, self.weights, scale, D, means)
+        return D, means
+
+    def factor(self, D: Array, means: Array | None) -> Array:
+        """``F X`` from :meth:`read`, or ``F X V`` from the products of both with V; in the memory of D."""
+        root, r1, r2 = self._roots
+        of_class = averaging(self.weights, self.class_starts) @ D if self.excludes_ties else None
+        D *= self.scale[:, None]
+        if of_class is not None:
+            of_class *= (np.repeat(r2, np.diff(self.query_classes)) - r1)[:, None]
+            D += np.repeat(of_class, np.diff(self.class_starts), axis=0) * root[:, None]
+        if self.e3 and means is not None:
+            D += np.repeat(np.sqrt(self.e3) * means, np.diff(self.starts), axis=0) * root[:, None]
+        return D
+
+    def factor_rows(self, X: Any) -> Array:
+        """``F X``, (m, n)."""
+        if self.excludes_ties or self.e3:
+            return self.factor(*self.read(X))
+        return self._read(X, self.scale)[0]
+
+    @property
+    def scale(self) -> Array:
+        """What F multiplies deviations by at least, (m,)."""
+        return np.asarray(self._roots[0] * np.repeat(self._roots[1], np.diff(self.class_starts)))
+
+    def unfactor(self, P: Array) -> Array:
+        """Deviations from the query means, (..., m), given ``F f``, (..., m); 0 for :attr:`unseen` items."""
+        root, r1, r2 = self._roots
+        inverse = [np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in (r1, r2)]
+        if not (self.excludes_ties or self.e3):
+            return np.asarray(P * (np.repeat(inverse[0], np.diff(self.starts)) / root))
+        return self._levels(P / root, inverse[0], inverse[1], 0.0)
+
+    def laplacian(self, f: Array) -> Array:
+        """``L f`` for f of shape (m,) or (m, columns)."""
+        return np.asarray((self.weights * self._levels(f.T, self.e1, self.e2, self.e3)).T)
+
+    def transposed(self, u: Array) -> Array:
+        """``F'u`` for u of shape (m,) or (m, columns): F is symmetric in the coordinates ``sqrt(w) z``."""
+        root, r1, r2 = self._roots
+        return np.asarray((self.weights * self._levels(u.T / root, r1, r2, np.sqrt(self.e3))).T)
+
+    def factored(self, z: Array) -> Array:
+        """``F z`` for z of shape (m,) or (m, columns), in the order of the graph."""
+        root, r1, r2 = self._roots
+        return np.ascontiguousarray((root * self._levels(z.T, r1, r2, np.sqrt(self.e3))).T)
+
+    @cached_property
+    def target(self) -> Array:
+        """``t = F y``, (m, targets)."""
+        return self.factored(self.y)
+
+    @property
+    def unseen(self) -> NDArray[np.bool_]:
+        """Items whose scores cannot be read from ``F f``: they are compared with nothing, or weigh next to nothing."""
+        lengths = np.diff(self.starts)
+        size = self.weights * np.repeat(self.e1, np.diff(self.class_starts))
+        return np.asarray((size <= self.faint) & (np.repeat(lengths, lengths) > 1))
+
+    @property
+    def n_observations(self) -> int:
+        """Rank of L: independent observations."""
+        inside = np.diff(self.class_starts) - 1
+        between = np.diff(self.query_classes) - 1
+        count = inside[self.e1 > 0.0].sum() + between[self.e2 > 0.0].sum()
+        return int(count) + (len(self.e2) if self.e3 else 0)
+
+    @cached_property
+    def _roots(self) -> tuple[Array, Array, Array]:
+        """``sqrt(w)`` of the items, ``sqrt(e1)`` of the classes, ``sqrt(e2)`` of the queries."""
+        return np.sqrt(self.weights), np.sqrt(self.e1), np.sqrt(self.e2)
+
+    def _levels(self, z: Array, k1: Array, k2: Array, k3: float) -> Array:
+        """``k1 (z - zc) + k2 (zc - zq) + k3 zq`` along the last axis."""
+        lengths = np.diff(self.starts)
+        first = z[..., self.starts[:-1]]
+        d = z - np.repeat(first, lengths, axis=-1)
+        mean = group_means(d, self.weights, self.starts)
+        d -= np.repeat(mean, lengths, axis=-1)
+        inside = np.diff(self.class_starts)
+        out = d * np.repeat(k1, inside)
+        if self.excludes_ties:
+            of_class = group_means(d, self.weights, self.class_starts)
+            out += np.repeat(of_class * (np.repeat(k2, np.diff(self.query_classes)) - k1), inside, axis=-1)
+        if k3:
+            out += np.repeat(k3 * (first + mean), lengths, axis=-1)
+        return np.asarray(out)
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceGraph(SortedRows):
+    r"""Preferences: item ``winners[e]`` before ``losers[e]`` by ``strength[e]``, a row of F each.
+
+    .. math:: || F f - t ||^2 = \sum_e c_e ( s_e - (f_{i_e} - f_{j_e}) )^2 ,
+
+    the weighted graph W of Pahikkala et al. (2007) as a list of edges. Groups are what is held out together, each
+    preference by itself by default. Built by :meth:`build`.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (p,), intp
+        The number of each preference as they were given.
+    winners, losers : ndarray of shape (p,), intp
+        Numbers of items, rows of X.
+    strength, weights : ndarray of shape (p,)
+    starts : ndarray of shape (groups + 1,)
+    n_items : int
+    first_row, first_query : int
+        The place of a part in the whole graph.
+    """
+
+    winners: Index
+    losers: Index
+    strength: Array
+    weights: Array
+    starts: Index
+    n_items: int
+    first_row: int = 0
+    first_query: int = 0
+
+    @classmethod
+    def build(
+        cls,
+        winners: Index,
+        losers: Index,
+        n_items: int,
+        *,
+        strength: Array | None = None,
+        weights: Array | None = None,
+        groups: Index | None = None,
+    ) -> PreferenceGraph:
+        """Sort preferences by group. O(p log p).
+
+        Parameters
+        ----------
+        winners, losers : ndarray of shape (p,), int
+        n_items : int
+            Items in all, those without preferences too.
+        strength, weights : ndarray of shape (p,), optional
+            1 by default; weights are positive.
+        groups : ndarray of shape (p,), optional
+        """
+        p = len(winners)
+        g = np.arange(p) if groups is None else np.asarray(groups)
+        rows = np.argsort(g, kind="stable").astype(np.intp, copy=False)
+        s, c = (np.ones(p) if a is None else np.asarray(a, dtype=np.float64) for a in (strength, weights))
+        new = np.ones(p, dtype=bool)
+        new[1:] = g[rows][1:] != g[rows][:-1]
+        i, j = (np.asarray(a, dtype=np.intp)[rows] for a in (winners, losers))
+        return cls(rows, i, j, s[rows], c[rows], edges(new), n_items)
+
+    def part(self, a: int, b: int) -> PreferenceGraph:
+        """The graph of groups ``a`` to ``b - 1``, over the same items."""
+        r0, r1 = int(self.starts[a]), int(self.starts[b])
+        inside, starts = self._some(slice(r0, r1)), self.starts[a : b + 1] - r0
+        return replace(inside, starts=starts, first_row=self.first_row + r0, first_query=self.first_query + a)
+
+    def take(self, groups: Index) -> PreferenceGraph:
+        """The graph of some groups in a new order."""
+        which = np.asarray(groups, dtype=np.intp)
+        starts = lengths_to_starts(np.diff(self.starts)[which])
+        return replace(self._some(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
+
+    def _some(self, rows: Any) -> PreferenceGraph:
+        names = ("rows", "winners", "losers", "strength", "weights")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def read(self, X: Any) -> tuple[Array, None]:
+        """Differences of winners and losers, (p, n); there are no means."""
+        D = dense_rows(X, self.winners)
+        D -= dense_rows(X, self.losers)
+        return D, None
+
+    def factor(self, D: Array, means: Array | None) -> Array:
+        """``F X`` from :meth:`read`, in the memory of D."""
+        D *= self.scale[:, None]
+        return D
+
+    def factor_rows(self, X: Any) -> Array:
+        """``F X``, (p, n)."""
+        return self.factor(*self.read(X))
+
+    def unfactor(self, P: Array) -> Array:
+        """Margins ``f_i - f_j``, (..., p), given ``F f``."""
+        return np.asarray(P / self.scale)
+
+    @property
+    def scale(self) -> Array:
+        """What F multiplies differences by, (p,)."""
+        return np.sqrt(self.weights)
+
+    def laplacian(self, f: Array) -> Array:
+        """``L f`` for f of shape (items,) or (items, columns)."""
+        c = self.weights if f.ndim == 1 else self.weights[:, None]
+        return self._scatter(c * (f[self.winners] - f[self.losers]))
+
+    def transposed(self, u: Array) -> Array:
+        """``F'u`` for u of shape (p,) or (p, columns): (items,) or (items, columns)."""
+        return self._scatter(u * (np.sqrt(self.weights) if u.ndim == 1 else np.sqrt(self.weights)[:, None]))
+
+    def _scatter(self, a: Array) -> Array:
+        ones, numbers, shape = np.ones(self.n_rows), np.arange(self.n_rows), (self.n_items, self.n_rows)
+        plus = sparse.csr_array((ones, (self.winners, numbers)), shape=shape)
+        minus = sparse.csr_array((ones, (self.losers, numbers)), shape=shape)
+        return np.asarray((plus - minus) @ a)
+
+    @cached_property
+    def target(self) -> Array:
+        """``sqrt(c) s``, (p, 1)."""
+        return (np.sqrt(self.weights) * self.strength)[:, None]
+
+    @property
+    def unseen(self) -> NDArray[np.bool_]:
+        """No preference: every margin can be read from ``F f``."""
+        return np.zeros(self.n_rows, dtype=bool)
+
+    @property
+    def n_observations(self) -> int:
+        """Preferences."""
+        return self.n_rows
+
+    @cached_property
+    def components(self) -> Index:
+        """An item of the connected component of each item, (items,)."""
+        edges = sparse.coo_array((np.ones(self.n_rows), (self.winners, self.losers)), shape=(self.n_items,) * 2)
+        _, labels = csgraph.connected_components(edges, directed=False)
+        return np.unique(labels, return_index=True)[1][labels].astype(np.intp)
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        """``L`` itself, (items, items): at most as many entries as preferences and items."""
+        c, i, j = self.weights, self.winners, self.losers
+        entries = (np.concatenate((c, c, -c, -c)), (np.concatenate((i, j, i, j)), np.concatenate((i, j, j, i))))
+        return sparse.csr_array(sparse.coo_array(entries, shape=(self.n_items,) * 2))
+
+
+Graph: TypeAlias = LabelledGraph | PreferenceGraph

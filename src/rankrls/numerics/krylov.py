@@ -1,0 +1,401 @@
+r"""Conjugate gradients for every regularization value at once.
+
+CG for ``A + alpha_0 I`` and for ``A + (alpha_0 + sigma) I`` live in the same Krylov space, and their residuals are
+multiples of each other: one product with A an iteration carries the CG iterate of every shift (Frommer & Maass 1999;
+Jegerlehner 1996; van den Eshof & Sleijpen 2004). With the seed's step lengths gamma_k and beta_k, and
+``rho_k = zeta_{k+1} / zeta_k`` for the factor ``zeta_k`` between the residuals,
+
+.. math::
+
+    \rho_k = 1 / [ 1 + \sigma \gamma_k + \tfrac{\gamma_k \beta_{k-1}}{\gamma_{k-1}} (1 - \rho_{k-1}) ] , \quad
+    \gamma^\sigma_k = \gamma_k \rho_k , \quad \beta^\sigma_k = \beta_k \rho_k^2 ,
+
+    p^\sigma_k = \zeta_k r_k + \beta^\sigma_{k-1} p^\sigma_{k-1} , \quad
+    x^\sigma_{k+1} = x^\sigma_k + \gamma^\sigma_k p^\sigma_k .
+
+All terms are positive for sigma >= 0 and rho is at most 1: nothing breaks down that does not in the seed, which is the
+smallest alpha. Anything linear in x obeys the same recurrence: validation scores of every shift need the scores of the
+seed's direction only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from rankrls._compiled.jit import compiled
+from rankrls.numerics.eigen import EPS
+from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
+from rankrls.numerics.products import LaplacianProduct
+
+_PRECISION = 4.0 * EPS
+"""Where the recurrence's residual has fallen to this, it says nothing about the true one any more."""
+_INVARIANT = 1e-8
+_STEPS = 16
+
+
+class Status(StrEnum):
+    """What became of the system of one alpha."""
+
+    RUNNING = "running"
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    BREAKDOWN = "breakdown"
+    STAGNATED = "stagnated"
+
+
+class System(Protocol):
+    """A symmetric positive semidefinite matrix A, known by its products, and what is evaluated beside them."""
+
+    @property
+    def size(self) -> int:
+        """Rows of A."""
+        ...
+
+    @property
+    def n_watched(self) -> int:
+        """Items whose scores are evaluated in each iteration."""
+        ...
+
+    def apply(self, p: Array) -> tuple[Array, Array | None]:
+        """``A p``, and the scores of the watched items under the coefficients p, (n_watched,) or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class FeatureSystem:
+    """The primal: ``A = X'LX``, coefficients are weights of features.
+
+    Attributes
+    ----------
+    product : LaplacianProduct
+    scores : callable, optional
+        Weights (n,) to scores of the watched items.
+    n_watched : int
+    """
+
+    product: LaplacianProduct
+    scores: Callable[[Array], Array] | None = None
+    n_watched: int = 0
+
+    @property
+    def size(self) -> int:
+        """Features."""
+        return self.product.n_features
+
+    def apply(self, p: Array) -> tuple[Array, Array | None]:
+        """``X'LX p``, and the scores of the watched items."""
+        return self.product @ p, None if self.scores is None else self.scores(p)
+
+
+@dataclass(frozen=True)
+class KernelSystem:
+    """The dual: ``A = F K F'``, coefficients c give the items' coefficients ``a = F'c``.
+
+    Attributes
+    ----------
+    K : ndarray, sparse array or LinearOperator of shape (m, m)
+        Only ever multiplied.
+    graph : Graph
+        Over rows of K.
+    watched : ndarray of intp, matrix or LinearOperator, optional
+        Items of K whose scores come without a product of their own; or the kernel between other items and those of K.
+    n_watched : int
+    """
+
+    K: Any
+    graph: Graph
+    watched: Any = None
+    n_watched: int = 0
+
+    @property
+    def size(self) -> int:
+        """Rows of F."""
+        return self.graph.n_rows
+
+    def items(self, c: Array) -> Array:
+        """``a = F'c`` over all items of K."""
+        a = self.graph.transposed(c)
+        if isinstance(self.graph, PreferenceGraph):
+            return a
+        out = np.zeros((self.K.shape[0], *c.shape[1:]))
+        out[self.graph.rows] = a
+        return out
+
+    def apply(self, p: Array) -> tuple[Array, Array | None]:
+        """``F K F'p``, and the scores of the watched items."""
+        a = self.items(p)
+        f, scores = np.asarray(self.K @ a), None
+        if self.watched is not None:
+            by_number = isinstance(self.watched, np.ndarray) and self.watched.ndim == 1
+            scores = f[self.watched] if by_number else np.asarray(self.watched @ a)
+        return self.graph.factor_rows(f[:, None])[:, 0], scores
+
+
+class _Iterates:
+    """The x and p of every shift as combinations of the last vectors: moved on once for many steps, each x if asked."""
+
+    def __init__(self, size: int, shifts: int) -> None:
+        self.x, self.p = np.zeros((size, shifts)), np.zeros((size, shifts))
+        self.vectors, self.steps = np.empty((_STEPS, size)), list[tuple[Array, Array, Array]]()
+
+    def push(self, v: Array, zeta: Array, beta: Array, gamma: Array) -> None:
+        """``p <- zeta v + beta p`` and ``x <- x + gamma p``; shifts beyond those given have ended."""
+        if len(self.steps) == _STEPS:
+            self.flush()
+        self.vectors[len(self.steps)] = v
+        full = np.zeros((3, self.x.shape[1]))
+        full[1, len(beta) :] = 1.0
+        for row, given in zip(full, (zeta, beta, gamma), strict=True):
+            row[: len(given)] = given
+        self.steps.append((full[0], full[1], full[2]))
+
+    def _weights(self) -> tuple[Array, Array, Array, Array]:
+        """``p = p0 pp + v'pv`` and ``x = x0 + p0 cp + v'cv``."""
+        k, count = self.x.shape[1], len(self.steps)
+        pv, pp, cv, cp = np.zeros((count, k)), np.ones(k), np.zeros((count, k)), np.zeros(k)
+        for t, (zeta, beta, gamma) in enumerate(self.steps):
+            pv *= beta
+            pp = pp * beta
+            pv[t] += zeta
+            cv += gamma * pv
+            cp += gamma * pp
+        return pv, pp, cv, cp
+
+    def flush(self) -> None:
+        """Move all shifts on."""
+        pv, pp, cv, cp = self._weights()
+        v = self.vectors[: len(self.steps)].T
+        self.x += self.p * cp
+        self.x += v @ cv
+        self.p *= pp
+        self.p += v @ pv
+        self.steps.clear()
+
+    def column(self, k: int) -> Array:
+        """The x of one shift."""
+        _, _, cv, cp = self._weights()
+        return np.asarray(self.x[:, k] + self.p[:, k] * cp[k] + cv[:, k] @ self.vectors[: len(self.steps)])
+
+
+class KrylovRun:
+    """The state of a run, at its start x = 0: what :meth:`MultiShiftCG.step` moves on by one iteration.
+
+    Shifts are kept in ascending order of alpha; what is offered is in the caller's order.
+
+    Attributes
+    ----------
+    iteration : int
+        Iterations done.
+    """
+
+    def __init__(self, system: System, right: Array, alphas: Array) -> None:
+        order, count = np.argsort(alphas, kind="stable"), len(alphas)
+        self._place = np.argsort(order)
+        self.system, self.right = system, right
+        self.right_norm = float(np.linalg.norm(right))
+        self.alphas = np.asarray(alphas, dtype=np.float64)[order]
+        self.r, self.p = right.copy(), right.copy()
+        self.squared, self.beta, self.gamma = self.right_norm**2, 0.0, 1.0
+        self.zeta, self.rho, self.shift_beta = np.ones(count), np.ones(count), np.zeros(count)
+        self.iterates = _Iterates(system.size, count)
+        self.watched = np.zeros((2, system.n_watched, count))  # x and p
+        self.watched_p: Array | None = None
+        self.iteration, self.active = 0, count
+        self.iterations_sorted = np.zeros(count, dtype=np.intp)
+        self.status_sorted = [Status.RUNNING] * count
+        self._marked: tuple[int, int] | Array | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether no shift is running any more."""
+        return self.active == 0
+
+    @property
+    def status(self) -> list[Status]:
+        """Of each alpha."""
+        return [self.status_sorted[k] for k in self._place]
+
+    @property
+    def iterations(self) -> Index:
+        """Iterations that each alpha's solution took."""
+        return self.iterations_sorted[self._place]
+
+    @property
+    def residuals(self) -> Array:
+        """Residual norm of each alpha relative to the right side, by the recurrence."""
+        if self.right_norm == 0.0:
+            return np.zeros(len(self._place))
+        return np.asarray((self.zeta * np.sqrt(self.squared) / self.right_norm)[self._place])
+
+    @property
+    def running(self) -> NDArray[np.bool_]:
+        """Which alphas still move."""
+        return np.asarray(self._place < self.active)
+
+    def scores_of(self, which: Index) -> Array:
+        """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
+        return self.watched[0][:, self._place[which]]
+
+    def mark(self, k: int) -> None:
+        """Remember the present iterate of alpha number k, in place of the last one marked."""
+        self._marked = int(self._place[k]), self.iteration
+
+    def settle(self) -> None:
+        """Make the marked iterate before another step is taken from it."""
+        if isinstance(self._marked, tuple):
+            self._marked = self.iterates.column(self._marked[0])
+
+    def marked(self) -> Array | None:
+        """The iterate that was marked, (size,)."""
+        self.settle()
+        return self._marked  # type: ignore[return-value]
+
+    def solution(self, k: int) -> Array:
+        """The present iterate of alpha number k, (size,)."""
+        return self.iterates.column(int(self._place[k]))
+
+    def true_residual(self, alpha: float, x: Array) -> float:
+        """``||b - (A + alpha I) x|| / ||b||``, at the price of one product."""
+        if self.right_norm == 0.0:
+            return 0.0
+        return float(np.linalg.norm(self.right - self.system.apply(x)[0] - alpha * x) / self.right_norm)
+
+
+@dataclass(frozen=True)
+class MultiShiftCG:
+    """Solve ``(A + alpha I) x = b`` for every alpha from one Krylov space.
+
+    ``init`` starts a run, ``step`` moves it on by one iteration, ``solve`` runs it to its end. From x = 0, so that
+    alpha = 0 goes to the solution of minimum norm.
+
+    Parameters
+    ----------
+    tol : float
+        A shift has converged, and is frozen, if the norm of its residual is at most ``tol ||b||``.
+    max_iter : int
+        At least 1.
+
+    Notes
+    -----
+    An iteration is one product with A and O(size x running shifts). In exact arithmetic each shift's iterates are
+    those of conjugate gradients of its own, there are at most rank + 1 of them, and
+    ``t <= 1/2 sqrt(kappa) ln(2 / eps)`` suffice for the error to fall by eps in the norm of the matrix (Airola et al.
+    2010, section 3.3). In floating point iterates of different runs may differ, converged solutions do not.
+
+    A run is :attr:`Status.BREAKDOWN` where a direction has no positive curvature, as rounding or an indefinite kernel
+    can make it; iterates stay as they were.
+    """
+
+    tol: float = 1e-5
+    max_iter: int = 500
+
+    def init(self, system: System, right: Array, alphas: Array) -> KrylovRun:
+        """Start at zero; alphas in any order, the smallest is the seed."""
+        run = KrylovRun(system, right, alphas)
+        if run.right_norm == 0.0:
+            self._end(run, Status.CONVERGED, 0)
+        return run
+
+    def step(self, run: KrylovRun) -> KrylovRun:
+        """One iteration, in place. Nothing happens if all shifts have ended."""
+        if run.done:
+            return run
+        q, watched = run.system.apply(run.p)
+        seed, active = float(run.alphas[0]), run.active
+        if seed:
+            q = q + seed * run.p
+        curvature = float(run.p @ q)
+        if not (curvature > 0.0 and np.isfinite(curvature) and np.isfinite(run.squared / curvature)):
+            self._end(run, Status.BREAKDOWN, 0)
+            return run
+        run.settle()
+        gamma = run.squared / curvature
+        shifts = run.alphas[:active] - seed
+        rho = 1.0 / (1.0 + shifts * gamma + (gamma * run.beta / run.gamma) * (1.0 - run.rho[:active]))
+        zeta, shift_beta, shift_gamma = run.zeta[:active], run.shift_beta[:active], gamma * rho
+        run.iterates.push(run.r, zeta, shift_beta, shift_gamma)
+        if watched is not None:
+            # r_k = p_k - beta_{k-1} p_{k-1}, and so for all that is linear in them
+            of_r = watched if run.watched_p is None else watched - run.beta * run.watched_p
+            _advance(of_r, zeta, shift_beta, shift_gamma, run.watched[1], run.watched[0])
+            run.watched_p = watched
+        run.r -= gamma * q
+        squared = float(run.r @ run.r)
+        run.beta, run.gamma, run.squared = squared / run.squared, gamma, squared
+        run.p *= run.beta
+        run.p += run.r
+        run.zeta[:active] *= rho
+        run.rho[:active] = rho
+        run.shift_beta[:active] = run.beta * rho**2
+        run.iteration += 1
+        run.iterations_sorted[:active] = run.iteration
+        small = run.zeta[:active] * np.sqrt(squared) <= max(self.tol, _PRECISION) * run.right_norm
+        # Residuals fall with alpha: those that have converged are the last ones.
+        self._end(run, Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
+        if run.iteration >= self.max_iter:
+            self._end(run, Status.MAX_ITER, 0)
+        return run
+
+    def solve(self, system: System, right: Array, alphas: Array) -> KrylovRun:
+        """Run to the end."""
+        run = self.init(system, right, alphas)
+        while not run.done:
+            self.step(run)
+        return run
+
+    def verify(self, run: KrylovRun, k: int) -> Status:
+        """The status of alpha number k, after a look at the true residual of a solution that claims to have converged.
+
+        It has stagnated if the recurrence's residual fell below the tolerance and the true one did not (by a factor
+        of ten): rounding. One product.
+        """
+        place = int(run._place[k])
+        if run.status_sorted[place] is Status.CONVERGED:
+            true = run.true_residual(float(run.alphas[place]), run.solution(k))
+            if not true <= 10.0 * max(self.tol, 1e3 * _PRECISION):
+                run.status_sorted[place] = Status.STAGNATED
+        return run.status_sorted[place]
+
+    def _end(self, run: KrylovRun, status: Status, first: int) -> None:
+        """Freeze the running shifts from number ``first`` on."""
+        for k in range(first, run.active):
+            run.status_sorted[k] = status
+        run.active = min(run.active, first)
+
+
+@compiled
+def _advance(v, zeta, beta, gamma, p, x):  # type: ignore[no-untyped-def]
+    """``p <- zeta v + beta p`` and ``x <- x + gamma p`` for every running shift; (rows, shifts)."""
+    for i in range(len(v)):
+        for k in range(len(zeta)):
+            p[i, k] = zeta[k] * v[i] + beta[k] * p[i, k]
+            x[i, k] += gamma[k] * p[i, k]
+
+
+def largest_eigenvalue(system: System, right: Array, products: int = 10) -> float:
+    """The largest eigenvalue of A among the directions that the right side has, from below, by a few Lanczos steps.
+
+    Conjugate gradients for alpha = 0 are Lanczos from the right side, and their step lengths make its tridiagonal
+    matrix (Golub & Van Loan, Matrix Computations, section 11.3). No solution has a part in any other direction, and a
+    start there, unlike a random one, does not depend on the order of the rows. 0 if the right side is 0.
+    """
+    cg = MultiShiftCG(tol=_INVARIANT, max_iter=products)
+    run = cg.init(system, right, np.zeros(1))
+    diagonal: list[float] = []
+    beside: list[float] = []
+    while not run.done:
+        before, iteration = run.beta / run.gamma, run.iteration
+        cg.step(run)
+        if run.iteration > iteration:
+            diagonal.append(1.0 / run.gamma + before)
+            beside.append(np.sqrt(run.beta) / run.gamma)
+    if not diagonal:
+        return 0.0
+    return float(linalg.eigh_tridiagonal(diagonal, beside[:-1], eigvals_only=True)[-1])

@@ -1,0 +1,113 @@
+r"""Weights with given signs: ``w'(X'LX + alpha I)w - 2 w'X'F't`` minimised subject to ``s_j w_j >= 0``.
+
+Weights with ``s_j = 0`` are free and eliminated first: with f the free and c the constrained features,
+``w_f = A_ff^-1 (b_f - A_fc w_c)`` leaves a problem in ``A_cc - A_cf A_ff^-1 A_fc = R'R`` and
+``b_c - A_cf A_ff^-1 b_f``: nonnegative least squares in R (Lawson & Hanson, Solving least squares problems, 1974,
+chapter 23).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from rankrls.numerics.graph import Array, Graph, Index
+from rankrls.numerics.holdout import HeldOut
+from rankrls.numerics.smoother import Equations
+
+Signs = NDArray[np.int8]
+
+
+def signed_path(equations: Equations, alphas: Array, signs: Signs) -> Array:
+    """Weights of every alpha under constraints on their signs, (alphas, n, targets); exactly 0 where one holds.
+
+    Parameters
+    ----------
+    equations : Equations
+    alphas : ndarray
+        An alpha that is lost in rounding, with features that depend on each other, is raised until weights are
+        determined.
+    signs : ndarray of shape (n,)
+        1 for a weight that must not be negative, -1 for one that must not be positive, 0 for a free one.
+
+    Notes
+    -----
+    O(n^3) for each alpha.
+    """
+    out = np.empty((len(alphas), *equations.right.shape))
+    for k, alpha in enumerate(alphas.tolist()):
+        diagonal = equations.gram.diagonal() + alpha
+        # in units in which every feature has the same spread and every constrained weight is to be positive
+        units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0.0)
+        units = np.where(signs < 0, -units, units)
+        A = equations.gram * units * units[:, None]
+        A.flat[:: len(A) + 1] = 1.0
+        out[k] = units[:, None] * _solve(A, units[:, None] * equations.right, signs != 0)
+    return out + 0.0  # no -0
+
+
+def _solve(A: Array, B: Array, bounded: NDArray[np.bool_]) -> Array:
+    """Minimise ``x'Ax - 2 b'x`` over x with ``x_j >= 0`` where bounded, for each column b of B."""
+    for ridge in (0.0, 1e-13, 1e-11, 1e-9):
+        try:
+            lifted = A + ridge * np.eye(len(A))
+            order = np.concatenate((np.flatnonzero(~bounded), np.flatnonzero(bounded)))
+            # the factor's last block is that of the Schur complement: free weights come first
+            R = linalg.cholesky(lifted[np.ix_(order, order)], check_finite=False)
+        except linalg.LinAlgError:
+            continue
+        if R.diagonal().min(initial=1.0) ** 2 > 100.0 * len(A) * np.finfo(np.float64).eps:
+            break
+    else:
+        raise FloatingPointError("X'LX is not finite: scale the features.")
+    from scipy.optimize import nnls  # slow to import, and seldom needed
+
+    target = linalg.solve_triangular(R, B[order], trans=1, check_finite=False)
+    x, free = np.zeros_like(B), int(np.count_nonzero(~bounded))
+    for k in range(B.shape[1]):
+        own = nnls(R[free:, free:], target[free:, k], maxiter=30 * len(A))[0] if free < len(A) else np.zeros(0)
+        # a feature without a right side gets what rounding leaves; a constrained weight is exactly 0
+        own[own <= 1e3 * np.finfo(np.float64).eps * own.max(initial=0.0)] = 0.0
+        rest = target[:free, k] - R[:free, free:] @ own
+        x[order, k] = np.concatenate((linalg.solve_triangular(R[:free, :free], rest, check_finite=False), own))
+    return x
+
+
+def hold_out_signed(
+    equations: Equations,
+    graph: Graph,
+    X: Any,
+    alphas: Array,
+    signs: Signs,
+    *,
+    units: Index | None = None,
+    means: bool = False,
+) -> HeldOut:
+    """Scores of each unit of a part by the model of all other units, under constraints; as of ``hold_out``.
+
+    Without the rows U the normal equations are less by theirs, since no pair is in two queries: the constrained problem
+    is solved again on what is left. O(u n^2 + alphas n^3) for a unit of u rows.
+    """
+    bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
+    everything = partial(_scores, alphas=alphas, signs=signs, means=means)
+    scores = [
+        everything(equations, graph.part(a, b), X)
+        for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    ]
+    deviations, _ = graph.read(X)
+    full = signed_path(equations, alphas, signs)
+    norms = np.sqrt(np.einsum("anj,anj->ja", full, full))
+    return HeldOut(np.concatenate(scores, axis=-1), np.sqrt(np.einsum("ij,ij->i", deviations, deviations)), norms)
+
+
+def _scores(equations: Equations, unit: Graph, X: Any, alphas: Array, signs: Signs, means: bool) -> Array:
+    own = Equations.of(unit, X)
+    w = signed_path(equations - own, alphas, signs)
+    deviations, centres = unit.read(X)
+    if means and centres is not None:
+        deviations = deviations + np.repeat(centres, np.diff(unit.starts), axis=0)
+    return np.ascontiguousarray(np.einsum("ij,ajt->tai", deviations, w, optimize=True))

@@ -1,0 +1,234 @@
+r"""Leave-pair-out without refitting: each pair of items of a query held out in its turn.
+
+With tied pairs included the graph of one ranking is a multiple of centring, so the model is ridge regression with an
+unpenalised intercept. In the coordinates ``z = sqrt(w) y`` its smoother is
+
+.. math:: H = Z \, \mathrm{diag}(1 / (\lambda + \alpha)) \, Z' + u u' , \qquad u = \sqrt{w / S} .
+
+Without the items U = {i, j} the errors solve the 2 x 2 system ``(I - H)_UU e = (z - H z)_U`` (Pahikkala, Airola,
+Boberg, Salakoski 2008, "Exact and efficient leave-pair-out cross-validation for ranking RLS"), and the held-out
+difference of scores is ``(y_i - e_i / sqrt(w_i)) - (y_j - e_j / sqrt(w_j))``. The graph of the other m - 2 items has
+other weights, which stand for another alpha (:func:`pair_alphas`). Several queries with balance "examples" have an
+intercept each; from a query of two items nothing is left that its intercept could explain, so that u is 0 there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankrls._compiled.jit import compiled
+from rankrls.numerics.chunks import map_chunks
+from rankrls.numerics.eigen import EPS, check_semidefinite
+from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.runs import group_means, group_sums
+from rankrls.numerics.smoother import DualSmoother, Smoother
+
+_ROWS = 128
+_TIED = 128.0 * EPS
+
+
+def why_not_pairs(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
+    """Why pairs cannot be held out without refitting, as the end of a sentence; None if they can."""
+    if graph.excludes_ties:
+        return "ties='exclude' makes the graph depend on which labels are left"
+    if graph.e3:
+        return "regression_weight > 0 ties the mean of a query to how many items are left of it"
+    several = len(graph.starts) > 2
+    if several and balance != "examples":
+        return f"with several queries and balance={balance!r} a pair changes its query's weight among the others"
+    if weighted and balance != "examples":
+        return f"with sample_weight and balance={balance!r} every pair changes the graph's scale by another factor"
+    left = np.diff(graph.starts) - 1
+    if left.sum() - left.max(initial=0) < 1 and left.max(initial=0) < 3:
+        return "fewer than four items leave nothing comparable"
+    return None
+
+
+def pair_alphas(graph: LabelledGraph, alphas: Array, balance: str) -> Array:
+    """What stands for each alpha: it is relative to ``rho S`` of the graph of m - 2 items, ours to that of m."""
+    m = graph.n_rows
+    scale = {"examples": 1.0, "pairs": m - 2.0, "queries": 2.0 / max(m - 3.0, 1.0)}[balance]
+    return np.asarray(alphas * (float(graph.e1[0]) / scale))
+
+
+def leave_pair_out(
+    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, balance: str = "examples"
+) -> tuple[Array, Array]:
+    """Concordance of all pairs of different labels inside queries, each pair left out in its turn.
+
+    Parameters
+    ----------
+    smoother : Smoother
+        Of the graph and X.
+    graph : LabelledGraph
+        For which :func:`why_not_pairs` has no reason.
+    X : as for ``hold_out``
+    alphas : ndarray
+        Positive.
+    balance : str
+        That of the graph.
+
+    Returns
+    -------
+    score : ndarray of shape (alphas,)
+        Pairs ordered as their labels are, plus half of those that are scored equal, over all pairs; a pair weighs the
+        product of its items' weights. NaN if there is no pair.
+    standard_error : ndarray of shape (alphas,)
+        Of the projection of the U-statistic on its items (Hoeffding 1948).
+
+    Notes
+    -----
+    O(m^2 k) for each alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
+    """
+    plan = _Plan.of(smoother, graph, X)
+    w, seen = graph.weights, plan.comparable_weight()
+    total = float(seen.sum())
+
+    def judge(alpha: float) -> tuple[float, float]:
+        good = w * plan.won(alpha)
+        if not total > 0.0:
+            return np.nan, np.nan
+        score = float(good.sum() / total)
+        return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
+
+    found = np.array(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())))
+    return found[:, 0], found[:, 1]
+
+
+def held_out_margins(
+    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, i: Index, j: Index, balance: str = "examples"
+) -> Array:
+    """Scores of items ``i`` (rows of X) less those of ``j`` by the model without the two, (pairs, alphas); 0 for ties.
+
+    The two items lie in one query. O(k) for a pair and alpha.
+    """
+    plan, place = _Plan.of(smoother, graph, X), np.empty(int(graph.rows.max()) + 1, dtype=np.intp)
+    place[graph.rows] = np.arange(graph.n_rows)
+    a, b = place[i], place[j]
+
+    def margins(alpha: float) -> Array:
+        W, diagonal, rest = plan.solved(alpha)
+        cross = plan.sign * np.einsum("ij,ij->i", W[a], W[b]) - plan.taken * plan.u[a] * plan.u[b]
+        out = np.empty(len(a))
+        _margins(a, b, cross, plan.y, diagonal, rest, plan.scale, plan.tie, out)
+        return out
+
+    return np.stack(list(map_chunks(margins, pair_alphas(graph, alphas, balance).tolist())), axis=1)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What all alphas share. ``I - H`` off its diagonal is ``sign W W' - taken u u'``."""
+
+    smoother: Smoother
+    graph: LabelledGraph
+    Z: Array
+    y: Array  # centred
+    u: Array
+    scale: Array  # 1 / sqrt(w)
+    first_equal: Index  # rows of the query before those of the row's own label
+    sign: float
+    taken: float
+
+    @classmethod
+    def of(cls, s: Smoother, graph: LabelledGraph, X: Any) -> _Plan:
+        lengths, w, y = np.diff(graph.starts), graph.weights, graph.y[:, 0]
+        y = y - np.repeat(y[graph.starts[:-1]], lengths)
+        y = y - np.repeat(group_means(y, w, graph.starts), lengths)
+        new = np.concatenate(([True], np.diff(graph.y[:, 0]) != 0))
+        new[graph.starts[:-1]] = True
+        place = np.arange(len(y))
+        first_equal = np.maximum.accumulate(np.where(new, place, 0)) - np.repeat(graph.starts[:-1], lengths)
+        free = (lengths != 2) | (len(lengths) == 1)
+        u = np.sqrt(w * np.repeat(free / group_sums(w, graph.starts), lengths))
+        if isinstance(s, DualSmoother):
+            check_semidefinite(s.values)
+            # If F's null space is that of K too, its eigenvectors are those of the intercepts, which are left out.
+            alone = np.count_nonzero(s.values == 0.0) == len(lengths) and bool(free.all())
+            Z = s.directions[:, s.values != 0.0] if alone else s.directions
+            return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, 1.0, 0.0 if alone else 1.0)
+        D, means = graph.read(X)
+        Z = graph.factor(D @ s.directions, None if means is None else means @ s.directions)
+        return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, -1.0, 1.0)
+
+    @property
+    def tie(self) -> float:
+        """Leads of less are rounding, times the diagonal entries of ``I - H``."""
+        return _TIED * float(np.abs(self.y).max(initial=0.0))
+
+    def solved(self, alpha: float) -> tuple[Array, Array, Array]:
+        """``W``, the diagonal of ``I - H``, and ``z - H z``."""
+        s, z = self.smoother, self.y / self.scale
+        if self.sign > 0.0:
+            values = s.values if self.taken else s.values[s.values != 0.0]
+            W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
+            fitted = W @ (W.T @ z)
+            return W, np.einsum("ij,ij->i", W, W) - self.taken * self.u**2, fitted
+        W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
+        return W, 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2, z - W @ (W.T @ z)
+
+    def comparable_weight(self) -> Array:
+        """Weight of each item's pairs with items of its query that have other labels."""
+        w, starts = self.graph.weights, self.graph.starts
+        lengths = np.diff(starts)
+        first = np.repeat(starts[:-1], lengths) + self.first_equal
+        _, number, count = np.unique(first, return_inverse=True, return_counts=True)
+        others = np.repeat(group_sums(w, starts), lengths) - np.bincount(number, w)[number]
+        return np.where(count[number] == np.repeat(lengths, lengths), 0.0, w * others)
+
+    def won(self, alpha: float) -> Array:
+        """The weight that each item's pairs are right about, but for the item's own."""
+        W, diagonal, rest = self.solved(alpha)
+        sums, w = np.zeros(len(self.y)), self.graph.weights
+        for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
+            for a in range(begin, end, _ROWS):
+                b = min(a + _ROWS, end)
+                most = begin + int(self.first_equal[b - 1])
+                if most > begin:
+                    block = W[a:b] @ W[begin:most].T
+                    block *= self.sign
+                    block -= self.taken * self.u[a:b, None] * self.u[begin:most]
+                    known = self.y, diagonal, rest, self.scale, w, self.tie
+                    _count(block, a, begin, self.first_equal, *known, sums)
+        return sums
+
+
+@compiled
+def _lead(gap, own, other, cross, ri, rj, si, sj):  # type: ignore[no-untyped-def]
+    """The held-out lead of item i over j times the determinant of their 2 x 2 system, and that determinant.
+
+    ``own``, ``other`` and ``cross`` are the entries of ``(I - H)_UU``, r the rest ``z - H z`` and ``s = 1 / sqrt(w)``.
+    A determinant below 0 is rounding at leverage 1.
+    """
+    det = own * other - cross * cross
+    lead = gap * det - (other * ri - cross * rj) * si + (own * rj - cross * ri) * sj
+    return (-lead, -det) if det < 0.0 else (lead, det)
+
+
+@compiled
+def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums):  # type: ignore[no-untyped-def]
+    """Compare each row of a block with all rows of its query that have lower labels; no division."""
+    for r in range(block.shape[0]):
+        i = first + r
+        own, ri, yi, si, wi, won, x = diagonal[i], rest[i], y[i], scale[i], w[i], 0.0, block[r]
+        for c in range(limit[i]):
+            j = begin + c
+            lead, _ = _lead(yi - y[j], own, diagonal[j], x[c], ri, rest[j], si, scale[j])
+            edge = tie * abs(own * diagonal[j])
+            share = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
+            won += w[j] * share
+            sums[j] += wi * share
+        sums[i] += won
+
+
+@compiled
+def _margins(i, j, cross, y, diagonal, rest, scale, tie, out):  # type: ignore[no-untyped-def]
+    """Held-out differences of scores of some pairs; exactly 0 for a tie."""
+    for e in range(len(i)):
+        a, b = i[e], j[e]
+        lead, det = _lead(y[a] - y[b], diagonal[a], diagonal[b], cross[e], rest[a], rest[b], scale[a], scale[b])
+        edge = tie * abs(diagonal[a] * diagonal[b])
+        out[e] = 0.0 if abs(lead) <= edge else lead / det

@@ -1,0 +1,223 @@
+r"""``X'L(Xp)`` without forming L (Airola, Pahikkala, Salakoski 2010, equation 8).
+
+L is a diagonal plus multiples of means over classes and queries, so that with M, Q the mean rows of X over them
+
+.. math:: X'LX p = X' \mathrm{diag}(w e_1) f + M' \mathrm{diag}((e_2 - e_1) S_c) M p + \dots , \qquad f = X p .
+
+If mean rows hold few entries beside X that is one pass over X: a row's score is known and its contribution added while
+the row is in the cache. Otherwise there are two passes, with L f between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankrls._compiled.jit import compiled
+from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._sparse import offset_columns, shift_columns
+from rankrls.numerics.chunks import CHUNK_VALUES
+from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
+from rankrls.numerics.runs import group_means, group_sums
+
+_FEW = 0.3
+"""Mean rows that hold less than this share of the entries of X are few."""
+_CACHE = 1 << 18
+"""Bytes between rows that are read one after the other, if they are to come from the cache."""
+
+
+class FeatureProducts:
+    """Products with some rows of X and with their transpose: dense (float32 or float64) or CSR, on all threads."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.shape = X.shape
+        self.sparse = sparse.issparse(X)
+        self.parts: tuple[Any, Any, Any] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
+
+    def scores(self, rows: Index, p: Array) -> Array:
+        """``X p`` for some rows."""
+        out = np.empty(len(rows))
+
+        def run(a: int, b: int) -> None:
+            if self.sparse:
+                _dot(*self.parts, rows[a:b], p, out[a:b])
+            else:
+                for k in range(a, b, self._step):
+                    out[k : min(k + self._step, b)] = self._block(rows[k : min(k + self._step, b)]) @ p
+
+        self.over(rows, run)
+        return out
+
+    def combine(self, rows: Index, z: Array) -> Array:
+        """``X'z`` for some rows."""
+
+        def run(a: int, b: int) -> Array:
+            out = np.zeros(self.shape[1])
+            if self.sparse:
+                _add(*self.parts, rows[a:b], z[a:b], out)
+            else:
+                for k in range(a, b, self._step):
+                    out += z[k : min(k + self._step, b)] @ self._block(rows[k : min(k + self._step, b)])
+            return out
+
+        return np.asarray(sum(self.over(rows, run), np.zeros(self.shape[1])))
+
+    def over(self, rows: Index, run: Callable[[int, int], Any]) -> list[Any]:
+        """``run(a, b)`` for as many runs of about equally many entries as there are threads, in order."""
+        if self.sparse:
+            ends = np.cumsum(self.parts[2][rows + 1] - self.parts[2][rows])
+            work = int(ends[-1]) if len(ends) else 0
+        else:
+            ends, work = np.arange(1, len(rows) + 1) * self.shape[1], len(rows) * self.shape[1]
+        count = max(1, min(n_threads(), work // (1 << 16)))
+        cuts = [0, *np.searchsorted(ends, np.linspace(0, work, count + 1)[1:-1]).tolist(), len(rows)]
+        with one_blas_thread():
+            return map_threads(lambda k: run(cuts[k], cuts[k + 1]), range(count))
+
+    @property
+    def _step(self) -> int:
+        return max(1, CHUNK_VALUES // max(1, self.shape[1]))
+
+    def _block(self, rows: Index) -> Array:
+        whole = len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((np.diff(rows) == 1).all())
+        return np.asarray(self.X[rows[0] : rows[-1] + 1] if whole else self.X[rows], dtype=np.float64)
+
+
+class LaplacianProduct:
+    """The n x n matrix ``X'LX``, known by its products ``product @ p``.
+
+    Parameters
+    ----------
+    features : FeatureProducts
+    graph : LabelledGraph or PreferenceGraph
+        Over rows of X, or over its items.
+
+    Notes
+    -----
+    O(stored entries of X) a product; of preferences, O(preferences) beside it. X is not copied.
+    """
+
+    def __init__(self, features: FeatureProducts, graph: Graph) -> None:
+        self.features, self.graph = features, graph
+        self.n_features = int(features.shape[1])
+        self._one_pass: _OnePass | None = None
+        if isinstance(graph, PreferenceGraph):
+            self._rows = np.unique(np.concatenate((graph.winners, graph.losers)))
+            self._matrix = graph.matrix[self._rows][:, self._rows]
+            return
+        self._rows = np.sort(graph.rows)
+        self._place = np.searchsorted(self._rows, graph.rows)
+        if features.sparse:
+            one = _OnePass(features, graph)
+            self._one_pass = one if one.pays else None
+
+    def __matmul__(self, p: Array) -> Array:
+        if self._one_pass is not None:
+            return self._one_pass(p)
+        f = self.features.scores(self._rows, p)
+        return self.features.combine(self._rows, self._laplacian(f))
+
+    def _laplacian(self, f: Array) -> Array:
+        if isinstance(self.graph, PreferenceGraph):
+            return np.asarray(self._matrix @ (f - f.mean()))
+        out = np.empty_like(f)
+        out[self._place] = self.graph.laplacian(f[self._place])
+        return out
+
+    def right_side(self, target: Array) -> Array:
+        """``X'F't`` for a target t, (n,)."""
+        t = self.graph.transposed(target)
+        if isinstance(self.graph, PreferenceGraph):
+            return self.features.combine(self._rows, t[self._rows])
+        out = np.empty_like(t)
+        out[self._place] = t
+        return self.features.combine(self._rows, out)
+
+
+class _OnePass:
+    """The product of CSR rows as a diagonal and mean rows; columns stored everywhere are moved to around zero."""
+
+    def __init__(self, features: FeatureProducts, graph: LabelledGraph) -> None:
+        self.features, X = features, features.X
+        inside = np.diff(graph.class_starts)
+        # rows of a class in the order in which they stand in X
+        order = np.lexsort((graph.rows, np.repeat(np.arange(len(inside)), inside)))
+        self.rows = rows = np.ascontiguousarray(graph.rows[order])
+        self.weights = w = graph.weights[order]
+        self.diagonal = w * np.repeat(graph.e1, inside)
+        gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
+        near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
+        self.columns, self.shift = np.zeros(0, dtype=np.intp), np.zeros(0)
+        if not graph.e3:
+            self.columns, self.shift = offset_columns(X)
+        beyond = np.repeat(graph.e2, np.diff(graph.query_classes)) if graph.excludes_ties else graph.e3
+        levels = [(graph.class_starts, beyond - graph.e1)]
+        if graph.excludes_ties:
+            levels.append((graph.starts, graph.e3 - graph.e2))
+        self.means: list[tuple[Any, Array, Index]] = []
+        self.pays, entries = bool(near), 0
+        for starts, change in levels:
+            # at least as many entries as the longest row of each group: too many is seen before they are made
+            entries += (len(starts) - 1) * (X.nnz // max(1, X.shape[0]))
+            if not self.pays or entries > _FEW * X.nnz:
+                self.pays = False
+                return
+            share = w / np.repeat(group_sums(w, starts), np.diff(starts))
+            M = sparse.csr_array((share, rows, starts), shape=(len(starts) - 1, X.shape[0])) @ X
+            M = shift_columns(sparse.csr_array(M), self.columns, self.shift)
+            self.means.append((M, change * group_sums(w, starts), starts))
+        self.pays = sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
+
+    def __call__(self, p: Array) -> Array:
+        f, shift = np.empty(len(self.rows)), float(self.shift @ p[self.columns])
+
+        def run(a: int, b: int) -> Array:
+            out = np.zeros(self.features.shape[1])
+            _fused(*self.features.parts, self.rows[a:b], self.diagonal[a:b], p, shift, f[a:b], out)
+            return out
+
+        out = np.asarray(sum(self.features.over(self.rows, run), np.zeros(self.features.shape[1])))
+        out[self.columns] -= self.shift * float(self.diagonal @ f)
+        for M, change, starts in self.means:
+            out += M.T @ (change * group_means(f, self.weights, starts))
+        return out
+
+
+@compiled
+def _dot(data, indices, indptr, rows, p, out):  # type: ignore[no-untyped-def]
+    """``X p`` of some CSR rows."""
+    one = np.uint64(1)
+    for r in range(len(rows)):
+        i, score = np.uint64(rows[r]), 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
+            score += data[k] * p[np.uint64(indices[k])]
+        out[r] = score
+
+
+@compiled
+def _add(data, indices, indptr, rows, z, out):  # type: ignore[no-untyped-def]
+    """``X'z`` of some CSR rows, added to ``out``."""
+    one = np.uint64(1)
+    for r in range(len(rows)):
+        i, value = np.uint64(rows[r]), z[r]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
+            out[np.uint64(indices[k])] += value * data[k]
+
+
+@compiled
+def _fused(data, indices, indptr, rows, diagonal, p, shift, f, out):  # type: ignore[no-untyped-def]
+    """``f = X p - shift``, and ``X' diag f`` added to ``out``: each row is read once."""
+    one = np.uint64(1)
+    for r in range(len(rows)):
+        i, score = np.uint64(rows[r]), -shift
+        a, b = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        for k in range(a, b):
+            score += data[k] * p[np.uint64(indices[k])]
+        f[r] = score
+        score *= diagonal[r]
+        for k in range(a, b):
+            out[np.uint64(indices[k])] += score * data[k]

@@ -1,0 +1,96 @@
+"""Runs of rows, such as queries: where they begin, their sums and means, and their deviations from the means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._compiled.jit import compiled
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows of F in the order of their queries."""
+
+    rows: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of F."""
+        return len(self.rows)
+
+    def restore(self, values: NDArray[Any], n_rows: int | None = None) -> NDArray[Any]:
+        """Values of the graph's rows (last axis) in the order in which they were given; NaN for rows not in it."""
+        out = np.full((*values.shape[:-1], self.n_rows if n_rows is None else n_rows), np.nan)
+        out[..., self.rows] = values
+        return out
+
+
+@compiled
+def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-def]
+    """Gather rows, measure them from the first row of their query, centre them, and scale them."""
+    for q in range(len(starts) - 1):
+        a, b = np.uint64(starts[q]), np.uint64(starts[q + 1])
+        mean, first, total = means[q], X[np.uint64(rows[a])], 0.0
+        mean[:] = 0.0
+        for r in range(a, b):
+            x, d, weight = X[np.uint64(rows[r])], D[r], w[r]
+            total += weight
+            for c in range(len(d)):
+                d[c] = x[c] - first[c]
+                mean[c] += weight * d[c]
+        for c in range(len(mean)):
+            mean[c] /= total
+        for r in range(a, b):
+            d, factor = D[r], scale[r]
+            for c in range(len(d)):
+                d[c] = factor * (d[c] - mean[c])
+        for c in range(len(mean)):
+            mean[c] += first[c]
+
+
+def dense_rows(X: Any, rows: Any) -> NDArray[np.float64]:
+    """Some rows of X in new memory: dense, float64, one row after the other."""
+    block = X[rows]
+    return np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+
+
+def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sums over runs of the last axis, none of them empty."""
+    if not values.shape[-1]:
+        return np.zeros((*values.shape[:-1], 0))
+    return np.add.reduceat(values, starts[:-1], axis=-1)
+
+
+def group_means(
+    values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Weighted means over runs of the last axis, none of them empty."""
+    return np.asarray(group_sums(values * weights, starts) / group_sums(weights, starts))
+
+
+def averaging(weights: NDArray[np.float64], starts: NDArray[np.intp]) -> sparse.csr_array:
+    """The sparse matrix of weighted means over runs of rows, (runs, m)."""
+    share = weights / np.repeat(group_sums(weights, starts), np.diff(starts))
+    return sparse.csr_array((share, np.arange(len(weights)), starts), shape=(len(starts) - 1, len(weights)))
+
+
+def edges(new: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Where runs begin, and the number of rows."""
+    return np.append(np.flatnonzero(new), len(new)).astype(np.intp)
+
+
+def lengths_to_starts(lengths: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where runs of these lengths begin, and the number of rows."""
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.intp)
+
+
+def runs_of(starts: NDArray[np.intp], which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The numbers inside some runs, one run after the other."""
+    lengths = np.diff(starts)[which]
+    ends = np.cumsum(lengths)
+    return np.repeat(starts[which] - ends + lengths, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

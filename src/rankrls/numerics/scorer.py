@@ -1,0 +1,117 @@
+"""Functions of items: weighted features, or weighted kernel functions of some items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._compiled.threads import map_threads, one_blas_thread
+from rankrls.kernels import Kernel
+
+_LINEAR = Kernel("linear")
+_PREDICT_ROWS = 4096
+_EXPANSION_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Functions ``w'x``, or ``sum_j a_j k(x, z_j)``: one for each column of the coefficients.
+
+    A solution of every problem is read as a scorer, and a fitted estimator predicts by one. Several columns are several
+    targets, several regularization values, or both.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n, columns), optional
+        Weights of the features; a linear function always has them.
+    coefficients : ndarray of shape (items, columns), optional
+        Weights of the kernel functions of items.
+    kernel : Kernel
+    items : array-like, optional
+        The items that are expanded over. None for a kernel given as a matrix, whose columns stand for them.
+    columns : ndarray of int, optional
+        Which columns of a given kernel matrix the coefficients weigh; all by default.
+    """
+
+    weights: NDArray[np.float64] | None = None
+    coefficients: NDArray[np.float64] | None = None
+    kernel: Kernel = _LINEAR
+    items: Any = None
+    columns: NDArray[np.intp] | None = None
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """Scores of items, (rows, columns). O(rows n) or O(rows items n) for each column, in blocks of rows.
+
+        With a kernel given as a matrix, X holds its values between these items and the training items.
+        """
+        if self.weights is not None:
+            return linear_scores(X, self.weights)
+        assert self.coefficients is not None
+        if self.kernel.name != "precomputed":
+            return expansion_scores(X, self.kernel.columns(self.items), self.coefficients)
+        K = X if self.columns is None else X[:, self.columns]
+        return _products(K, self.coefficients) if isinstance(K, np.ndarray) else np.asarray(K @ self.coefficients)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the functions are weights of features."""
+        return self.weights is not None
+
+    def over(self, kept: NDArray[np.bool_] | None) -> Scorer:
+        """The same functions where a given kernel matrix has columns for all rows, not only for those that are kept."""
+        if kept is None or self.kernel.name != "precomputed" or self.coefficients is None:
+            return self
+        if self.columns is not None:
+            return replace(self, columns=np.flatnonzero(kept)[self.columns])
+        out = np.zeros((len(kept), self.coefficients.shape[1]))
+        out[kept] = self.coefficients
+        return replace(self, coefficients=out)
+
+    @staticmethod
+    def side_by_side(scorers: Sequence[Scorer]) -> Scorer:
+        """The functions of several scorers over the same items."""
+        first = scorers[0]
+        if len(scorers) == 1:
+            return first
+        weights = [s.weights for s in scorers if s.weights is not None]
+        coefficients = [s.coefficients for s in scorers if s.coefficients is not None]
+        return replace(
+            first,
+            weights=np.hstack(weights) if weights else None,
+            coefficients=np.hstack(coefficients) if coefficients else None,
+        )
+
+
+def expansion_scores(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``K a`` for coefficients (items,) or (items, columns), block by block."""
+    return _by_blocks(X, columns, a, _EXPANSION_ROWS)
+
+
+def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
+    return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, np.asarray, W, _PREDICT_ROWS)
+
+
+def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+    m = len(X) if isinstance(X, list) else X.shape[0]
+    out = np.empty((m, *a.shape[1:]))
+
+    def score(rows: slice) -> None:
+        out[rows] = _products(columns(X[rows]), a)
+
+    with one_blas_thread():
+        map_threads(score, [slice(a, a + step) for a in range(0, m, step)])
+    return out
+
+
+def _products(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X W`` in float64. One column is added up row by row, in which BLAS would tell rows apart that are equal."""
+    X = X.astype(np.float64, copy=False)
+    if W.ndim == 2 and W.shape[1] != 1:
+        return np.asarray(X @ W)
+    return np.asarray(np.einsum("ij,j->i", X, np.ascontiguousarray(W.ravel()))).reshape(len(X), *W.shape[1:])

@@ -1,0 +1,408 @@
+r"""One smoother for every regularization value: ``H(alpha) = Z diag(1 / (lambda + alpha)) Z'``.
+
+The minimiser of ``||F X w - t||^2 + alpha ||w||^2`` is ``w = (X'LX + alpha I)^-1 X'F't`` (Pahikkala et al. 2007,
+equation 11). With ``X'LX = V diag(lambda) V'`` one decomposition gives it for every alpha (section 2.4 there), and the
+fitted values are ``F X w = H t`` with ``Z = F X V``. In the dual, ``F K F' = V diag(lambda) V'``, ``a = F'c`` and
+``(F K F' + alpha I) c = t``, the smoother is ``Z = V sqrt(lambda)``. Over a basis of items (Tsivtsivadze et al. 2008)
+it is the primal one in features that are orthonormal for the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankrls._errors import InputError
+from rankrls._sparse import offset_columns, shift_columns
+from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
+from rankrls.numerics.eigen import EPS, check_semidefinite, cholesky_solution, jacobi_eigen, symmetric_eigen
+from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.runs import averaging, dense_rows, group_sums
+
+JACOBI = 300
+"""Up to so many features eigenvectors are found by Jacobi rotations (85 ms)."""
+_JACOBI_IF_NEEDED = 1500
+_SPAN = 1e12
+"""Squared spreads of features that differ by more are not told apart by other eigensolvers."""
+_SPARSE = 0.1
+"""Sparse rows are multiplied as such if they store a smaller share of their entries."""
+_SUBTRACTED = 1e-12
+_LOST = 1e3
+"""An alpha of so many units of rounding of the largest eigenvalue stands clear of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The normal equations of a block of whole queries; those of several blocks add up.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n, n)
+        ``X'LX``.
+    right : ndarray of shape (n, targets)
+        ``X'F't``.
+    energy : ndarray of shape (targets,)
+        ``t't``.
+    rows : int
+        Rows that were added up: rounding grows with them.
+    whitening : ndarray of shape (features, n), optional
+        The equations are those of the features ``X T`` for this T.
+    """
+
+    gram: Array
+    right: Array
+    energy: Array
+    rows: int
+    whitening: Array | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, X: Any) -> Equations:
+        """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
+        t = graph.target
+        energy = np.einsum("ij,ij->j", t, t)
+        if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
+            gram, right = _sparse_products(graph, X)
+        elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
+            items = centred_items(graph, X)
+            gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(t)
+        else:
+            Z = graph.factor_rows(X)
+            gram, right = Z.T @ Z, Z.T @ t
+        return cls(gram, right, energy, graph.n_rows)
+
+    def __iadd__(self, other: Equations) -> Equations:
+        np.add(self.gram, other.gram, out=self.gram)
+        np.add(self.right, other.right, out=self.right)
+        return replace(self, energy=self.energy + other.energy, rows=self.rows + other.rows)
+
+    def __sub__(self, other: Equations) -> Equations:
+        """The equations without some queries; a feature of which only rounding is left is zero."""
+        gram, right = self.gram - other.gram, self.right - other.right
+        gone = gram.diagonal() <= _SUBTRACTED * self.gram.diagonal()
+        gram[gone], gram[:, gone], right[gone] = 0.0, 0.0, 0.0
+        return replace(self, gram=gram, right=right, energy=self.energy - other.energy)
+
+    def whitened(self, T: Array | None) -> Equations:
+        """The equations of the features ``X T``; these for None. O(n^3)."""
+        if T is None:
+            return self
+        return replace(self, gram=T.T @ self.gram @ T, right=T.T @ self.right, whitening=T)
+
+    def smoother(self) -> Smoother:
+        """Decompose the Gram matrix. O(n^3)."""
+        size = max(self.rows, len(self.gram))
+        diagonal, lost = self.gram.diagonal(), None
+        live = diagonal[diagonal > 0.0]
+        uneven = self.whitening is None and len(live) and live.max() / _SPAN > live.min()
+        if len(diagonal) <= JACOBI or (uneven and len(diagonal) <= _JACOBI_IF_NEEDED):
+            values, vectors = jacobi_eigen(self.gram, size)
+            least = float(live.min(initial=np.inf)) if self.whitening is None else np.inf
+        else:
+            values, vectors = symmetric_eigen(self.gram.copy(), size)
+            np.maximum(values, 0.0, out=values)
+            least = np.inf
+            lost = int(np.argmin(np.where(diagonal > 0.0, diagonal, np.inf))) if uneven else None
+        T = vectors if self.whitening is None else self.whitening @ vectors
+        return Smoother(values, T, vectors.T @ self.right, self.energy, size, least, lost)
+
+    def solve(self, alpha: float) -> Array:
+        """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""
+        w = cholesky_solution(self.gram, self.right, alpha)
+        if w is None:
+            return self.smoother().path(np.array([alpha]))[0]
+        return w if self.whitening is None else self.whitening @ w
+
+
+def normal_equations(graph: Graph, X: Any) -> Equations:
+    """The equations of data in memory: the sum of their chunks from left to right, on all threads."""
+    if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
+        return Equations.of(graph, X)
+    rows = chunk_rows(X.shape[1]) * (8 if sparse.issparse(X) else 1)
+    parts = (graph.part(a, b) for a, b in chunks(graph.starts, rows))
+    total: Equations = left_fold(map_chunks(_of(X), parts))
+    return total
+
+
+def _of(X: Any) -> Callable[[Graph], Equations]:
+    def equations(part: Graph) -> Equations:
+        return Equations.of(part, X)
+
+    return equations
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """A decomposed problem.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k,)
+        The eigenvalues lambda; 0 if they are lost in rounding.
+    directions : ndarray of shape (n, k)
+        ``Z = F X directions``.
+    right : ndarray of shape (k, targets)
+        ``Z't``.
+    energy : ndarray of shape (targets,)
+        ``t't``.
+    size : int
+        What rounding of the eigenvalues grows with.
+    least : float
+        The squared spread of the smallest feature, if none is lost however small it is; else infinity.
+    lost_feature : int or None
+        The number of a feature that is lost in rounding beside others, for a warning.
+    """
+
+    values: Array
+    directions: Array
+    right: Array
+    energy: Array
+    size: int
+    least: float = np.inf
+    lost_feature: int | None = None
+
+    @property
+    def top(self) -> float:
+        """The largest eigenvalue."""
+        return float(self.values.max(initial=0.0))
+
+    def grid(self, count: int = 21) -> Array:
+        """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios.
+
+        Further, if the smallest feature's own eigenvalue is smaller still; not below twice what makes an indefinite
+        kernel's problem unbounded.
+        """
+        top = self.top
+        if not top > 0.0:
+            return np.ones(1)
+        lowest = max(1e-9 * top, -2.0 * float(self.values.min()))
+        if 0.0 < self.least < lowest:
+            further = 1e-3 * self.least
+            count = round((count - 1) * np.log(10.0 * top / further) / np.log(10.0 * top / lowest)) + 1
+            lowest = further
+        return np.asarray(np.geomspace(10.0 * top, lowest, count))
+
+    def inverse(self, alphas: Array) -> Array:
+        """``1 / (lambda + alpha)``, (k, alphas); 0 in the null space if alpha is lost in rounding: the minimum norm.
+
+        Raises
+        ------
+        InputError
+            If an indefinite kernel's problem has no minimum for an alpha.
+        """
+        null = self.values == 0.0
+        total = self.values[:, None] + alphas
+        if total[~null].min(initial=np.inf) <= 0.0:
+            low = float(self.values.min())
+            raise InputError(
+                f"The kernel is not positive semidefinite: its smallest eigenvalue on the compared pairs is {low:.3g}, "
+                f"so every alpha must be larger than {-low:.3g}; got {np.min(alphas):.3g}.",
+                parameter="alpha",
+            )
+        dropped = null[:, None] & (alphas <= _LOST * self.size * EPS * self.top)
+        total[dropped] = 1.0
+        return np.where(dropped, 0.0, 1.0 / total)
+
+    def path(self, alphas: Array) -> Array:
+        """Coefficients of every alpha, (alphas, n, targets). O(n k) each."""
+        return self._coefficients(self.directions, self.inverse(alphas))
+
+    def _coefficients(self, directions: Array, inverse: Array) -> Array:
+        scaled = (inverse[:, :, None] * self.right[:, None, :]).reshape(len(self.values), -1)
+        found = directions @ scaled
+        return np.ascontiguousarray(found.reshape(-1, inverse.shape[1], self.right.shape[1]).transpose(1, 0, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class DualSmoother(Smoother):
+    """The dual: ``directions`` are the eigenvectors of ``F K F'``, and complete.
+
+    Attributes
+    ----------
+    graph : Graph
+    unseen : ndarray of shape (unseen items, k)
+        Deviations of the graph's unseen items, in the features ``K F' directions``.
+    means : ndarray of shape (q, k) or None
+        The means of the queries in them.
+    """
+
+    graph: Graph = None  # type: ignore[assignment]
+    unseen: Array = None  # type: ignore[assignment]
+    means: Array | None = None
+
+    def path(self, alphas: Array) -> Array:
+        """Coefficients ``a = F'c`` of the items in the order of X, (alphas, items, targets)."""
+        c = self._coefficients(self.directions, self.inverse(alphas))
+        return np.stack([item_coefficients(self.graph, one) for one in c])
+
+
+@dataclass(frozen=True, eq=False)
+class DualEquations:
+    """``(F K F' + alpha I) c = t``.
+
+    Attributes
+    ----------
+    graph : Graph
+    C : ndarray of shape (rows of F, rows of F)
+        ``F K F'``; its lower triangle is used.
+    unseen, means : ndarray
+        Deviations of unseen items and means of queries in the rows of ``K F'``; see :class:`DualSmoother`.
+    lost_feature : int or None
+    """
+
+    graph: Graph
+    C: Array
+    unseen: Array
+    means: Array | None
+    lost_feature: int | None = None
+
+    @classmethod
+    def of_kernel(cls, K: Array, graph: Graph) -> DualEquations:
+        """From the kernel matrix of the items in the order of X, which is destroyed. O(m^2)."""
+        if isinstance(graph, PreferenceGraph):
+            half = graph.factor_rows(K)
+            return cls(graph, graph.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, graph.n_rows)), None)
+        rows, m = graph.rows, graph.n_rows
+        if m != len(K) or (np.diff(rows) != 1).any():
+            K = K[np.ix_(rows, rows)]
+        graph_here = replace(graph, rows=np.arange(m, dtype=np.intp))
+        parts = [graph_here.part(a, b) for a, b in chunks(graph.starts, 512)]
+        for part in parts:
+            K[part.rows[0] : part.rows[-1] + 1] = part.factor_rows(K)
+        unseen, means = [], []
+        for part in parts:
+            inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
+            D, M = replace(part, rows=part.rows - inside.start).read(np.ascontiguousarray(K[:, inside].T))
+            unseen.append(D[part.unseen])
+            means.append(M)
+            K[:, inside] = part.factor(D, M).T
+        return cls(graph, K, np.concatenate(unseen), np.concatenate(means))
+
+    @classmethod
+    def of_features(cls, X: Any, graph: Graph) -> DualEquations:
+        """The linear kernel of features that are more than items. O(m^2 n).
+
+        ``F X`` is held for dense X, so that no offset is squared; for CSR the kernel matrix, columns that are stored in
+        every row moved to around zero.
+        """
+        if sparse.issparse(X):
+            Z = X.astype(np.float64)
+            Z = Z if regresses(graph) else shift_columns(Z, *offset_columns(Z))
+            return cls.of_kernel((Z @ Z.T).toarray(), graph)
+        D, M = graph.read(X)
+        unseen = D[graph.unseen]
+        Z = graph.factor(D, M)
+        squares = np.einsum("ij,ij->j", Z, Z)
+        live = squares[squares > 0.0]
+        uneven = len(live) and live.max() / _SPAN > live.min()
+        lost = int(np.argmin(np.where(squares > 0.0, squares, np.inf))) if uneven else None
+        return cls(graph, Z @ Z.T, unseen @ Z.T, None if M is None else M @ Z.T, lost)
+
+    def smoother(self) -> DualSmoother:
+        """Decompose ``F K F'``, which is destroyed. O(m^3)."""
+        t = self.graph.target
+        values, V = symmetric_eigen(self.C, len(self.C))
+        return DualSmoother(
+            values,
+            V,
+            V.T @ t,
+            np.einsum("ij,ij->j", t, t),
+            len(V),
+            lost_feature=self.lost_feature,
+            graph=self.graph,
+            unseen=self.unseen @ V,
+            means=None if self.means is None else self.means @ V,
+        )
+
+    def solve(self, alpha: float) -> Array:
+        """Coefficients of the items of one alpha, (items, targets): by Cholesky, unless alpha is next to nothing."""
+        c = cholesky_solution(self.C, self.graph.target, alpha)
+        if c is None:
+            return self.smoother().path(np.array([alpha]))[0]
+        return item_coefficients(self.graph, c)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSmoother(Smoother):
+    """More preferences than items, with a kernel: primal in features of the items that have its inner products.
+
+    With ``K = U S U'`` the features are ``U sqrt(S)``. They have no column for an eigenvalue that is lost in rounding.
+    Scores of new items have up to its root times the coefficients there, which are large if alpha is small:
+    ``a = F'(t - F f) / alpha``, as at every stationary point.
+    """
+
+    graph: PreferenceGraph = None  # type: ignore[assignment]
+    features: Array = None  # type: ignore[assignment]
+    basis: Array = None  # type: ignore[assignment]
+
+    @classmethod
+    def of_kernel(cls, K: Array, graph: PreferenceGraph) -> ItemSmoother:
+        """O(items^3 + preferences items); K is destroyed, and must be positive semidefinite."""
+        values, U = symmetric_eigen(K, len(K))
+        check_semidefinite(values)
+        live = values > 0.0
+        U, roots = U[:, live], np.sqrt(values[live])
+        features = U * roots
+        s = Equations.of(graph, features).smoother()
+        return cls(s.values, s.directions, s.right, s.energy, s.size, graph=graph, features=features, basis=U)
+
+    def path(self, alphas: Array) -> Array:
+        """Coefficients of the items, (alphas, items, 1)."""
+        out = []
+        for alpha, w in zip(alphas.tolist(), super().path(alphas), strict=True):
+            U, scores = self.basis, self.features @ w
+            a = U @ ((U.T @ scores) / np.einsum("ij,ij->j", self.features, self.features)[:, None])
+            if alpha > _LOST * self.size * EPS * self.top:
+                margins = np.sqrt(self.graph.weights) * (scores[self.graph.winners] - scores[self.graph.losers])[:, 0]
+                rest = self.graph.transposed(self.graph.target - margins[:, None]) / alpha
+                a += rest - U @ (U.T @ rest)
+            out.append(a)
+        return np.stack(out)
+
+
+def item_coefficients(graph: Graph, c: Array) -> Array:
+    """``a = F'c`` in the order of the rows of X, (items, targets)."""
+    a = graph.transposed(c)
+    return a if isinstance(graph, PreferenceGraph) else graph.restore(a.T).T
+
+
+def feature_weights(graph: Graph, X: Any, a: Array) -> Array:
+    """``X'a`` for coefficients of items that sum to 0 over queries: X is measured from there, so that an offset of a
+    column costs no digits. (n, columns).
+    """
+    if sparse.issparse(X) or regresses(graph):
+        return np.asarray(X.T @ a)
+    if isinstance(graph, PreferenceGraph):
+        return centred_items(graph, X).T @ a
+    parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1])))
+    return np.asarray(sum(part.read(X)[0].T @ a[part.rows] for part in parts))
+
+
+def centred_items(graph: PreferenceGraph, X: Any) -> Array:
+    """The items, each measured from one that it is compared with over any number of others: (items, n)."""
+    return dense_rows(X, slice(None)) - dense_rows(X, graph.components)
+
+
+def regresses(graph: Graph) -> bool:
+    """Whether the graph sees a constant."""
+    return isinstance(graph, LabelledGraph) and graph.e3 > 0.0
+
+
+def _sparse_products(graph: Graph, X: Any) -> tuple[Array, Array]:
+    """``X'LX`` and ``X'F't`` of sparse rows, by sparse products with L's diagonal and its means."""
+    if isinstance(graph, PreferenceGraph):
+        X = shift_columns(X, *offset_columns(X))
+        return (X.T @ (graph.matrix @ X)).toarray(), np.asarray(X.T @ graph.transposed(graph.target))
+    x = X[graph.rows].astype(np.float64)
+    if not graph.e3:
+        x = shift_columns(x, *offset_columns(x))
+    runs, levels = graph.class_starts, graph.e1
+    gram = x.T @ sparse.diags_array(np.repeat(levels, np.diff(runs)) * graph.weights) @ x
+    beyond = np.repeat(graph.e2, np.diff(graph.query_classes)) if graph.excludes_ties else graph.e3
+    for starts, change in ((runs, beyond - levels), (graph.starts, graph.e3 - graph.e2))[: 1 + graph.excludes_ties]:
+        M = averaging(graph.weights, starts) @ x
+        gram = gram + M.T @ sparse.diags_array(change * group_sums(graph.weights, starts)) @ M
+    return gram.toarray(), np.asarray(x.T @ graph.transposed(graph.target))

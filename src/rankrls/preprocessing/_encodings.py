@@ -1,0 +1,298 @@
+"""What a column becomes: its features, and the values that they have for other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._cached import cached_property
+from rankrls._errors import InputError
+from rankrls.preprocessing._cells import Column
+from rankrls.preprocessing._words import Vocabulary, shared_words
+
+TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
+NEED_QUERY = ("matches", "similarity")
+PERIODS = {"year": 365.25, "week": 7.0}
+"""The circles on which dates are placed, and their lengths in days."""
+
+_NAMES = {
+    "number": "{column}",
+    "missing": "{column} (missing)",
+    "element": "{column}[{value}]",
+    "age": "{column} (age in days)",
+    "sine": "{column} (time of {value}, sine)",
+    "cosine": "{column} (time of {value}, cosine)",
+    "category": "{column}={value}",
+    "other": "{column}=(other)",
+    "none": "{column}=(missing)",
+    "matches": "{column} (words of the query)",
+    "similarity": "{column} (TF-IDF cosine with the query)",
+    "word": "{column}: {value}",
+    "tfidf": "{column}: {value} (TF-IDF)",
+}
+
+
+@dataclass(frozen=True)
+class EncodedFeature:
+    """One feature of an encoded table.
+
+    Attributes
+    ----------
+    column : str
+        The column that it is made of.
+    kind : str
+        ``number``; ``element`` of a list; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
+        ``cosine`` of a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell)
+        are 1 or 0; ``matches`` (how many words of the query the text has), ``similarity``; ``word`` (1 where the text
+        has it), ``tfidf``.
+    value : str
+        The category, the word or the period; the place in a list, from 0.
+    fill : float
+        What a missing cell counts as.
+    least : float
+        The least training value of a number.
+    gaps : bool
+        Whether training rows had missing cells.
+    origin : float
+        Of dates: the day, counted from 1970, of age 0.
+    days : float
+        The length of the period.
+    """
+
+    column: str
+    kind: str
+    value: str = ""
+    fill: float = 0.0
+    least: float = 0.0
+    gaps: bool = False
+    origin: float = 0.0
+    days: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """A name for people, in the column's and the category's words."""
+        return _NAMES[self.kind].format(column=self.column, value=self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A column of numbers, of dates as ages in days, or of lists of numbers.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"number", "date", "list"}
+    gaps : bool
+        Whether training rows had missing cells.
+    fill : ndarray of shape (size,), or None
+        What stands in each place of a missing cell; None if none may be missing.
+    least : float
+    origin : float
+        Of dates: the latest training day.
+    periods : list of str
+    formats : tuple of str
+    """
+
+    column: str
+    kind: str
+    gaps: bool
+    fill: NDArray[np.float64] | None
+    size: int = 1
+    least: float = 0.0
+    origin: float = 0.0
+    periods: Sequence[str] = ()
+    formats: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        fill = np.zeros(self.size) if self.fill is None else self.fill
+        if fill.shape != (self.size,) or not np.isfinite(fill).all():
+            raise ValueError("a finite fill for each place")
+
+    @classmethod
+    def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
+        """What is kept of a training column."""
+        size = column.values.shape[1] if kind == "list" else 1
+        plain = cls(column.name, kind, bool(column.missing.any()), None, size, formats=formats)
+        values = plain._read(column, impute is not None)
+        origin, periods = 0.0, []
+        if kind == "date":
+            origin, span = float(np.nanmax(values)), float(np.nanmax(values) - np.nanmin(values))
+            periods = [period for period, length in PERIODS.items() if span >= 2 * length]
+            values = origin - values
+        fill = None if impute is None else np.array([_fill(values[:, k], impute) for k in range(size)])
+        return cls(column.name, kind, plain.gaps, fill, size, float(np.nanmin(values)), origin, periods, formats)
+
+    def features(self) -> Iterator[EncodedFeature]:
+        """Its features, in order."""
+        fills = np.zeros(self.size) if self.fill is None else self.fill
+        named: Any = {"gaps": self.gaps, "origin": self.origin, "least": self.least}
+        for k, fill in enumerate(fills.tolist()):
+            if self.kind == "list":
+                yield EncodedFeature(self.column, "element", str(k), fill, gaps=self.gaps)
+            else:
+                yield EncodedFeature(self.column, "age" if self.kind == "date" else "number", fill=fill, **named)
+        if self.gaps and self.fill is not None:
+            yield EncodedFeature(self.column, "missing")
+        for period in self.periods:
+            for wave in ("sine", "cosine"):
+                yield EncodedFeature(self.column, wave, period, origin=self.origin, days=PERIODS[period])
+
+    def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
+        """The values of its features, (rows, features)."""
+        values = self._read(column, self.fill is not None)
+        values = self.origin - values if self.kind == "date" else values
+        missing = column.missing[:, None]
+        parts = [values if self.fill is None else np.where(missing, self.fill, values)]
+        if self.gaps and self.fill is not None:
+            parts.append(missing.astype(np.float64))
+        for period in self.periods:
+            angle = 2.0 * np.pi / PERIODS[period] * values
+            parts += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
+        return np.hstack(parts)
+
+    def _read(self, column: Column, fills: bool) -> NDArray[np.float64]:
+        """Numbers, days since 1970 or lists, (rows, size); an error about the first cell that holds something else."""
+        found, bad = column.read(self.kind, self.formats, self.size)
+        if bad.any():
+            row = int(np.argmax(bad))
+            wanted = {"date": "date", "number": "finite number", "list": f"list of {self.size} finite numbers"}[
+                self.kind
+            ]
+            problem = f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no {wanted}."
+            remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
+            raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
+        if not fills and column.missing.any():
+            row = int(np.argmax(column.missing))
+            problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
+            raise InputError(problem, parameter="impute", column=column.name, row=row)
+        return found.reshape(len(found), self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A column of categories: a feature for each frequent one, and one for all others. "" is a missing cell.
+
+    Attributes
+    ----------
+    column : str
+    known : list of str
+        The categories with a feature of their own, in alphabetical order.
+    rare : list of str
+        The other training categories.
+    """
+
+    column: str
+    known: list[str]
+    rare: list[str]
+
+    @classmethod
+    def fitted(cls, column: Column, least: int, most: int) -> Categories:
+        """The categories of at least ``least`` rows, at most so many that with the others there are ``most``."""
+        words, codes = column.as_texts()
+        counts = np.bincount(codes, minlength=len(words)).tolist()
+        totals = {word: n for word, n in zip(words, counts, strict=True) if n}
+        frequent = sorted((word for word in totals if totals[word] >= least), key=lambda word: (-totals[word], word))
+        if len(frequent) + (len(frequent) < len(totals)) > most:
+            frequent = frequent[: most - 1]
+        return cls(column.name, sorted(frequent), sorted(set(totals) - set(frequent)))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.known)}
+
+    def features(self) -> Iterator[EncodedFeature]:
+        """Its features, in order."""
+        for word in self.known:
+            yield EncodedFeature(self.column, "category" if word else "none", word)
+        if self.rare:
+            yield EncodedFeature(self.column, "other")
+
+    def transform(self, column: Column, query: Column | None) -> Any:
+        """0 and 1, a CSR array of shape (rows, features)."""
+        words, codes = column.as_texts()
+        width, other = len(self.known) + bool(self.rare), len(self.known)
+        places = np.array([self._places.get(word, other) for word in words], dtype=np.intp)[codes]
+        there = places < width
+        starts = np.concatenate([[0], np.cumsum(there)])
+        return sparse.csr_array((np.ones(starts[-1]), places[there], starts), shape=(len(codes), width))
+
+    def unseen(self, column: Column) -> int:
+        """How many cells hold a category that training rows do not have."""
+        words, codes = column.as_texts()
+        seen = {"", *self.known, *self.rare}
+        return int(np.array([word not in seen for word in words])[codes].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A column of texts: features of each of several kinds, see ``text_features`` of TableEncoder.
+
+    Attributes
+    ----------
+    column : str
+    vocabularies : dict of str to Vocabulary or None
+        For each kind the words that training texts have; "matches" needs none.
+    """
+
+    column: str
+    vocabularies: Mapping[str, Vocabulary | None]
+
+    @classmethod
+    def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
+        """The vocabularies of a training column's different texts."""
+        texts = [text for text in column.as_texts()[0] if text]
+        found: dict[str, Vocabulary | None] = {}
+        for kind in kinds:
+            limits = {} if kind == "similarity" else {"most": max_words, "least": min(2, len(texts))}
+            found[kind] = None if kind == "matches" else Vocabulary.of(texts, binary=kind == "word", **limits)
+            if found[kind] is not None and not found[kind].words:  # type: ignore[union-attr]
+                problem = f"No word is in two texts of column {column.name!r}. Leave the column out (ignore)."
+                raise InputError(problem, parameter="text", column=column.name)
+        return cls(column.name, found)
+
+    def features(self) -> Iterator[EncodedFeature]:
+        """Its features, in order."""
+        for kind, vocabulary in self.vocabularies.items():
+            words = [""] if kind in NEED_QUERY or vocabulary is None else vocabulary.words
+            yield from (EncodedFeature(self.column, kind, word) for word in words)
+
+    def transform(self, column: Column, query: Column | None) -> Any:
+        """The values of its features, (rows, features)."""
+        texts, codes = column.as_texts()
+        parts = []
+        for kind, vocabulary in self.vocabularies.items():
+            if kind in NEED_QUERY and query is not None:
+                asked, queries = query.as_texts()
+                pairs, rows = np.unique(codes * len(asked) + queries, return_inverse=True)
+                left, right = np.divmod(pairs, len(asked))
+                if vocabulary is None:
+                    found = shared_words([texts[k] for k in left], [asked[k] for k in right])
+                else:
+                    found = vocabulary.tfidf(texts)[left].multiply(vocabulary.tfidf(asked)[right]).sum(axis=1)
+                parts.append(sparse.csr_array(found[rows][:, None]))
+            elif vocabulary is not None and kind == "word":
+                counts = vocabulary.counts(texts)
+                counts.data[:] = 1.0
+                parts.append(counts[codes])
+            elif vocabulary is not None:
+                parts.append(vocabulary.tfidf(texts)[codes])
+        return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.hstack(parts))
+
+
+Encoding = Numbers | Categories | Texts
+
+
+def _fill(values: NDArray[np.float64], impute: Any) -> float:
+    """The number that stands for missing values."""
+    if not isinstance(impute, str):
+        return float(impute)
+    there = values[~np.isnan(values)]
+    if impute == "most_frequent":
+        different, counts = np.unique(there, return_counts=True)
+        return float(different[np.argmax(counts)])
+    return float(np.median(there) if impute == "median" else np.mean(there))

@@ -1,0 +1,396 @@
+"""RankRLS as a candidate of a search: its problem in the form that suits the shape of the data.
+
+=============  ====================================================================================================
+primal         a linear kernel with no more features than items, or a basis of items: one weight for each feature
+dual           other kernels, and more features than items: one coefficient for each item
+items          a kernel and more preferences than items: primal in features that have the items' inner products
+=============  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._cached import cached_property
+from rankrls._comparisons import Comparisons, Setting
+from rankrls._errors import InputError, InputWarning
+from rankrls._sparse import offset_columns, shift_columns
+from rankrls.kernels import Kernel
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
+from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
+from rankrls.numerics.nonnegative import hold_out_signed, signed_path
+from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import (
+    DualEquations,
+    DualSmoother,
+    Equations,
+    ItemSmoother,
+    Smoother,
+    feature_weights,
+    normal_equations,
+)
+
+_UNRESOLVED = 1e-11
+"""An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
+Judge = Callable[[Any, HeldOut], Any]
+"""Is given a chunk of a graph and its held-out scores."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastSquares:
+    """``||F (y - f)||^2 + alpha ||f||^2`` for one kernel and one kind of graph. It costs nothing until it is solved.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    setting : Setting
+        How labels become a graph.
+    choices : dict
+        What was chosen, by parameter, for tables of results.
+    solver : {"auto", "primal", "dual"}
+    signs : ndarray of shape (n,), optional
+        Constraints on the signs of a linear function's weights.
+    make_basis : callable, optional
+        Makes the basis of items that functions expand over.
+    """
+
+    kernel: Kernel
+    setting: Setting = field(default_factory=Setting)
+    choices: dict[str, Any] = field(default_factory=dict)
+    solver: str = "auto"
+    signs: NDArray[np.int8] | None = None
+    make_basis: Callable[[], Basis] | None = None
+
+    @property
+    def square(self) -> bool:
+        """Whether X is a kernel matrix with a column for each training item."""
+        return self.make_basis is None and self.kernel.name == "precomputed"
+
+    @cached_property
+    def basis(self) -> Basis | None:
+        """The basis, made when it is first needed."""
+        return None if self.make_basis is None else self.make_basis()
+
+    def problem(self, data: Comparisons) -> LeastSquaresProblem:
+        """The problem of all targets: one form for all, or one a target if ties are excluded."""
+        return LeastSquaresProblem([self._form(data.X, graph) for graph in data.numeric_graphs(self.setting)])
+
+    def _form(self, X: Any, graph: Graph) -> Form:
+        if self.basis is not None:
+            return BasisForm(X, graph, self.basis)
+        if self.signs is not None:
+            return SignedForm(X, graph, self.signs)
+        if is_primal(self.kernel, X, graph.n_rows, self.solver):
+            return PrimalForm(X, graph)
+        if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
+            return ItemForm(X, graph, self.kernel)
+        return DualForm(X, graph, self.kernel)
+
+
+def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
+    """Whether to solve for one weight a feature instead of one coefficient an item."""
+    if not kernel.is_linear:
+        if solver == "primal":
+            raise InputError(
+                f"solver='primal' solves for feature weights and needs kernel='linear'; got {kernel.name!r}.",
+                parameter="solver",
+            )
+        return False
+    if solver != "auto":
+        return solver == "primal"
+    return bool(X.shape[1] <= min(n_rows, X.shape[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Form(ABC):
+    """How one graph over items X is solved.
+
+    Attributes
+    ----------
+    X : items
+    graph : Graph
+    """
+
+    X: Any
+    graph: Graph
+
+    @property
+    def features(self) -> Any:
+        """What a hold-out reads rows of."""
+        return self.X
+
+    @property
+    @abstractmethod
+    def smoother(self) -> Smoother:
+        """The decomposed problem, for every alpha."""
+
+    @abstractmethod
+    def solve(self, alpha: float) -> Array:
+        """Coefficients of one alpha without a decomposition, (coefficients, targets)."""
+
+    def path(self, values: Array) -> Array:
+        """Coefficients of several alphas, (values, coefficients, targets)."""
+        return self.smoother.path(values)
+
+    @abstractmethod
+    def read(self, coefficients: Array) -> Scorer:
+        """Coefficients (coefficients, columns) as functions of items."""
+
+    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
+        """See :meth:`LeastSquaresProblem.hold_out`."""
+        smoother, (graph, units) = self.smoother, self._in_order(folds)
+        if folds is not None and isinstance(smoother, DualSmoother):
+            smoother = in_order_of(smoother, graph, np.concatenate(folds))
+        return list(hold_out_chunks(smoother, graph, self.features, values, judge, units=units, means=means))
+
+    def _in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
+        """The graph with the queries of each fold together, and the boundaries of the folds; all queries for None."""
+        if folds is None:
+            return self.graph, None
+        bounds = np.concatenate(([0], np.cumsum([len(fold) for fold in folds]))).astype(np.intp)
+        return self.graph.take(np.concatenate(folds)), bounds
+
+
+class PrimalForm(Form):
+    """One weight for each feature."""
+
+    @cached_property
+    def equations(self) -> Equations:
+        return normal_equations(self.graph, self.features)
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        return self.equations.smoother()
+
+    def solve(self, alpha: float) -> Array:
+        return self.equations.solve(alpha)
+
+    def read(self, coefficients: Array) -> Scorer:
+        return Scorer(coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedForm(PrimalForm):
+    """One weight for each feature, under constraints on signs."""
+
+    signs: NDArray[np.int8]
+
+    def solve(self, alpha: float) -> Array:
+        return self.path(np.array([alpha]))[0]
+
+    def path(self, values: Array) -> Array:
+        return signed_path(self.equations, values, self.signs)
+
+    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
+        graph, units = self._in_order(folds)
+        bounds = np.arange(len(graph.starts)) if units is None else units
+        held = hold_out_signed(self.equations, graph, self.X, values, self.signs, units=bounds, means=means)
+        return [judge(graph, held)]
+
+
+@dataclass(frozen=True, eq=False)
+class BasisForm(PrimalForm):
+    """One coefficient for each item of a basis: primal in orthonormal features."""
+
+    basis: Basis
+
+    @cached_property
+    def features(self) -> Any:
+        return self.basis.features(self.X)
+
+    @cached_property
+    def equations(self) -> Equations:
+        return normal_equations(self.graph, self.features).whitened(self.basis.whitening)
+
+    def read(self, coefficients: Array) -> Scorer:
+        basis, kernel = self.basis, self.basis.kernel
+        a = basis.to_items @ coefficients if basis.rows_first else coefficients  # else they were whitened already
+        if kernel.name == "precomputed":
+            return Scorer(None, a, kernel, columns=basis.numbers)
+        weights = np.asarray(basis.items.T @ a, dtype=np.float64) if kernel.is_linear else None
+        return Scorer(weights, a, kernel, basis.items)
+
+
+@dataclass(frozen=True, eq=False)
+class DualForm(Form):
+    """One coefficient for each item."""
+
+    kernel: Kernel
+
+    @cached_property
+    def equations(self) -> DualEquations:
+        if self.kernel.is_linear:
+            return DualEquations.of_features(self.X, self.graph)
+        return DualEquations.of_kernel(self.kernel(self.X), self.graph)
+
+    @cached_property
+    def smoother(self) -> DualSmoother:
+        return self.equations.smoother()
+
+    def solve(self, alpha: float) -> Array:
+        return self.equations.solve(alpha)
+
+    def read(self, coefficients: Array) -> Scorer:
+        if self.kernel.is_linear:
+            return Scorer(feature_weights(self.graph, self.X, coefficients), coefficients)
+        return Scorer(None, coefficients, self.kernel, None if self.kernel.name == "precomputed" else self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemForm(DualForm):
+    """One coefficient for each item, from more preferences than items."""
+
+    @cached_property
+    def smoother(self) -> ItemSmoother:
+        assert isinstance(self.graph, PreferenceGraph)
+        return ItemSmoother.of_kernel(self.kernel(self._moved), self.graph)
+
+    @cached_property
+    def _moved(self) -> Any:
+        """The items without a common offset, which changes no difference and is not squared then."""
+        X = self.X
+        if not self.kernel.is_linear:
+            return X
+        return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+
+    def read(self, coefficients: Array) -> Scorer:
+        if self.kernel.is_linear:
+            return Scorer(np.asarray(self._moved.T @ coefficients, dtype=np.float64), coefficients)
+        return super().read(coefficients)
+
+    @property
+    def features(self) -> Any:
+        return self.smoother.features
+
+    def solve(self, alpha: float) -> Array:
+        return self.smoother.path(np.array([alpha]))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Functions for several values of alpha.
+
+    Attributes
+    ----------
+    forms : sequence of Form
+    coefficients : list of ndarray of shape (values, coefficients, targets)
+        Of each form.
+    """
+
+    forms: Sequence[Form]
+    coefficients: list[Array]
+
+    details: Sequence[Any] = ()
+
+    def scores(self, X: Any) -> Array:
+        """Scores of items, (rows, values, targets)."""
+        out = []
+        for form, c in zip(self.forms, self.coefficients, strict=True):
+            values, size, targets = c.shape
+            scores = form.read(c.transpose(1, 0, 2).reshape(size, values * targets))(X)
+            out.append(scores.reshape(len(scores), values, targets))
+        return out[0] if len(out) == 1 else np.concatenate(out, axis=2)
+
+    def __getitem__(self, k: int) -> Scorer:
+        return Scorer.side_by_side([form.read(c[k]) for form, c in zip(self.forms, self.coefficients, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresProblem:
+    """The problem of one candidate on some data: its path over alpha, and its exact hold-out.
+
+    Attributes
+    ----------
+    forms : sequence of Form
+        One for all targets, or one for each.
+    """
+
+    forms: Sequence[Form]
+
+    parameter = "alpha"
+
+    def axis(self) -> Array:
+        """An automatic grid that spans all targets' spectra, the largest alpha first."""
+        smoothers = [form.smoother for form in self.forms]
+        return max(smoothers, key=_top).grid()
+
+    def solve(self, alpha: float) -> Scorer:
+        """The function of one alpha, without a decomposition."""
+        return Solutions(self.forms, [form.solve(alpha)[None] for form in self.forms])[0]
+
+    def path(self, values: NDArray[np.float64]) -> Solutions:
+        """The functions of several alphas, from one decomposition."""
+        return Solutions(self.forms, [form.path(values) for form in self.forms])
+
+    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+        """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
+        out = np.zeros(len(values), dtype=bool)
+        for form in self.forms:
+            s, graph = form.smoother, form.graph
+            free = graph.n_observations - int(np.diff(graph.starts).max(initial=0))
+            if np.count_nonzero(s.values) >= free:
+                out |= values < _UNRESOLVED * s.top
+        if out.any():
+            warnings.warn(
+                InputWarning(
+                    f"alpha = {values[out].max():.3g} and smaller are not evaluated: they are below "
+                    f"{_UNRESOLVED:g} of the largest eigenvalue, and rounding would decide. Scale the features, "
+                    "or use larger values.",
+                    parameter="alphas",
+                ),
+                stacklevel=6,
+            )
+        return out
+
+    @property
+    def lost_feature(self) -> int | None:
+        """The number of a feature that is lost in rounding beside others."""
+        return self.forms[0].smoother.lost_feature
+
+    def hold_out(
+        self, values: Array, judge: Judge, folds: Sequence[Index] | None = None, *, means: bool = False
+    ) -> list[list[Any]]:
+        """``judge`` of each chunk of held-out scores, for each form.
+
+        Parameters
+        ----------
+        values : ndarray
+        judge : callable
+            See :data:`Judge`.
+        folds : sequence of ndarray of int, optional
+            Numbers of the queries (groups of preferences) that are held out together, each at most once. By default
+            each query by itself.
+        means : bool
+            Whether scores are the model's, and not measured from the means of queries.
+        """
+        if not (values > 0.0).all():
+            raise InputError(f"Hold-out without refitting needs alphas > 0; got {values.min():g}.", parameter="alphas")
+        return [form.hold_out(values, judge, folds, means) for form in self.forms]
+
+    def held_out_scores(self, values: Array, n_rows: int, folds: Sequence[Index] | None = None) -> Array:
+        """Held-out scores of items (margins of preferences), (rows, values, targets); NaN for rows not held out."""
+
+        def kept(part: Graph, held: HeldOut) -> tuple[Index, Array]:
+            return part.rows, held.scores
+
+        columns = []
+        for chunks_ in self.hold_out(values, kept, folds, means=True):
+            out = np.full((n_rows, len(values), chunks_[0][1].shape[0]), np.nan)
+            for rows, scores in chunks_:
+                out[rows] = scores.transpose(2, 1, 0)
+            columns.append(out)
+            out[:, self.unresolved(values)] = np.nan
+        return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=2)
+
+
+def _top(smoother: Smoother) -> float:
+    return smoother.top

@@ -1,0 +1,95 @@
+"""An ordered map of a function over the parts of a data set: threads, any executor, or a Dask cluster.
+
+Every task runs on one thread, and BLAS with it. Results come in the order of the parts, so that a sum of them from left
+to right has the same bits whatever ran the tasks, also if a worker died and its part was read again.
+"""
+
+from __future__ import annotations
+
+import pydoc
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar
+
+from rankrls._compiled.threads import n_threads, one_thread, stream_threads
+from rankrls._errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Any = None) -> Iterator[R]:
+    """``map(function, parts)`` in order, with two parts in advance for each worker.
+
+    Parameters
+    ----------
+    function : callable
+        Picklable, unless threads run it.
+    parts : iterable
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Threads of this machine by default.
+
+    Raises
+    ------
+    InputError
+        For what cannot run tasks, and for a cluster whose workers lack rankrls or have another version.
+    """
+    task = partial(_alone, function)
+    if executor is None:
+        yield from stream_threads(task, parts)
+        return
+    submit, workers = _submit(executor, task)
+    waiting = deque[Any]()
+    try:
+        for part in parts:
+            waiting.append(submit(part))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], int]:
+    """What hands a part out, and how many are worked on at once."""
+    client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
+    if client is not None:
+        check_workers(client)
+        # what all tasks need is a task of its own: sent once, and made again if its worker dies
+        shared = client.submit(_itself, task, pure=False)
+        return partial(client.submit, _call, shared, pure=False), sum(client.nthreads().values())
+    if not callable(getattr(executor, "submit", None)):
+        problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
+        raise InputError(problem, parameter="executor")
+    return partial(executor.submit, task), int(getattr(executor, "_max_workers", None) or n_threads())
+
+
+def _alone(function: Callable[[T], R], part: T) -> R:
+    with one_thread():
+        return function(part)
+
+
+def _itself(task: Any) -> Any:
+    return task
+
+
+def _call(task: Callable[[T], R], part: T) -> R:
+    return task(part)
+
+
+def check_workers(client: Any, parameter: str = "executor") -> None:
+    """Refuse a Dask cluster whose workers lack rankrls, which they would wait for in vain, or have another version."""
+    own = import_module("rankrls").__version__
+    # what is sent is part of Python: a worker that cannot load a task would neither answer nor fail
+    workers = client.run(pydoc.locate, "rankrls.__version__")
+    if not workers:
+        raise InputError("The cluster has no workers. Start some.", parameter=parameter)
+    for name, version in workers.items():
+        if version != own:
+            has = f"rankrls {version}" if version else "no rankrls"
+            problem = f"Worker {name} has {has}; this process has rankrls {own}. Install the same version everywhere."
+            raise InputError(problem, parameter=parameter)

@@ -1,0 +1,215 @@
+"""Commands and methods together: what a command does is what Python does."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import rankrls as library
+from rankrls import RankRLSCV, load
+from rankrls.cli._options import METHODS
+from rankrls.io import load_letor
+from rankrls.metrics import evaluate
+from rankrls.preprocessing import QueryMinMaxScaler
+
+SETTINGS = {
+    "rankrls": [],
+    "auto": [],
+    "cg": ["--alphas", "1,10", "--set", "tol=1e-8"],
+    "sparse": ["--kernel", "rbf", "--set", "n_basis=20"],
+    "pursuit": [],
+    "greedy": ["--set", "max_features=3"],
+    "transductive": ["--alphas", "1,10", "--set", "cv=3"],
+    "co-rankrls": ["--alphas", "1,10", "--set", "n_views=2"],
+    "co-pursuit": [],
+    "ranksvm": ["--set", "Cs=0.1,1"],
+    "rankboost": ["--vali", "vali.txt", "--set", "n_estimators=10"],
+}
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_every_method_is_fitted_saved_and_used(files, works, method):
+    extra = SETTINGS[method]
+    if method in ("transductive", "co-rankrls", "co-pursuit"):
+        extra = [*extra, "--unlabelled", "vali.txt"]
+    found = works(
+        "fit", "train.txt", "-m", "m.rankrls", "--method", method, "--test", "test.txt", *extra, "--json"
+    ).json
+    assert found["measures"]["test"]["disagreement"]["value"] < 0.3
+    model = load("m.rankrls")
+    final = model[-1] if hasattr(model, "steps") else model
+    assert type(final).__name__ == METHODS[method]
+    scores = [float(line) for line in works("predict", "m.rankrls", "test.txt").out.split()]
+    data = load_letor("test.txt", dense=True)
+    np.testing.assert_allclose(scores, model.predict(data.X), rtol=1e-12)
+    judged = works("evaluate", "m.rankrls", "test.txt", "--metrics", "disagreement", "--json").json
+    assert judged["measures"]["disagreement"]["value"] == found["measures"]["test"]["disagreement"]["value"]
+    assert METHODS[method] in works("info", "m.rankrls").out
+    if method != "rankboost":
+        works("cv", "train.txt", "--method", method, *extra)
+
+
+def test_conditional_ranking_of_columns(tmp_path, works):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    Y = X @ rng.normal(size=(3, 4)) + 0.1 * rng.normal(size=(30, 4))
+    head = "a,b,c,item_0,item_1,item_2,item_3\n"
+    (tmp_path / "t.csv").write_text(
+        head + "".join(",".join(map(str, row)) + "\n" for row in np.hstack((X, Y)).tolist())
+    )
+    model = tmp_path / "m.rankrls"
+    given = ("--method", "conditional", "--labels", "item_*", "--alphas", "0.1,1")
+    found = works("fit", tmp_path / "t.csv", *given, "-m", model, "--json").json
+    expected = library.ConditionalRankRLSCV(alphas=[0.1, 1.0]).fit(X, Y)
+    assert found["chosen"]["alpha"] == expected.alpha_
+    lines = works("predict", model, tmp_path / "t.csv").out.splitlines()
+    np.testing.assert_allclose([list(map(float, line.split("\t"))) for line in lines], expected.predict(X), rtol=1e-10)
+
+
+def test_the_choice_is_that_of_python(files, works):
+    data = load_letor("train.txt", dense=True)
+    grid = np.geomspace(1e-2, 1e2, 5)
+    found = works(
+        *("cv", "train.txt", "--metric", "ndcg@10,map", "--kernel", "linear,rbf", "--alphas", "1e-2:1e2:5"),
+        *("--set", "ties=include,exclude", "--set", "gamma=0.1", "--set", "rule=one_se", "--json"),
+    ).json
+    model = RankRLSCV(
+        alphas=grid, kernel=("linear", "rbf"), ties=("include", "exclude"), gamma=0.1, rule="one_se", scoring="ndcg@10"
+    ).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(
+        [entry["mean_score"] for entry in found["curve"]], model.cv_results_["mean_score"], rtol=1e-9
+    )
+    assert found["chosen"]["alpha"] == model.alpha_
+    assert found["selection"]["how"] == model.selection_ == "leave-query-out over 12 queries"
+    values = evaluate(data.y, model.held_out_scores_, qid=data.qid, measures=["map"])
+    assert found["measures"]["held_out"]["map"]["value"] == pytest.approx(values["map"])
+
+
+def test_fit_and_cv_name_the_same_protocol_and_number(files, works):
+    for extra in ([], ["--global", "--leave-pair-out", "--alphas", "1,10"], ["--cv", "3"]):
+        of_fit = works("fit", "train.txt", "-m", "m.rankrls", *extra, "--json").json["selection"]
+        assert works("cv", "train.txt", *extra, "--json").json["selection"] == of_fit
+    assert "of 12 queries" in of_fit["how"] or "3 folds" in of_fit["how"]
+    shown = works("fit", "train.txt", "-m", "m.rankrls").out
+    assert "Chosen by leave-query-out over 12 queries" in shown
+    assert "held-out disagreement" in shown
+
+
+@pytest.mark.parametrize("word", ["minmax", "standard-all"])
+def test_scaling_is_that_of_a_pipeline(files, works, word):
+    works("fit", "train.txt", "-m", "m.rankrls", "--scale", word, "--alphas", "1")
+    train, test = load_letor("train.txt", dense=True), load_letor("test.txt", dense=True)
+    if word == "minmax":
+        X = QueryMinMaxScaler().fit_transform(train.X, qid=train.qid)
+        expected = RankRLSCV(alphas=[1.0]).fit(X, train.y, qid=train.qid)
+        scores = expected.predict(QueryMinMaxScaler().fit(train.X, qid=train.qid).transform(test.X, qid=test.qid))
+    else:
+        pipeline = make_pipeline(StandardScaler(), RankRLSCV(alphas=[1.0]))
+        scores = pipeline.fit(train.X, train.y, rankrlscv__qid=train.qid).predict(test.X)
+    found = [float(line) for line in works("predict", "m.rankrls", "test.txt").out.split()]
+    np.testing.assert_allclose(found, scores, rtol=1e-9)
+
+
+def test_from_rows_to_rankings_comparison_and_export(files, works):
+    """fit, predict, rank, evaluate, compare, explain, export and info agree with one another."""
+    works("fit", "train.txt", "-m", "a.rankrls", "--vali", "vali.txt", "--metric", "map")
+    works("fit", "train.txt", "-m", "b.rankrls", "--kernel", "rbf", "--set", "gamma=1")
+    works("predict", "a.rankrls", "test.txt", "-o", "a.txt")
+    works("predict", "a.rankrls", "test.txt", "-o", "a.csv")
+    table = list(csv.DictReader((files / "a.csv").read_text().splitlines()))
+    scores = np.array([float(row["score"]) for row in table])
+    assert [row["docid"] for row in table[:2]] == ["d0", "d1"]
+    np.testing.assert_array_equal(scores, np.loadtxt(files / "a.txt"))
+    ranked = [line.split("\t") for line in works("rank", "a.rankrls", "test.txt", "--top", "3").out.splitlines()]
+    assert len(ranked) == 1 + 12 * 3
+    best = np.flatnonzero(scores[:8] == scores[:8].max())[0]
+    assert ranked[1][:3] == ["300", "1", f"d{best}"]
+    trec = works("rank", "a.rankrls", "test.txt", "--format", "trec", "--run", "mine").out.splitlines()[0].split()
+    assert (trec[0], trec[2], trec[3], trec[5]) == ("300", f"d{best}", "1", "mine")
+    by_model = works("evaluate", "a.rankrls", "test.txt", "--per-query", "--json").json
+    by_scores = works("evaluate", "--scores", "a.csv", "test.txt", "--json").json
+    assert by_model["measures"] == by_scores["measures"]
+    assert len(by_model["per_query"]["map"]) == 12
+    compared = works("compare", "test.txt", "a.rankrls", "b.rankrls", "a.txt", "--html", "page.html", "--json").json
+    for name in ("a.rankrls", "a.txt"):
+        value = compared["measures"]["map"]["values"][name]["value"]
+        assert value == pytest.approx(by_model["measures"]["map"]["value"])
+    assert "<svg" in (files / "page.html").read_text()
+    found = works("explain", "a.rankrls", "test.txt", "d0", "d1", "--query", "300", "--json").json
+    assert sum(part["contribution"] for part in found["contributions"]) == pytest.approx(scores[0] - scores[1])
+    works("export", "a.rankrls", "model.json", "--format", "json", "--names", _names(files))
+    assert "f1" in (files / "model.json").read_text()
+    assert json.loads(works("info", "a.rankrls", "--json").out)["estimator"] == "RankRLSCV"
+
+
+def _names(files):
+    (files / "names.txt").write_text("f1\nf2\nf3\nf4\nf5\n")
+    return files / "names.txt"
+
+
+def test_convert_keeps_every_number(files, works):
+    for name in ("t.csv", "t.parquet", "t.arrow", "t.tsv"):
+        works("convert", "train.txt", name)
+        works("convert", name, "back.txt")
+        before, after = load_letor("train.txt", dense=True), load_letor("back.txt", dense=True)
+        np.testing.assert_array_equal(before.X, after.X)
+        np.testing.assert_array_equal(before.y, after.y)
+        assert [*before.docids] == [*after.docids]
+
+
+@pytest.mark.parametrize("options", [[], ["--parts", "80,20"], ["--folds", "4"]])
+def test_split_draws_whole_queries(files, works, options):
+    found = works("split", "train.txt", "parts", *options, "--json").json["parts"]
+    names = [name for name in found if "/" not in name or name.endswith("test")]
+    queries = [{*load_letor(found[name]["path"]).qid.tolist()} for name in names]
+    assert len(set().union(*queries)) == sum(map(len, queries)) == 12
+    again = works("split", "train.txt", "parts", *options, "--json", "--force").json["parts"]
+    assert again == found
+
+
+def test_models_of_tables_name_their_features(files, works):
+    works("convert", "train.txt", "train.csv")
+    works("fit", "train.csv", "-m", "m.rankrls", "--ignore", "f5")
+    assert [*load("m.rankrls").feature_names_in_] == ["f1", "f2", "f3", "f4"]
+    works("convert", "test.txt", "test.csv")
+    assert len(works("predict", "m.rankrls", "test.csv").out.split()) == 96
+    signs = works("fit", "train.csv", "-m", "m.rankrls", "--set", "positive=['f1*']", "--json").json
+    assert signs["chosen"]["alpha"] > 0
+    assert load("m.rankrls").coef_[0] >= 0
+
+
+def test_standard_input_and_output(files, works, monkeypatch):
+    import io
+    import sys
+
+    works("fit", "train.txt", "-m", "m.rankrls")
+    data = (files / "test.txt").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert works("predict", "m.rankrls", "-").out == works("predict", "m.rankrls", "test.txt").out
+
+
+def test_quiet_and_json_print_only_what_they_should(files, works):
+    assert works("fit", "train.txt", "-m", "m.rankrls", "-q").out == ""
+    result = works("fit", "train.txt", "-m", "m.rankrls", "-q", "--json")
+    assert result.json["command"] == "fit"
+    assert result.err == ""
+
+
+def test_what_looks_suspicious_is_noted(files, works):
+    works("convert", "train.txt", "train.csv")
+    table = list(csv.DictReader((files / "train.csv").read_text().splitlines()))
+    for k, row in enumerate(table):
+        row["key"], row["leak"] = (7 * k) % 96 + 1000, 2.5 * float(row["label"]) + 0.1 * (k // 8)
+    with (files / "odd.csv").open("w") as file:
+        writer = csv.DictWriter(file, [*table[0]])
+        writer.writeheader()
+        writer.writerows(table)
+    err = works("fit", "odd.csv", "-m", "m.rankrls", "--global").err
+    assert "key: a different whole number in each row looks like an id" in err
+    assert "leak: this feature alone sorts all rows" in err
+    assert "the same data" in works("fit", "train.txt", "--test", "train.txt", "-m", "m.rankrls").err
+    edge = works("cv", "train.txt", "--alphas", "1e6,1e7,1e8", "--metric", "pair_squared_error")
+    assert "a wider grid may do better" in edge.err

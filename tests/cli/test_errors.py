@@ -1,0 +1,118 @@
+"""Bad input ends with status 2 and one line about the right parameter, file, row and column."""
+
+import pytest
+from tests.refusals import Refusal, told
+
+FIT = "fit train.txt -m m.rankrls"
+
+
+@pytest.mark.parametrize(
+    ("command", "refusal"),
+    [
+        (f"{FIT} --kernel gaussian", Refusal("'rbf'", parameter="kernel")),
+        (f"{FIT} --alphas -1", Refusal("at least 0; got -1.0", parameter="alpha")),
+        (f"{FIT} --set foo=1", Refusal("RankRLSCV has no parameter 'foo'; it has alphas", parameter="foo")),
+        (f"{FIT} --set balnce=pairs", Refusal("Did you mean 'balance'?", parameter="balnce")),
+        (f"{FIT} --set ties=maybe", Refusal("'maybe'", parameter="ties")),
+        (f"{FIT} --method ranksvm --alphas 1", Refusal("RankSVMCV has no parameter 'alphas'", parameter="alphas")),
+        (f"{FIT} --metric ndgc@10", Refusal("ndcg@10")),
+        (f"{FIT} --convention treck", Refusal("trec", parameter="convention")),
+        (f"{FIT} --cv 99", Refusal("99", parameter="cv")),
+        (f"{FIT} --vali vali.txt --cv 3", Refusal("exclude each other", parameter="vali")),
+        (f"{FIT} --unlabelled vali.txt", Refusal("transductive", parameter="unlabelled")),
+        (f"{FIT} --method transductive --vali vali.txt", Refusal("held-out queries", parameter="vali")),
+        (f"{FIT} --method conditional", Refusal("item_*", parameter="labels")),
+        (f"{FIT} --items names.txt", Refusal("needs labels", parameter="items")),
+        (f"{FIT} --memory 1G", Refusal("rankrls convert", parameter="memory", file="train.txt")),
+        (f"{FIT} --features 2", Refusal("train.txt:1", parameter="n_features")),
+        (f"{FIT} --label grade", Refusal("LETOR text", parameter="label")),
+        (f"{FIT} --columns auto", Refusal("LETOR text", parameter="format")),
+        ("fit none.txt -m m.rankrls", Refusal("No such file", kind=OSError)),
+        ("fit train.txt -m nowhere/m.rankrls", Refusal("There is no folder", kind=OSError)),
+        ("fit train.txt -m train.txt", Refusal("would be overwritten", file="train.txt")),
+        ("cv train.txt --method rankboost", Refusal("validation data", parameter="vali")),
+        ("cv train.txt --leave-pair-out --method ranksvm", Refusal(parameter="cv")),
+        ("predict train.txt train.txt", Refusal("train.txt")),
+        ("evaluate --scores short.txt test.txt", Refusal("1 scores", "96 rows")),
+        ("evaluate test.txt", Refusal("MODEL and DATA", parameter="scores")),
+        ("compare test.txt short.txt", Refusal("two or more", parameter="models")),
+        ("split train.txt parts --parts 1", Refusal("60,20,20", parameter="parts")),
+        ("convert train.txt out.txt --names names.txt", Refusal("numbers for names", parameter="names")),
+    ],
+    ids=told,
+)
+def test_bad_input(files, refused, command, refusal):
+    (files / "short.txt").write_text("1\n")
+    (files / "names.txt").write_text("a\nb\nc\nd\ne\n")
+    refused(*command.split(), refusal)
+    assert not (files / "m.rankrls").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (f"{FIT} --scale robust", ["--scale", "standard-all"]),
+        (f"{FIT} --method rankboosted", ["--method", "rankboost"]),
+        (f"{FIT} --alphas 1:0:3", ["--alphas", "lo:hi:n"]),
+        (f"{FIT} --set foo", ["--set", "name=value"]),
+        (f"{FIT} --features a,,b", ["--features", "no name between two commas"]),
+        (f"{FIT} --threads 0", ["--threads"]),
+        (f"{FIT} --verbos", ["No such option"]),
+        ("fit train.txt", ["Missing option", "--model"]),
+        ("fits train.txt", ["No such command"]),
+    ],
+)
+def test_wrong_options_name_the_option_and_the_help(files, rankrls, command, words):
+    result = rankrls(*command.split())
+    assert (result.status, result.out) == (2, "")
+    assert all(word in result.err for word in [*words, "--help)"]), result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("", Refusal(file="bad.txt")),
+        ("1 qid:1 1:0.5\nx qid:1 1:1\n", Refusal("label", file="bad.txt", line=2)),
+        ("1 1:0.5\n0 1:1\n", Refusal("global", parameter="qid")),
+        ("1 qid:1 1:nan\n0 qid:1 1:1\n", Refusal(file="bad.txt", line=1)),
+        ("1 qid:1 1:1\n1 qid:1 1:2\n", Refusal("label")),
+    ],
+    ids=told,
+)
+def test_bad_files(files, refused, text, refusal):
+    (files / "bad.txt").write_text(text)
+    refused("fit", "bad.txt", "-m", "m.rankrls", refusal)
+
+
+def test_a_value_that_is_too_large_is_found_in_its_file(files, rows, letor, refused):
+    X, y, qid = rows(1)
+    X[3, 2] = 1e300
+    letor(files / "huge.txt", X, y, qid)
+    refused("fit", "huge.txt", "-m", "m.rankrls", Refusal("huge.txt", parameter="X", row=3, column="3"))
+
+
+def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
+    X, y, qid = rows(1)
+    letor(files / "wide.txt", X.repeat(2, axis=1), y, qid)
+    letor(files / "flat.txt", X, y)
+    works("fit", "train.txt", "-m", "m.rankrls")
+    refused("predict", "m.rankrls", "wide.txt", Refusal("5 features", parameter="n_features"))
+    refused("rank", "m.rankrls", "flat.txt", Refusal("every line needs a qid"))
+    refused("rank", "m.rankrls", "test.txt", "--global", Refusal("different queries"))
+    refused("explain", "m.rankrls", "test.txt", "0", "0", "--ids", "row", Refusal("itself"))
+    refused("explain", "m.rankrls", "test.txt", "d900", Refusal("d900"))
+    refused("export", "m.rankrls", "m.json", "--format", "solr", Refusal("without names"))
+    refused("export", "m.rankrls", "m.json", "--format", "json", "--store", "x", Refusal(parameter="store"))
+    (files / "m.rankrls").write_bytes(b"PK damaged")
+    refused("predict", "m.rankrls", "test.txt", Refusal("m.rankrls"))
+
+
+def test_an_internal_error_says_how_to_report_it(files, rankrls, monkeypatch):
+    from rankrls.cli.commands import fit
+
+    monkeypatch.setattr(fit, "run", lambda *_: 1 / 0)
+    result = rankrls("fit", "train.txt", "-m", "m.rankrls")
+    assert result.status == 1
+    assert result.err.startswith("rankrls: error: internal error: ZeroDivisionError")
+    assert "Traceback" in rankrls("--debug", "fit", "train.txt", "-m", "m.rankrls").err

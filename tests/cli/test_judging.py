@@ -1,0 +1,61 @@
+"""What is evaluated and compared: by the data's own columns, and by document ids under trec's convention."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+
+from rankrls import RankRLS, save
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table with two columns that may be the label, and models fitted on either."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = ["qid,one,two,a,b"]
+    rows += [f"{k // 6},{rng.integers(3)},{rng.integers(3)},{rng.normal()},{rng.normal()}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path / "t.csv"
+
+
+def test_models_of_other_columns_are_an_error_that_names_both(table, rankrls, works):
+    """Whichever comes last, no model's columns may decide what the comparison is about."""
+    for label in ("one", "two"):
+        works("fit", table, "--label", label, "--qid", "qid", "--features", "a,b", "-m", f"{label}.rankrls")
+    values = []
+    for pair in (("one.rankrls", "two.rankrls"), ("two.rankrls", "one.rankrls")):
+        found = rankrls("compare", table, *pair)
+        assert found.status != 0
+        assert all(model in found.err for model in pair)
+        options = ("--label", "one", "--metrics", "ndcg@5", "--json")
+        measures = works("compare", table, *pair, *options).json["measures"]
+        values.append({name: v["value"] for name, v in measures["ndcg@5"]["values"].items()})
+    assert values[0] == values[1]
+
+
+def test_trec_orders_ties_by_document_id_everywhere(files, letor, rows, works):
+    X, y, qid = rows(4)
+    X = np.round(X)
+    ids = np.random.default_rng(0).permutation(len(y))
+    lines = letor(files / "t.txt", X, y, qid).read_text().splitlines()
+    (files / "t.txt").write_text("\n".join(f"{line} # docid = d{k}" for line, k in zip(lines, ids, strict=True)) + "\n")
+    frame = pd.DataFrame(X, columns=[f"f{j + 1}" for j in range(5)])
+    model = RankRLS().fit(frame, y, qid=qid)
+    model.coef_ = np.array([1.0, 0.0, 0.0, -1.0, 0.0])
+    save(model, "m.rankrls")
+    qrel, run = {}, {}
+    for q, k, label, score in zip(qid, ids, y, model.predict(frame), strict=True):
+        qrel.setdefault(str(q), {})[f"d{k}"] = int(label)
+        run.setdefault(str(q), {})[f"d{k}"] = float(score)
+    theirs = pytrec_eval.RelevanceEvaluator(qrel, {"map"}).evaluate(run)
+    expected = pytest.approx(np.mean([found["map"] for found in theirs.values()]), abs=1e-12)
+    options = ("--convention", "trec", "--metrics", "map", "--json")
+    save(RankRLS().fit(frame, y, qid=qid), "other.rankrls")
+    works("convert", "t.txt", "shards", "--rows-per-file", "40")
+    for data in ("t.txt", "shards"):
+        assert works("evaluate", "m.rankrls", data, *options).json["measures"]["map"]["value"] == expected
+        compared = works("compare", data, "m.rankrls", "other.rankrls", *options).json["measures"]["map"]["values"]
+        assert compared["m"]["value"] == expected
+    rows_in_order = works("evaluate", "m.rankrls", "t.txt", "--metrics", "map", "--json").json["measures"]["map"]
+    assert rows_in_order["value"] != expected  # there are ties

@@ -1,0 +1,75 @@
+"""Folders and patterns of Parquet shards: the same results as of one file."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.refusals import Refusal
+
+from rankrls import load
+
+
+@pytest.fixture
+def shards(files, works):
+    for name in ("train", "test"):
+        works("convert", f"{name}.txt", f"{name}_shards", "--rows-per-file", "40")
+    return files
+
+
+@pytest.mark.parametrize("extra", [(), ("--scale", "standard-all"), ("--vali", "test"), ("--memory", "100M")], ids=str)
+def test_the_model_is_that_of_one_file(shards, works, extra):
+    of_file = ["test.txt" if word == "test" else word for word in extra if word not in ("--memory", "100M")]
+    of_shards = ["test_shards" if word == "test" else word for word in extra]
+    one = works("fit", "train.txt", *of_file, "--metric", "ndcg@10", "--test", "test.txt", "-m", "one", "--json").json
+    other = works(
+        *("fit", "train_shards", *of_shards, "--metric", "ndcg@10", "--test", "test_shards", "-m", "other", "--json")
+    ).json
+    assert other["chosen"]["alpha"] == pytest.approx(one["chosen"]["alpha"])
+    assert other["selection"]["value"] == pytest.approx(one["selection"]["value"])
+    for name, found in one["measures"]["test"].items():
+        assert other["measures"]["test"][name]["value"] == pytest.approx(found["value"], nan_ok=True)
+    final = [model[-1] if hasattr(model, "steps") else model for model in (load("one"), load("other"))]
+    np.testing.assert_allclose(final[1].coef_, final[0].coef_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("data", ["test_shards", "test_shards/*.parquet"])
+def test_predictions_rankings_and_measures_are_those_of_one_file(shards, works, data):
+    works("fit", "train_shards", "-m", "m.rankrls")
+    works("convert", "test.txt", "test.parquet")
+    expected = np.array([float(line) for line in works("predict", "m.rankrls", "test.parquet").out.split()])
+    np.testing.assert_allclose([float(line) for line in works("predict", "m.rankrls", data).out.split()], expected)
+    works("predict", "m.rankrls", data, "-o", "scores.parquet")
+    np.testing.assert_allclose(pd.read_parquet("scores.parquet")["score"], expected)
+    ranked = [works("rank", "m.rankrls", each, "--top", "3").out.splitlines() for each in (data, "test.parquet")]
+    assert [line.split("\t")[:3] for line in ranked[0]] == [line.split("\t")[:3] for line in ranked[1]]
+    assert [line.split("\t")[-1] for line in ranked[0]] == [line.split("\t")[-1] for line in ranked[1]]
+    one, other = (works("evaluate", "m.rankrls", each, "--json").json["measures"] for each in ("test.parquet", data))
+    assert {name: found["value"] for name, found in one.items()} == pytest.approx(
+        {name: found["value"] for name, found in other.items()}
+    )
+    works("fit", "train_shards", "--alphas", "1000", "-m", "b.rankrls")
+    one, other = (works("compare", each, "m.rankrls", "b.rankrls", "--json").json for each in ("test.parquet", data))
+    assert json.dumps(other["measures"]["map"]["values"]) == json.dumps(one["measures"]["map"]["values"])
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter"),
+    [
+        (("--global",), "everything"),
+        (("--pairs", "pairs.csv"), "pairs"),
+        (("--columns", "auto"), None),
+        (("--method", "ranksvm"), "data"),
+        (("--cv", "leave_pair_out"), "cv"),
+    ],
+)
+def test_what_needs_all_rows_in_memory(shards, refused, words, parameter):
+    (shards / "pairs.csv").write_text("winner,loser\n0,1\n")
+    refused("fit", "train_shards", *words, "-m", "m.rankrls", Refusal(parameter=parameter))
+
+
+def test_only_parquet_is_streamed(shards, refused):
+    (shards / "texts").mkdir()
+    (shards / "train.txt").rename(shards / "texts" / "train.txt")
+    refused("fit", "texts", "-m", "m.rankrls", Refusal("convert"))
+    refused("fit", "test.txt", "--memory", "1G", "-m", "m.rankrls", Refusal("convert", parameter="memory"))

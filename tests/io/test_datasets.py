@@ -1,0 +1,316 @@
+"""Parquet data sets against all rows in memory, and the files that are written for them against plain Python."""
+
+import os
+import pickle
+import re
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.refusals import Refusal
+
+from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
+from rankrls.io.data import ReadOptions
+from rankrls.io.datasets.files import expanded_paths
+from rankrls.io.datasets.overview import overview
+from rankrls.io.records import read_records
+
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=8)
+
+
+def frame_of(qids, **columns):
+    """Rows that all differ."""
+    m = len(qids)
+    rows = {"label": np.arange(m) % 3.0, "qid": qids, "docid": [f"d{k}" for k in range(m)]}
+    return pd.DataFrame(rows | {"a": np.arange(m) + 0.5, "b": -np.arange(float(m))} | columns)
+
+
+def write(folder, frames, group=10**6, **options):
+    folder.mkdir(exist_ok=True)
+    for k, frame in enumerate(frames):
+        frame.to_parquet(folder / f"part-{k}.parquet", row_group_size=group, index=False, **options)
+    return folder
+
+
+def groups_of(folder):
+    """The query ids of each row group, file by file."""
+    files = [pq.ParquetFile(path) for path in sorted(folder.iterdir())]
+    return [[file.read_row_group(k)["qid"].to_pylist() for k in range(file.num_row_groups)] for file in files]
+
+
+@given(sizes=SIZES, group=st.integers(1, 12), limit=st.integers(1, 20), texts=st.booleans(), cut=st.integers(0, 8))
+def test_parts_hold_whole_queries_and_all_rows(tmp_path_factory, sizes, group, limit, texts, cut):
+    ids = [f"q{k}" if texts else k + 2**60 for k in range(len(sizes))]
+    first, second = (
+        frame_of(np.repeat(np.array(part, dtype=object if texts else np.int64), own))
+        for part, own in ((ids[:cut], sizes[:cut]), (ids[cut:], sizes[cut:]))
+    )
+    frames = [frame for frame in (first, second) if len(frame)]
+    data = open_dataset(write(tmp_path_factory.mktemp("t"), frames, group), rows_per_part=limit)
+    rows = pd.concat(frames)
+    assert (data.n_rows, data.n_queries, data.n_features) == (len(rows), len(sizes), 2)
+    assert (data.feature_names, len(data)) == (("a", "b"), len(data.parts))
+    tables = [*pickle.loads(pickle.dumps(data))]
+    for name, found in (("qid", "qid"), ("label", "y"), ("docid", "ids")):
+        assert [v for table in tables for v in getattr(table, found).tolist()] == rows[name].tolist()
+    np.testing.assert_array_equal(np.concatenate([t.X for t in tables]), rows[["a", "b"]])
+    starts = 0, 0
+    for k, (part, table) in enumerate(zip(data.parts, tables, strict=True)):
+        assert (part.number, part.n_rows, part.n_queries) == (k, table.n_rows, len({*table.qid.tolist()}))
+        assert (part.first_row, part.first_query) == starts
+        starts = starts[0] + part.n_rows, starts[1] + part.n_queries
+        ends = [q for own in groups_of_part(part) for q in (own[0], own[-1])]
+        assert part.n_rows <= limit or part.last_group - part.first_group == 1 or goes_on(ends, part, limit)
+    assert sum(table.n_rows == 0 for table in tables) == 0
+    assert len({q for table in tables for q in {*table.qid.tolist()}}) == len(sizes)
+
+
+def groups_of_part(part):
+    file = pq.ParquetFile(part.file.path)
+    return [file.read_row_group(k)["qid"].to_pylist() for k in range(part.first_group, part.last_group)]
+
+
+def goes_on(ends, part, limit):
+    """Whether a part is longer than wanted because a query goes on from one row group to the next."""
+    return any(a == b for a, b in zip(ends[1::2], ends[2::2], strict=False))
+
+
+def test_the_same_as_the_whole_table(tmp_path):
+    E = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    frame = frame_of([1, 1, 2, 2, 2, 3], emb=[*E], w=[1.0, 0, 2, 3, 0.5, 1]).astype({"a": np.float32, "b": np.float32})
+    folder = write(tmp_path / "t", [frame], 2)
+    whole = load_table(folder / "part-0.parquet", features=["b", "emb"])
+    data = open_dataset(folder, features=["b", "emb"], weight="w", rows_per_part=lambda n: 2 + n // 100)
+    (one, two) = data
+    assert (one.n_rows, two.n_rows, one.X.dtype) == (2, 4, np.float32)
+    np.testing.assert_array_equal(np.vstack((one.X, two.X)), whole.X)
+    np.testing.assert_array_equal(np.concatenate((one.sample_weight, two.sample_weight)), frame["w"])
+    assert open_dataset(folder, ignore="w").layout.dtype == np.float32
+    assert open_dataset(folder).layout.dtype == np.float64
+    frame.loc[2, "w"] = -1.0
+    with Refusal("negative", row=2, column="w"):
+        [*open_dataset(write(tmp_path / "negative", [frame]), weight="w", features="a")]
+
+
+def test_labels_that_are_not_there(tmp_path):
+    frame = frame_of([1, 1, 2])
+    folder = write(tmp_path / "t", [frame.assign(label=[1.0, np.nan, 2.0])])
+    with Refusal("missing", row=1, column="label"):
+        [*open_dataset(folder)]
+    (table,) = open_dataset(folder, labels="optional")
+    np.testing.assert_array_equal(table.y, [1, np.nan, 2])
+    (table,) = open_dataset(folder, labels="ignored")
+    assert np.isnan(table.y).all()
+
+
+@pytest.mark.parametrize(
+    ("queries", "file", "row"),
+    [
+        ([["a", "b", "a"]], "part-0.parquet", 2),
+        ([["a", "b"], ["b", "c"]], "part-1.parquet", 0),
+        ([["a", "b"], ["c", "a"]], "part-1.parquet", None),
+        ([[1, 2], [3, 1]], "part-1.parquet", None),
+    ],
+)
+@pytest.mark.parametrize("group", [1, 10])
+def test_queries_that_do_not_lie_together(queries, file, row, group, tmp_path):
+    folder = write(tmp_path / "t", [frame_of(own) for own in queries], group)
+    with Refusal("Sort the rows by query", file=file, column="qid", parameter="qid") as found:
+        open_dataset(folder)
+    assert row is None or group == 10 or found.value.row == row
+
+
+def test_what_is_no_data_set(tmp_path):
+    frame = frame_of([1, 2])
+    folder = write(tmp_path / "t", [frame, frame.assign(qid=[3, 4]).rename(columns={"b": "c"})])
+    with Refusal(file="part-1.parquet", column="b"):
+        open_dataset(folder)
+    with Refusal("query ids", parameter="qid"):
+        open_dataset(write(tmp_path / "none", [frame.drop(columns="qid")]))
+    with Refusal("no rows"):
+        open_dataset(write(tmp_path / "empty", [frame[:0].astype({"docid": str})]))
+    with Refusal(file="part-0.parquet", row=1, column="b"):
+        [*open_dataset(write(tmp_path / "inf", [frame.assign(b=[1, np.inf])]))]
+    with Refusal(file="part-0.parquet", row=1, column="b"):  # of the file, not of the part
+        open_dataset(write(tmp_path / "rows", [frame.assign(b=[1, np.inf])], 1), rows_per_part=1).parts[1].read()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with Refusal("rankrls convert", file="t.csv"):
+        open_dataset(tmp_path / "t.csv")
+    data = (folder / "part-0.parquet").read_bytes()
+    (folder / "part-0.parquet").write_bytes(data[:-20])
+    with Refusal("Parquet", file="part-0.parquet"):
+        open_dataset(folder / "part-0.parquet")
+
+
+def test_files_that_change(tmp_path):
+    data = open_dataset(write(tmp_path / "t", [frame_of([1, 2])]))
+    os.utime(tmp_path / "t" / "part-0.parquet", ns=(0, 0))
+    with Refusal("has changed", file="part-0.parquet"):
+        data.parts[0].read()
+
+
+def test_paths(tmp_path):
+    for name in ("part-10.parquet", "part-2.csv", "_log.csv", ".hidden.csv", "day=2/x.csv", "other/x.csv", "note.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    names = lambda *paths: [os.path.relpath(path, tmp_path) for path in expanded_paths(paths)]
+    assert names(tmp_path) == ["part-2.csv", "part-10.parquet", "day=2/x.csv"]
+    assert names(tmp_path / "part-*") == ["part-2.csv", "part-10.parquet"]
+    assert names(tmp_path / "note.md", tmp_path / "part-2.csv") == ["note.md", "part-2.csv"]
+    for wrong in (tmp_path / "none*", tmp_path / "other" / "y*", [tmp_path / "note.md", tmp_path / "n*.md"]):
+        with Refusal(parameter="path"):
+            expanded_paths(wrong)
+
+
+@given(sizes=SIZES, group=st.integers(1, 12), limit=st.integers(1, 15), texts=st.booleans(), block=st.integers(1, 7))
+def test_shards_hold_all_rows_and_whole_queries(tmp_path_factory, sizes, group, limit, texts, block):
+    """Text, which may say only in its last rows that ids are no whole numbers, in batches of any size."""
+    folder = tmp_path_factory.mktemp("t")
+    ids = [f"{k:03d}" if texts and k == len(sizes) - 1 else str(k) for k in range(len(sizes))]
+    frame = frame_of(np.repeat(ids, sizes))
+    frame.to_csv(folder / "t.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankrls.io.datasets.shards._GROUP_BYTES", 16 * group)
+        patch.setattr("rankrls.io.tables.text._BLOCK", max(64, 32 * block))
+        found = write_shards(folder / "t.csv", folder / "out", rows_per_file=limit)
+    table = load_table(folder / "t.csv")
+    assert found == {"files": len(groups_of(folder / "out")), "rows": len(frame), "queries": len(sizes), "features": 2}
+    tables = [*open_dataset(folder / "out")]
+    for name in ("X", "y", "qid", "ids"):
+        written = np.concatenate([getattr(part, name) for part in tables])
+        assert written.tolist() == getattr(table, name).tolist()
+    size = dict(zip(ids, sizes, strict=True))
+    for file in groups_of(folder / "out"):
+        rows = [str(q) for own in file for q in own]
+        assert len(rows) <= limit or len({*rows}) == 1
+        for own in file:
+            assert len(own) <= min(group, limit) or len({*own}) == 1
+            assert all(len([*run]) == size[str(q)] for q, run in groupby(own))
+            assert len([*groupby(own)]) == len({*own})
+
+
+class TestShards:
+    FRAME = frame_of(["x", "x", "y", "z", "z"])
+
+    @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "txt", "txt.gz", "parquet", "arrow", "folder"])
+    def test_whatever_the_library_reads(self, ending, tmp_path):
+        path, frame = tmp_path / f"t.{ending}", self.FRAME
+        X, y, qid, ids = frame[["a", "b"]].to_numpy(), frame["label"], frame["qid"], [*frame["docid"]]
+        if ending.startswith("txt"):
+            save_letor(path, X, y, qid, comments=[f"docid = {name}" for name in ids])
+        elif ending == "folder":
+            path = write(tmp_path / "in", [frame[:2], frame[2:]])
+        else:
+            save_table(path, X, y, qid, ids=ids, feature_names=["a", "b"])
+        found = write_shards(path, tmp_path / "out", feature_names=["c", "d"], float32=True)
+        assert found == {"files": 1, "rows": 5, "queries": 3, "features": 2}
+        (table,) = open_dataset(tmp_path / "out")
+        assert (table.X.dtype, table.feature_names) == (np.float32, ("c", "d"))
+        assert (table.X.tolist(), table.y.tolist()) == (X.tolist(), [*y])
+        assert (table.qid.tolist(), table.ids.tolist()) == ([*qid], ids)
+
+    def test_sparse_text_of_several_files(self, tmp_path):
+        from scipy import sparse
+
+        X = sparse.random_array((40, 60), density=0.02, rng=0, format="csr")
+        save_letor(tmp_path / "1.txt", X[:20, :30], np.zeros(20), np.arange(20) // 4)
+        save_letor(tmp_path / "2.txt", X[20:], np.ones(20), np.arange(20) // 4 + 9)
+        write_shards([tmp_path / "1.txt", tmp_path / "2.txt"], tmp_path / "out")
+        (table,) = open_dataset(tmp_path / "out")
+        expected = X.toarray()
+        expected[:20, 30:] = 0
+        np.testing.assert_array_equal(table.X, expected)
+        assert load_letor(tmp_path / "2.txt").qid.tolist() == table.qid[20:].tolist()
+
+    def test_texts_of_digits_stay_texts_in_typed_formats(self, tmp_path):
+        folder = write(tmp_path / "in", [frame_of(["7", "8"]).astype({"a": np.float32, "b": np.float32})])
+        write_shards(folder, tmp_path / "out")
+        (table,) = open_dataset(tmp_path / "out")
+        assert (table.qid.tolist(), table.X.dtype) == (["7", "8"], np.float32)
+
+    @pytest.mark.parametrize(
+        ("change", "options", "facts"),
+        [
+            ({"qid": list("xxyzx")}, {}, Refusal("Sort the rows", row=4, column="qid")),
+            ({"b": [1, 2, 3, np.inf, 4]}, {}, Refusal(row=3, column="b")),
+            ({"b": [1, 2, 3, 1e39, 4]}, {"float32": True}, Refusal(row=3, column="b", parameter="float32")),
+            ({}, {"feature_names": ["a"]}, Refusal(parameter="feature_names")),
+            ({}, {"feature_names": ["a", "qid"]}, Refusal(column="qid")),
+            ({}, {"rows_per_file": 0}, Refusal(parameter="rows_per_file")),
+            ({}, {"qid": "query"}, Refusal(parameter="qid")),
+        ],
+    )
+    def test_what_fails_leaves_what_was_there(self, change, options, facts, tmp_path):
+        self.FRAME.to_csv(tmp_path / "t.csv", index=False)
+        write_shards(tmp_path / "t.csv", tmp_path / "out")
+        before = (tmp_path / "out" / "part-00000.parquet").read_bytes()
+        self.FRAME.assign(**change).to_csv(tmp_path / "t.csv", index=False)
+        with facts:
+            write_shards(tmp_path / "t.csv", tmp_path / "out", force=True, **options)
+        assert sorted(os.listdir(tmp_path)) == ["out", "t.csv"]
+        assert (tmp_path / "out" / "part-00000.parquet").read_bytes() == before
+
+    def test_a_folder_is_replaced_by_force_and_only_if_it_is_ours(self, tmp_path):
+        self.FRAME.to_csv(tmp_path / "t.csv", index=False)
+        out = tmp_path / "out"
+        write_shards(tmp_path / "t.csv", out, rows_per_file=2)
+        assert len(os.listdir(out)) == 3
+        with Refusal("not empty", parameter="force"):
+            write_shards(tmp_path / "t.csv", out)
+        write_shards(tmp_path / "t.csv", out, force=True)
+        assert os.listdir(out) == ["part-00000.parquet"]
+        (out / "mine.txt").write_text("keep")
+        with Refusal("mine.txt", parameter="force"):
+            write_shards(tmp_path / "t.csv", out, force=True)
+        with Refusal("read from it", parameter="folder"):
+            write_shards(out / "part-00000.parquet", out, force=True)
+        assert sorted(os.listdir(out)) == ["mine.txt", "part-00000.parquet"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt", "parquet"])
+def test_what_is_in_data(ending, tmp_path):
+    frame = frame_of([1, 1, 2, 3, 3, 3])
+    if ending == "txt":
+        save_letor(tmp_path / "t.txt", frame[["a", "b"]], frame["label"], frame["qid"])
+    else:
+        save_table(tmp_path / f"t.{ending}", frame[["a", "b"]].to_numpy(), frame["label"], frame["qid"])
+    found = overview(tmp_path / f"t.{ending}", ReadOptions(labels="optional", queries="optional"))
+    assert (found["rows"], found["queries"], found["features"], found["files"]) == (6, 3, 2, 1)
+    assert found["rows_per_query"] == {"least": 1, "median": 2.0, "most": 3}
+    assert found["labels"] == {"0": 2, "1": 2, "2": 2}
+    assert re.fullmatch("float64", found["dtype"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "parquet", "arrow", "txt"])
+def test_rows_are_passed_on_as_they_are(ending, tmp_path):
+    frame = frame_of(["b", "a", "b"], text=['x "y", z', "", "two\nlines"])
+    path, out = tmp_path / f"t.{ending}", tmp_path / f"out.{ending}"
+    lines = ["1 qid:b 1:1e0 # c\n", "0 qid:a 3:0.50\n", "2 qid:b\n"]
+    if ending == "txt":
+        path.write_text("# head\n\n" + "".join(lines))
+    elif ending in ("parquet", "arrow"):
+        (frame.to_parquet if ending == "parquet" else frame.to_feather)(path)
+    else:
+        frame.to_csv(path, index=False, sep="," if ending == "csv" else "\t")
+    records = read_records(path, ReadOptions(queries="optional"), print)
+    assert (records.qid, records.ending) == (["b", "a", "b"], f".{ending}")
+    records.write(out, [0, 2])
+    if ending == "txt":
+        assert out.read_text() == lines[0] + lines[2]
+    else:
+        read = {"parquet": pd.read_parquet, "arrow": pd.read_feather}.get(ending)
+        found = read(out) if read else pd.read_csv(out, sep=None, engine="python", keep_default_na=False)
+        pd.testing.assert_frame_equal(found, frame.iloc[[0, 2]].reset_index(drop=True), check_dtype=False)
+
+
+def test_blanks_and_wrong_text_in_rows_that_are_passed_on(tmp_path):
+    (tmp_path / "t.csv").write_text("label, qid, a\n1, 7 , 0.50\n")
+    read_records(tmp_path / "t.csv", ReadOptions(), print).write(tmp_path / "out.csv", [0])
+    assert (tmp_path / "out.csv").read_text() == "label,qid,a\n1,7,0.50\n"
+    (tmp_path / "t.csv").write_bytes(b"label,qid,a\n1,7,\xff\n")
+    with Refusal("UTF-8", line=2, file="t.csv"):
+        read_records(tmp_path / "t.csv", ReadOptions(), print)

@@ -1,0 +1,195 @@
+"""RankBoost's weights and stumps against enumeration of all pairs, round by round."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankrls.learners.rankboost import Boosting, CodedColumns, LabelPairs, PreferencePairs, StepFunctions
+from tests.learners.pair_oracle import counted_pairs, listed_pairs
+
+BALANCES = ("pairs", "examples", "queries")
+
+
+def midpoints(column):
+    values = np.unique(column)
+    return 0.5 * values[:-1] + 0.5 * values[1:]
+
+
+def enumerated_rounds(X, i, j, c, rounds):
+    """RankBoost as it stands in the paper: D over pairs, every stump tried, D renewed and normalised."""
+    D = c / c.sum()
+    bound = 1.0
+    scores = np.zeros(len(X))
+    for _ in range(rounds):
+        stumps = [(f, theta) for f in range(X.shape[1]) for theta in midpoints(X[:, f])]
+        r = np.array([D @ ((X[i, f] > t).astype(float) - (X[j, f] > t)) for f, t in stumps])
+        if not len(r) or np.abs(r).max() <= 1e-11:
+            return
+        chosen = int(np.argmax(np.abs(r) >= np.abs(r).max() - 1e-11))
+        if abs(r[chosen]) > 1.0 - 1e-9:
+            return
+        f, theta = stumps[chosen]
+        alpha = 0.5 * np.log((1.0 + r[chosen]) / (1.0 - r[chosen]))
+        scores += alpha * (X[:, f] > theta)
+        D = D * np.exp(alpha * ((X[j, f] > theta).astype(float) - (X[i, f] > theta)))
+        bound *= D.sum()
+        D /= D.sum()
+        yield f, theta, alpha, r[chosen], bound, D, scores
+
+
+@st.composite
+def problems(draw):
+    """Few distinct values and labels, so that there are ties of every kind; rows of queries mixed."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m = draw(st.integers(2, 25))
+    qid = rng.integers(0, draw(st.integers(1, 5)), m)
+    y = rng.integers(0, draw(st.integers(2, 5)), m).astype(float)
+    if draw(st.booleans()):
+        y += rng.normal(size=m) * rng.integers(0, 2)  # real-valued utilities: a level an item
+    y[0], y[1], qid[1] = 1.0, 0.0, qid[0]
+    X = rng.integers(-3, 4, (m, draw(st.integers(1, 4)))) * rng.choice([0.1, 1.0, 1e5])
+    w = rng.uniform(0.2, 3.0, m) if draw(st.booleans()) else np.ones(m)
+    return X.astype(float), y, qid, w
+
+
+@given(problems(), st.sampled_from(BALANCES), st.booleans())
+def test_every_round_is_that_of_the_enumerated_pairs(problem, balance, thin):
+    X, y, qid, w = problem
+    i, j, c = listed_pairs(y, qid.tolist(), w, balance)
+    pairs = LabelPairs(*counted_pairs(y, qid, w, balance))
+    stumps = iter(Boosting(pairs, CodedColumns(sparse.csr_array(X) if thin else X)))
+    before, own = 1.0, np.zeros(len(y))
+    for f, theta, alpha, r, bound, D, scores in enumerated_rounds(X, i, j, c, 12):
+        stump = next(stumps)
+        assert (stump.feature, stump.threshold) == (f, pytest.approx(theta))
+        assert stump.weight == pytest.approx(alpha, abs=1e-10)
+        assert stump.loss == pytest.approx(bound, rel=1e-10)
+        own += stump.weight * (X[:, f] > stump.threshold)
+        np.testing.assert_allclose(own, scores, atol=1e-10)
+        potential, total = pairs.potentials(own + 200.0 * qid)  # an offset of a query changes nothing
+        by_pairs = np.bincount(i, D, len(y)) - np.bincount(j, D, len(y))
+        np.testing.assert_allclose(potential / total, by_pairs, atol=1e-10)
+        # What the rounds promise: the share of pairs in wrong order (ties count) is below the product of the Z.
+        wrong = c[scores[i] <= scores[j]].sum() / c.sum()
+        assert wrong <= stump.loss + 1e-12
+        before, limit = stump.loss, before * np.sqrt(1.0 - r * r)
+        assert stump.loss <= limit + 1e-12
+
+
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_preferences_weigh_what_enumeration_says(problem, seed):
+    X, y, _, _ = problem
+    rng = np.random.default_rng(seed)
+    p = 12
+    i = rng.integers(0, len(y), p)
+    j = (i + rng.integers(1, len(y), p)) % len(y)
+    c = rng.uniform(0.1, 2.0, p)
+    sign = rng.choice([-1.0, 1.0, 0.0], p, p=[0.3, 0.6, 0.1])
+    sign[0] = 1.0
+    winners, losers = np.where(sign >= 0, i, j), np.where(sign >= 0, j, i)
+    judged = sign != 0
+    pairs = PreferencePairs(i, j, len(y), sign * rng.uniform(0.5, 2.0, p), c)
+    stumps = iter(Boosting(pairs, CodedColumns(X)))
+    for f, theta, alpha, _, bound, _, _ in enumerated_rounds(X, winners[judged], losers[judged], c[judged], 8):
+        stump = next(stumps)
+        assert (stump.feature, stump.threshold) == (f, pytest.approx(theta))
+        assert stump.weight == pytest.approx(alpha, abs=1e-10)
+        assert stump.loss == pytest.approx(bound, rel=1e-10)
+
+
+@given(problems())
+def test_the_best_stump_of_sparse_columns_is_that_of_dense_ones(problem):
+    X, *_ = problem
+    potential = np.random.default_rng(0).normal(size=len(X))
+    potential -= potential.mean()
+    found = [CodedColumns(Z).best(potential) for Z in (X, sparse.csr_array(X), X.astype(np.float32))]
+    for one in found[1:]:
+        if found[0] is None:
+            assert one is None
+            continue
+        assert one[0] == found[0][0]
+        assert one[1:3] == pytest.approx(found[0][1:3], rel=1e-6)
+        np.testing.assert_array_equal(one[3], found[0][3])
+        np.testing.assert_array_equal(one[3], X[:, one[0]] > found[0][1])
+
+
+def test_neighbouring_numbers_are_told_apart():
+    for low in (0.0, 1.0, np.nextafter(1.0, 2.0), -1.0, 1e300, -1e308, 5e-324):  # halfway rounds to either side
+        high = np.nextafter(low, np.inf)
+        _, cut, _, above = CodedColumns(np.array([[high], [low]])).best(np.array([1.0, -1.0]))
+        assert low <= cut < high
+        assert above.tolist() == [True, False]
+    _, cut, *_ = CodedColumns(np.array([[-1.7e308], [1.7e308]])).best(np.array([1.0, -1.0]))
+    assert np.isfinite(cut)
+
+
+def boost_all(X, y, qid, rounds=500):
+    boosting = Boosting(LabelPairs(*counted_pairs(y, qid, np.ones(len(y)), "examples")), CodedColumns(X))
+    return boosting, list(islice(boosting, rounds))
+
+
+def test_one_stump_that_orders_every_pair_ends_it():
+    X = np.column_stack((np.ones(6), np.arange(6.0)))
+    boosting, stumps = boost_all(X, np.array([0, 0, 0, 1, 1, 1.0]), np.zeros(6))
+    assert boosting.status == "separated"
+    (stump,) = stumps
+    assert (stump.feature, stump.threshold) == (1, 2.5)
+    assert 0.0 < stump.weight < 20.0
+    assert stump.loss < 1e-4
+
+
+def test_no_stump_without_an_edge():
+    X = np.zeros((4, 2))
+    boosting, stumps = boost_all(X, np.array([0, 1, 0, 1.0]), np.zeros(4))
+    assert (boosting.status, stumps) == ("no edge", [])
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])  # either value holds one of either label
+    boosting, stumps = boost_all(X, np.array([0, 1, 0, 1.0]), np.zeros(4))
+    assert (boosting.status, stumps) == ("no edge", [])
+
+
+def test_separable_pairs_end_where_float64_does():
+    """Without an end the margins grow for ever; the loss falls until weights cannot be told from nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (30, 6)).astype(float)
+    y = X @ [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    boosting, stumps = boost_all(X, y, np.arange(30) % 3, 20_000)
+    assert boosting.status == "exhausted"
+    assert np.isfinite([s.weight for s in stumps]).all()
+    assert stumps[-2].loss < 1e-50
+    assert (np.diff([s.loss for s in stumps]) <= 0).all()
+
+
+def test_equally_good_stumps_the_lowest_feature_then_the_lowest_threshold():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=200)
+    y = (x + rng.normal(size=200) > 0).astype(float)
+    X = np.column_stack((rng.normal(size=200), x, -x, 3.0 * x))  # -x sums from the other side, with other rounding
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(200)
+        _, stumps = boost_all(X[order], y[order], np.zeros(200), 40)
+        assert {s.feature for s in stumps} <= {0, 1}
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])  # thresholds on either side of a row without a pair
+    y, qid = np.array([0.0, 5.0, 1.0, 0.0]), np.array([0, 1, 0, 0])
+    _, stumps = boost_all(X, y, qid, 1)
+    assert stumps[0].threshold == 0.5
+
+
+@given(problems())
+def test_step_functions_are_the_sum_of_their_stumps(problem):
+    X, *_ = problem
+    rng = np.random.default_rng(0)
+    t = 9
+    features, weights = rng.integers(0, X.shape[1], t), rng.normal(size=t)
+    thresholds = rng.choice(X.ravel(), t)
+    expected = ((X[:, features] > thresholds) * weights).sum(axis=1)
+    steps = StepFunctions.of(features, thresholds, weights)
+    np.testing.assert_allclose(steps(X), expected, atol=1e-12)
+    single = X.astype(np.float32)
+    np.testing.assert_allclose(steps(single), ((single[:, features] > thresholds) * weights).sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(steps(sparse.csr_array(X)), expected, atol=1e-12)

@@ -1,0 +1,109 @@
+"""Graphs against the explicit Laplacian."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import sparse
+
+from rankrls.numerics.chunks import chunks, left_fold, map_chunks
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from tests.numerics.cases import cases
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@given(cases())
+def test_operators_of_a_labelled_graph_are_those_of_the_explicit_laplacian(case):
+    graph, m = case.graph, len(case.y)
+    L = case.laplacian()[np.ix_(case.graph.rows, case.graph.rows)]
+    np.testing.assert_allclose(graph.laplacian(np.eye(m)), L, **CLOSE)
+    D, means = graph.read(np.eye(m))
+    F = graph.factor(D, means)
+    np.testing.assert_allclose(F.T @ F, case.laplacian(), **CLOSE)
+    np.testing.assert_allclose(graph.transposed(np.eye(m)), F[:, graph.rows].T, **CLOSE)
+    np.testing.assert_allclose(graph.target[:, 0], F @ case.y, **CLOSE)
+    assert graph.n_observations == np.linalg.matrix_rank(L, tol=1e-9)
+
+
+@given(cases(offset=1e7))
+def test_features_of_any_container_are_read_alike_and_scores_are_read_back(case):
+    graph = case.graph
+    D, means = graph.read(case.X)
+    np.testing.assert_allclose(D, case_deviations(case)[graph.rows], rtol=0, atol=1e-7)
+    for X in (np.asfortranarray(case.X), sparse.csr_array(case.X)):
+        for ours, theirs in zip(graph.read(X), (D, means), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=1e-14)
+    FX = graph.factor_rows(case.X)
+    seen = ~graph.unseen
+    np.testing.assert_allclose(graph.unfactor(FX.T)[:, seen], D.T[:, seen], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(FX, graph.factor(D, means), rtol=1e-12, atol=1e-9)
+    assert (graph.restore(case.y[graph.rows]) == case.y).all()
+
+
+def case_deviations(case):
+    w = np.ones(len(case.y)) if case.w is None else case.w
+    out = np.empty_like(case.X)
+    for q in set(case.q):
+        rows = case.q == q
+        out[rows] = case.X[rows] - np.average(case.X[rows].astype(np.longdouble), axis=0, weights=w[rows])
+    return out
+
+
+@given(cases())
+def test_parts_and_queries_in_another_order_keep_their_weights(case):
+    graph = case.graph
+    count = len(graph.starts) - 1
+    whole = graph.factor_rows(case.X)
+    for a, b in chunks(graph.starts, 5):
+        part = graph.part(a, b)
+        inside = slice(graph.starts[a], graph.starts[b])
+        np.testing.assert_allclose(part.factor_rows(case.X), whole[inside], **CLOSE)
+        assert (part.first_row, part.first_query) == (inside.start, a)
+        assert (part.unseen == graph.unseen[inside]).all()
+    order = np.arange(count)[::-1]
+    pieces = [graph.part(q, q + 1).factor_rows(case.X) for q in order]
+    np.testing.assert_allclose(graph.take(order).factor_rows(case.X), np.concatenate(pieces), **CLOSE)
+
+
+def test_a_constant_column_is_exactly_zero_inside_queries():
+    graph = LabelledGraph.build(np.arange(50.0), np.arange(50) // 7, weights=np.linspace(0.1, 3, 50))
+    assert not graph.read(np.full((50, 2), 0.1))[0].any()
+
+
+def test_several_targets_share_a_graph_with_ties():
+    y = np.random.default_rng(0).normal(size=(12, 3))
+    graph = LabelledGraph.build(y, np.repeat([0, 1], 6), balance="pairs")
+    for k in range(3):
+        one = LabelledGraph.build(y[:, k], np.repeat([0, 1], 6), balance="pairs")
+        np.testing.assert_allclose(graph.restore(graph.target.T)[k], one.restore(one.target.T)[0])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_operators_of_preferences_are_those_of_the_incidence_matrix(grouped):
+    rng = np.random.default_rng(1)
+    p, items = 20, 7
+    i = rng.integers(0, items - 1, p)
+    j = (i + rng.integers(1, items - 1, p)) % (items - 1)
+    c, s = rng.uniform(0.5, 2, p), rng.normal(size=p)
+    groups = rng.integers(0, 4, p) if grouped else None
+    graph = PreferenceGraph.build(i, j, items, strength=s, weights=c, groups=groups)
+    F = np.sqrt(c)[:, None] * (np.eye(items)[i] - np.eye(items)[j])
+    np.testing.assert_allclose(graph.factor_rows(np.eye(items)), F[graph.rows])
+    np.testing.assert_allclose(graph.laplacian(np.eye(items)), F.T @ F, atol=1e-12)
+    np.testing.assert_allclose(graph.matrix.toarray(), F.T @ F, atol=1e-12)
+    np.testing.assert_allclose(graph.transposed(np.eye(p)), F[graph.rows].T)
+    np.testing.assert_allclose(graph.restore(graph.target.T)[0], np.sqrt(c) * s)
+    np.testing.assert_allclose(graph.unfactor(F[graph.rows].T), (F / np.sqrt(c)[:, None])[graph.rows].T)
+    assert graph.components[-1] == items - 1  # in no preference
+    order = np.arange(len(graph.starts) - 1)[::-1]
+    pieces = [graph.part(k, k + 1).rows for k in order]
+    assert (graph.take(order).rows == np.concatenate(pieces)).all()
+
+
+def test_results_are_added_in_order():
+    assert left_fold(map_chunks(float, range(10))) == 45.0
+    assert list(map_chunks(str, range(5))) == list("01234")
+    assert chunks(np.array([0, 3, 4, 9, 11]), 4) == [(0, 2), (2, 3), (3, 4)]
+    assert chunks(np.array([0, 100]), 4) == [(0, 1)]

@@ -1,0 +1,306 @@
+"""Solutions and held-out scores of every regularization value against refits in extended precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.holdout import hold_out, hold_out_chunks
+from rankrls.numerics.smoother import DualEquations, Equations, ItemSmoother, feature_weights, normal_equations
+from tests.numerics.cases import Case, cases, refitted_weights, solve_extended
+
+SHARES = np.geomspace(1e6, 1e-9, 6)
+"""Alphas, in units of the largest eigenvalue."""
+
+
+def forms(case, graph, X=None):
+    """The smoothers of one problem: primal and dual."""
+    X = case.X if X is None else X
+    yield normal_equations(graph, X).smoother()
+    yield DualEquations.of_features(X, graph).smoother()
+    if np.abs(case.X).max() < 100.0:  # a kernel matrix squares offsets
+        yield DualEquations.of_kernel(case.X @ case.X.T, graph).smoother()
+
+
+@given(cases(offset=1.0))
+def test_paths_and_single_solutions_are_those_of_dense_solves(case):
+    graph, everything = case.graph, np.ones(len(case.y), dtype=bool)
+    smoothers = list(forms(case, graph))
+    alphas = SHARES * max(smoothers[0].top, 1.0)
+    wanted = np.stack([refitted_weights(case, everything, alpha) for alpha in alphas]).astype(float)
+    X = case.X - case.X[0]
+    scale = np.abs(wanted).max(axis=1, keepdims=True) * np.abs(case.X).max() + np.abs(case.y).max() + 1e-300
+    primal, *dual = (s.path(alphas)[:, :, 0] for s in smoothers)
+    for found in (primal @ X.T, *(a @ case.X @ X.T for a in dual)):
+        np.testing.assert_allclose((found - wanted @ X.T) / scale, 0.0, atol=1e-5)
+    for equations in (normal_equations(graph, case.X), DualEquations.of_features(case.X, graph)):
+        w = equations.solve(alphas[3])[:, 0]
+        w = w if isinstance(equations, Equations) else feature_weights(graph, case.X, equations.solve(alphas[3]))[:, 0]
+        np.testing.assert_allclose(w, wanted[3], atol=1e-7 * (np.abs(wanted[3]).max() + 1e-12))
+
+
+@given(cases(), st.sampled_from([0.0, 1e7]), st.sampled_from([1.0, 1e5]))
+def test_held_out_queries_are_scored_as_by_refits(case, offset, spread):
+    offset = 0.0 if case.setting["regression_weight"] else offset  # a constant would count
+    case = Case(
+        case.X * np.where(np.arange(case.X.shape[1]) == 0, spread, 1.0) + offset, case.y, case.q, case.w, case.setting
+    )
+    graph = case.graph
+    for smoother in forms(case, graph):
+        if smoother.lost_feature is not None or (spread > 1.0 and hasattr(smoother, "graph")):
+            continue  # the dual knows no features
+        alphas = SHARES * max(smoother.top, 1e-3)
+        held = graph.restore(hold_out(smoother, graph, case.X, alphas).scores[0])
+        full = smoother.path(alphas)[:, :, 0]
+        full = full if full.shape[1] == case.X.shape[1] else full @ case.X
+        for query in set(case.q):
+            out = case.q == query
+            if out.all():
+                continue
+            for k, alpha in enumerate(alphas):
+                w = refitted_weights(case, ~out, alpha).astype(float)
+                X = case.X[out] - case.X[out].mean(axis=0)
+                size = max((np.abs(case.X[out]) @ np.abs(v)).max() for v in (w, full[k])) + 1e-300
+                np.testing.assert_allclose(
+                    (case.centred(held[k, out], out) - case.centred(X @ w, out)) / size, 0.0, atol=3e-5
+                )
+
+
+@given(cases(regression=(0.0, 0.3)))
+def test_scores_with_means_are_those_of_the_refitted_model_itself(case):
+    graph = case.graph
+    for smoother in forms(case, graph):
+        alphas = SHARES[1:4] * max(smoother.top, 1e-3)
+        held = graph.restore(hold_out(smoother, graph, case.X, alphas, means=True).scores[0])
+        out = case.q == case.q[0]
+        for k, alpha in enumerate(alphas):
+            wanted = case.X[out] @ refitted_weights(case, ~out, alpha).astype(float)
+            np.testing.assert_allclose(held[k, out], wanted, atol=1e-6 * (1e-9 + np.abs(case.y).max()))
+
+
+@given(cases(features=3), st.integers(0, 2**32))
+def test_folds_of_queries_and_chunks(case, seed):
+    rng = np.random.default_rng(seed)
+    queries = case.q.max() + 1
+    order, cut = rng.permutation(queries), int(rng.integers(1, queries))
+    units = np.array([0, cut, queries])
+    graph = case.graph.take(order)
+    for smoother in forms(case, graph):
+        alphas = SHARES[1:5] * max(smoother.top, 1e-3)
+        parts = hold_out_chunks(smoother, graph, case.X, alphas, lambda part, held: held.scores, units=units)
+        held = graph.restore(np.concatenate(list(parts), axis=-1))[0]
+        for fold in (order[:cut], order[cut:]):
+            out = np.isin(case.q, fold)
+            for k, alpha in enumerate(alphas):
+                wanted = case.X[out] @ refitted_weights(case, ~out, alpha).astype(float)
+                error = case.centred(held[k, out], out) - case.centred(wanted, out)
+                np.testing.assert_allclose(error, 0.0, atol=1e-6 * (1e-9 + np.abs(case.y).max()))
+
+
+def long_queries(m=2000, n=12, queries=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    y = X[:, 0] + 0.3 * rng.normal(size=m)
+    return X, y, np.repeat(np.arange(queries), m // queries)
+
+
+@pytest.mark.parametrize("n", [3, 100, 450])
+def test_queries_shorter_and_longer_than_features(n):
+    X, y, q = long_queries(600, n, 4)
+    graph = LabelledGraph.build(y, q)
+    smoother = normal_equations(graph, X).smoother()
+    alphas = np.geomspace(1e3, 1e-6, 5) * smoother.top
+    held = hold_out(smoother, graph, X, alphas).scores[0]
+    out = q == 1
+    rest = LabelledGraph.build(y[~out], np.unique(q[~out], return_inverse=True)[1])
+    for k, alpha in enumerate(alphas):
+        w = normal_equations(rest, X[~out]).solve(alpha)[:, 0]
+        wanted = X[out] @ w
+        np.testing.assert_allclose(graph.restore(held)[k, out], wanted - wanted.mean(), atol=1e-7)
+
+
+def test_containers_targets_and_thread_chunks_agree():
+    X, y, q = long_queries(400, 6, 40)
+    Y = np.column_stack((y, -2.0 * y, np.random.default_rng(1).normal(size=len(y))))
+    graph = LabelledGraph.build(Y, q, balance="pairs")
+    smoother = normal_equations(graph, X).smoother()
+    alphas = smoother.grid()
+    held = graph.restore(hold_out(smoother, graph, X, alphas).scores)
+    assert held.shape == (3, 21, 400)
+    np.testing.assert_allclose(held[1], -2.0 * held[0], atol=1e-9)
+    for container in (X.astype(np.float32).astype(np.float64), sparse.csr_array(X), np.asfortranarray(X)):
+        again = normal_equations(graph, container).smoother()
+        other = graph.restore(hold_out(again, graph, container, alphas).scores)
+        np.testing.assert_allclose(other, held, atol=1e-4 if container.dtype == np.float32 else 1e-6)
+    for k in range(3):
+        one = LabelledGraph.build(Y[:, k], q, balance="pairs")
+        alone = hold_out(normal_equations(one, X).smoother(), one, X, alphas).scores
+        np.testing.assert_allclose(one.restore(alone)[0], held[k], atol=1e-9)
+
+
+def test_thin_sparse_rows_have_the_equations_of_dense_ones():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((300, 40), density=0.05, rng=rng).tolil()
+    X[:, 3] = 1e6 + rng.normal(size=300)  # stored everywhere, with an offset
+    X = sparse.csr_array(X)
+    y, q, w = rng.integers(0, 3, 300), rng.integers(0, 20, 300), rng.uniform(0.5, 2, 300)
+    q = np.unique(q, return_inverse=True)[1]
+    for ties in ("include", "exclude"):
+        graph = LabelledGraph.build(y, q, weights=w, ties=ties)
+        dense, thin = Equations.of(graph, X.toarray()), Equations.of(graph, X)
+        np.testing.assert_allclose(thin.gram, dense.gram, atol=1e-8)
+        np.testing.assert_allclose(thin.right, dense.right, atol=1e-8)
+
+
+def preferences(p, items, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(items, n))
+    i = rng.integers(0, items, p)
+    j = (i + rng.integers(1, items, p)) % items
+    return X, i, j, rng.uniform(0.5, 2, p), rng.normal(size=p), rng.integers(0, max(2, p // 3), p)
+
+
+def stacked_solution(Z, t, alpha):
+    n = Z.shape[1]
+    both = np.vstack((Z, np.sqrt(alpha) * np.eye(n))), np.concatenate((t, np.zeros(n)))
+    return np.linalg.lstsq(*both, rcond=None)[0]
+
+
+@pytest.mark.parametrize(("p", "items", "n"), [(12, 30, 4), (12, 30, 20), (60, 8, 4), (60, 8, 20)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_held_out_preferences_are_those_of_refits(p, items, n, grouped):
+    X, i, j, c, s, g = preferences(p, items, n)
+    groups = np.unique(g if grouped else np.arange(p), return_inverse=True)[1]
+    graph = PreferenceGraph.build(i, j, items, strength=s, weights=c, groups=groups)
+    smoothers = [normal_equations(graph, X).smoother()]
+    if p > items:
+        smoothers.append(ItemSmoother.of_kernel(X @ X.T, graph))
+    else:
+        smoothers += [
+            DualEquations.of_kernel(X @ X.T, graph).smoother(),
+            DualEquations.of_features(X, graph).smoother(),
+        ]
+    F, t = np.sqrt(c)[:, None] * (X[i] - X[j]), np.sqrt(c) * s
+    alphas = np.geomspace(1e3, 1e-4, 5) * smoothers[0].top
+    for smoother in smoothers:
+        parts = hold_out_chunks(smoother, graph, X, alphas, lambda part, held: held.scores)
+        held = graph.restore(np.concatenate(list(parts), axis=-1))[0]
+        path = smoother.path(alphas)[:, :, 0]
+        for k, alpha in enumerate(alphas):
+            w = path[k] if len(path[k]) == n and smoother is smoothers[0] else X.T @ path[k]
+            np.testing.assert_allclose(w, stacked_solution(F, t, alpha), atol=1e-7)
+            for group in range(groups.max() + 1):
+                out = groups == group
+                np.testing.assert_allclose(
+                    held[k, out], (X[i] - X[j])[out] @ stacked_solution(F[~out], t[~out], alpha), atol=1e-6
+                )
+
+
+def test_votes_between_clusters_of_items_with_large_offsets_lose_nothing():
+    X, i, j, *_ = preferences(200, 10, 3)
+    i, j = np.concatenate((i, i + 10)), np.concatenate((j, j + 10))
+    items = np.vstack((X, X[::-1] + 1e8))
+    graph = PreferenceGraph.build(i, j, 20)
+    D = items[i] - items[j]
+    equations = normal_equations(graph, items)
+    np.testing.assert_allclose(equations.gram, D.T @ D, rtol=1e-6, atol=1e-4)
+
+
+def test_a_spread_of_1e6_leaves_other_features_their_weight_in_long_queries():
+    """The example of issue 23, fault 2: with the features scaled by hand, and alpha for each of them, likewise."""
+    rng = np.random.default_rng(0)
+    q = np.repeat(np.arange(5), 1000)
+    X = rng.normal(size=(5000, 3)) * [1e6, 1, 1]
+    y = X[:, 1] + 0.1 * rng.normal(size=5000)
+    check_against_refits(X, y, q, np.array([1e6, 1e3, 1.0, 1e-3]))
+
+
+@pytest.mark.parametrize("sentinel", [1e9, 2147483647.0])
+@pytest.mark.parametrize("lengths", [20, 300])
+def test_a_price_with_a_sentinel_is_held_out_as_by_refits(sentinel, lengths):
+    rng = np.random.default_rng(1)
+    q = np.repeat(np.arange(1200 // lengths), lengths)
+    X = rng.normal(size=(1200, 5))
+    X[:, 2] = rng.integers(1, 500, 1200)
+    X[rng.random(1200) < 0.02, 2] = sentinel
+    y = np.round(X[:, 0] + 0.5 * rng.normal(size=1200))
+    smoother = normal_equations(LabelledGraph.build(y, q), X).smoother()
+    check_against_refits(X, y, q, smoother.grid()[::3])
+
+
+def check_against_refits(X, y, q, alphas):
+    graph = LabelledGraph.build(y, q)
+    smoother = normal_equations(graph, X).smoother()
+    assert smoother.lost_feature is None
+    held = graph.restore(hold_out(smoother, graph, X, alphas).scores[0])
+    case = Case(X, y, q, None, {"ties": "include", "balance": "examples", "regression_weight": 0.0})
+    for query in range(0, q.max() + 1, max(1, (q.max() + 1) // 4)):
+        out = q == query
+        rest = LabelledGraph.build(y[~out], np.unique(q[~out], return_inverse=True)[1])
+        D = rest.factor_rows(X[~out]).astype(np.longdouble)
+        for k, alpha in enumerate(alphas):
+            A, b = D.T @ D, D.T @ rest.target[:, 0]
+            A[np.diag_indices(len(b))] += alpha
+            wanted = case.centred((X[out] @ solve_extended(A, b)).astype(float), out)
+            np.testing.assert_allclose(
+                case.centred(held[k, out], out), wanted, atol=1e-7 * np.abs(wanted).max() + 1e-12
+            )
+
+
+def test_a_feature_that_rounding_hides_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 40)) * np.where(np.arange(40) == 7, 1e-9, 1.0)
+    graph = LabelledGraph.build(rng.normal(size=30), None)
+    assert DualEquations.of_features(X, graph).smoother().lost_feature == 7
+    assert DualEquations.of_features(X[:, 8:], graph).smoother().lost_feature is None
+    wide = rng.normal(size=(400, 301))
+    wide[:, 5] *= 1e-8
+    smoother = normal_equations(LabelledGraph.build(rng.normal(size=400), None), wide).smoother()
+    assert smoother.lost_feature is None
+    assert smoother.least < 1e-12
+
+
+def test_several_queries_without_anything_to_compare():
+    graph = LabelledGraph.build(np.ones(6), np.arange(6))
+    smoother = normal_equations(graph, np.eye(6)).smoother()
+    assert (smoother.grid() == 1.0).all()
+    assert not hold_out(smoother, graph, np.eye(6), np.ones(2)).scores.any()
+
+
+def test_sizes_bound_scores_and_equal_items_are_tied():
+    """Scores of equal items differ by less than their sizes and norms say, whatever outliers there are."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    X[::7] *= 1e5
+    X[30:40] = X[20:30]
+    y, q = rng.normal(size=60), np.repeat(np.arange(3), 20)
+    X[21] = X[22]
+    for ties, beta in (("include", 0.0), ("exclude", 0.0), ("include", 0.4)):
+        graph = LabelledGraph.build(np.round(y), q, ties=ties, regression_weight=beta)
+        for smoother in forms(Case(X, y, q, None, {}), graph):
+            held = hold_out(smoother, graph, X, smoother.grid())
+            bound = held.norms[0][:, None] * held.sizes
+            place = np.argsort(graph.rows)
+            a, b = place[21], place[22]
+            difference = np.abs(held.scores[0][:, a] - held.scores[0][:, b])
+            assert (difference[:15] <= 64 * 2.2e-16 * (bound[:, a] + bound[:, b])[:15]).all()
+
+
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_items_with_equal_features_are_tied_in_either_form(ties, beta):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 2, size=(24, 3)).astype(float), rng.normal(size=24).round()
+        graph = LabelledGraph.build(y, np.arange(24) // 6, ties=ties, regression_weight=beta)
+        numbers = np.unique(X[graph.rows] @ [1, 2, 4] + 8 * (graph.rows // 6), return_inverse=True)[1]
+        for smoother in forms(Case(X, y, None, None, {}), graph):
+            held = hold_out(smoother, graph, X, np.geomspace(1e3, 1e-6, 7) * smoother.top)
+            for number in range(numbers.max() + 1):
+                same = np.flatnonzero(numbers == number)
+                scores, bound = held.scores[0][:, same], held.norms[0][:, None] * held.sizes[same]
+                assert (np.abs(scores - scores[:, :1]) <= 64 * 2.2e-16 * (bound + bound[:, :1])).all()

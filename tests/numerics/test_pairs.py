@@ -1,0 +1,156 @@
+"""Leave-pair-out against that many refits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankrls._errors import InputError
+from rankrls.numerics.concordance import concordance_interval, disjoint_pairs, greedy_matching, ordered_pairs
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
+from rankrls.numerics.smoother import DualEquations, normal_equations
+from tests.numerics.cases import Case, refitted_weights
+
+
+def problem(seed, lengths, n, weighted, classes=4):
+    rng = np.random.default_rng(seed)
+    q = rng.permutation(np.repeat(np.arange(len(lengths)), lengths))
+    m = len(q)
+    X, y = rng.normal(size=(m, n)), rng.integers(0, classes, m).astype(float)
+    return X, y, q, rng.uniform(0.3, 3.0, m) if weighted else None
+
+
+def by_refits(case, i, j, alpha):
+    out = []
+    for a, b in zip(i, j, strict=True):
+        train = ~np.isin(np.arange(len(case.y)), (a, b))
+        out.append((case.X[a] - case.X[b]) @ refitted_weights(case, train, alpha).astype(float))
+    return np.array(out)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([([9], "pairs"), ([9], "queries"), ([8], "examples"), ([5, 2, 1, 4], "examples")]),
+    st.sampled_from([2, 12]),
+    st.booleans(),
+)
+def test_every_pair_is_scored_as_by_the_refit_without_it(seed, lengths, n, weighted):
+    lengths, balance = lengths
+    X, y, q, w = problem(seed, lengths, n, weighted and balance == "examples")
+    setting = {"ties": "include", "balance": balance, "regression_weight": 0.0}
+    case = Case(X, y, q, w, setting)
+    graph = case.graph
+    pairs = [(a, b) for a in range(len(y)) for b in range(len(y)) if q[a] == q[b] and y[a] > y[b]]
+    primal = normal_equations(graph, X).smoother()
+    dual = DualEquations.of_kernel(X @ X.T, graph).smoother()
+    alphas = np.array([1e4, 1.0, 1e-2, 1e-5]) * primal.top
+    if not pairs:
+        assert np.isnan(leave_pair_out(primal, graph, X, alphas, balance)[0]).all()
+        return
+    i, j = np.array(pairs).T
+    weight = np.ones(len(i)) if w is None else w[i] * w[j]
+    wanted = np.column_stack([by_refits(case, i, j, alpha) for alpha in alphas])
+    scale = np.abs(y).max() + np.abs(wanted).max(axis=0)
+    for smoother in (primal, dual):
+        margins = held_out_margins(smoother, graph, X, alphas, i, j, balance)
+        np.testing.assert_allclose((margins - wanted) / scale, 0.0, atol=1e-6)
+        score, error = leave_pair_out(smoother, graph, X, alphas, balance)
+        far = np.abs(wanted / scale) > 1e-5
+        right = weight @ (0.5 + 0.5 * np.sign(margins))
+        assert (np.sign(margins) == np.sign(wanted))[far].all()
+        np.testing.assert_allclose(score, right / weight.sum(), atol=1e-12)
+        influence = np.zeros((len(y), len(alphas)))
+        for ends in (i, j):
+            np.add.at(influence, ends, weight[:, None] * (0.5 + 0.5 * np.sign(margins) - score))
+        np.testing.assert_allclose(error, np.linalg.norm(influence, axis=0) / weight.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_every_alpha_of_a_polynomial_kernel_is_used_as_it_is(degree):
+    """Issue 23, fault 14: alphas far below the largest eigenvalue are not raised to one value."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 6))
+    y = np.sign(X[:, 0] + 0.8 * rng.normal(size=25))
+    K = (X @ X.T + 3.0) ** degree
+    graph = LabelledGraph.build(y)
+    smoother = DualEquations.of_kernel(K.copy(), graph).smoother()
+    alphas = np.geomspace(1e-11, 1e-1, 5) * smoother.top
+    score, _ = leave_pair_out(smoother, graph, None, alphas)
+    wanted = []
+    for alpha in alphas:
+        right = 0.0
+        pairs = [(a, b) for a in range(25) for b in range(25) if y[a] > y[b]]
+        for a, b in pairs:
+            t = np.delete(np.arange(25), (a, b))
+            C = np.eye(23) - 1.0 / 23
+            c = np.linalg.solve(C @ K[np.ix_(t, t)] @ C + alpha * np.eye(23), C @ y[t])
+            right += (K[a, t] - K[b, t]) @ (C @ c) > 0.0
+        wanted.append(right / len(pairs))
+    np.testing.assert_allclose(score, wanted, atol=2.0 / len(pairs))
+    assert len(set(wanted)) > 1
+
+
+def test_equal_items_are_tied():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(6, 3)), 2, axis=0)
+    y = np.tile([0.0, 1.0], 6)
+    graph = LabelledGraph.build(y)
+    i, j = np.arange(1, 12, 2), np.arange(0, 12, 2)
+    for smoother in (normal_equations(graph, X).smoother(), DualEquations.of_features(X, graph).smoother()):
+        assert not held_out_margins(smoother, graph, X, np.array([1e3, 1.0, 1e-3]), i, j).any()
+
+
+def test_graphs_whose_pairs_cannot_be_held_out_are_named():
+    y, q = np.arange(8.0) // 2, np.repeat([0, 1], 4)
+    assert "ties" in why_not_pairs(LabelledGraph.build(y, ties="exclude"), balance="examples", weighted=False)
+    mixed = LabelledGraph.build(y, regression_weight=0.5)
+    assert "regression_weight" in why_not_pairs(mixed, balance="examples", weighted=False)
+    assert "queries" in why_not_pairs(LabelledGraph.build(y, q, balance="pairs"), balance="pairs", weighted=False)
+    assert "sample_weight" in why_not_pairs(LabelledGraph.build(y, balance="pairs"), balance="pairs", weighted=True)
+    assert "four" in why_not_pairs(LabelledGraph.build(y[:3]), balance="examples", weighted=False)
+    assert why_not_pairs(LabelledGraph.build(y, q), balance="examples", weighted=True) is None
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_two_items_are_held_out_with_all_their_preferences(n):
+    rng = np.random.default_rng(n)
+    m, p = 9, 25
+    X = rng.normal(size=(m, n))
+    i = rng.integers(0, m, p)
+    j = (i + rng.integers(1, m, p)) % m
+    c, s = rng.uniform(0.5, 2.0, p), rng.normal(size=p)
+    graph = PreferenceGraph.build(i, j, m, strength=s, weights=c)
+    alphas = np.array([1e2, 1.0, 1e-3])
+    Z = X - X.mean(axis=0)
+    F = np.sqrt(c)[:, None] * (X[i] - X[j])
+    for features in (Z, kernel_features(X @ X.T)):
+        found = hold_out_preferred_pairs(features, graph, alphas, graph.winners, graph.losers)
+        for k in range(p):
+            left = ~(np.isin(i, (i[k], j[k])) | np.isin(j, (i[k], j[k])))
+            for a, alpha in enumerate(alphas):
+                right = F[left].T @ (np.sqrt(c) * s)[left]
+                w = np.linalg.solve(F[left].T @ F[left] + alpha * np.eye(n), right)
+                np.testing.assert_allclose(found[k, a], (X[i[k]] - X[j[k]]) @ w, atol=1e-7)
+    one = PreferenceGraph.build(np.array([0, 1]), np.array([1, 2]), 3)
+    with pytest.raises(InputError) as refused:
+        hold_out_preferred_pairs(Z[:3], one, alphas, one.winners, one.losers)
+    assert refused.value.row == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_and_counts_of_pairs(seed):
+    rng = np.random.default_rng(seed)
+    y, q = rng.integers(0, 3, 12).astype(float), rng.integers(0, 2, 12)
+    pairs = [(a, b) for a in range(12) for b in range(a) if q[a] == q[b] and y[a] != y[b]]
+    assert ordered_pairs(y, q) == len(pairs)
+    assert greedy_matching(*np.array(pairs).T) <= disjoint_pairs(y, q) <= 6
+    low, high = concordance_interval(np.array([0.7, 0.0, 1.0]), np.array([0.05, 0.0, 0.0]), 10, 0.95)
+    assert (low >= 0.0).all()
+    assert (high <= 1.0).all()
+    assert low[0] < 0.7
+    assert high[0] > 0.7
+    np.testing.assert_allclose([high[1], low[2]], [1 - 0.025**0.1, 0.025**0.1])  # Clopper and Pearson

@@ -1,0 +1,342 @@
+"""Model files: what comes back is what was saved, and what cannot be saved or trusted is refused."""
+
+import resource
+import zipfile
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, QuantileTransformer, RobustScaler, StandardScaler
+from tests.refusals import Refusal
+
+import rankrls
+from rankrls import (
+    AutoRankRLS,
+    CGRankRLS,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
+    CoRankingPursuit,
+    CoRankingPursuitCV,
+    CoRankRLS,
+    GreedyRankRLS,
+    Items,
+    RankBoost,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    SparseRankRLS,
+    SparseRankRLSCV,
+    TransductiveRankRLS,
+    TransductiveRankRLSCV,
+    load,
+    save,
+)
+from rankrls.metrics import Measure
+from rankrls.persistence import read_info
+from rankrls.persistence._registry import VALUES, class_of
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(48, 6))
+    qid = np.repeat(np.arange(12), 4)
+    y = np.round(X @ [2.0, 1.0, 0.0, 0.0, -1.0, 0.5] + rng.normal(size=48))
+    return X, y, qid
+
+
+def round_trip(model, tmp_path, **options):
+    save(model, tmp_path / "model.rankrls", **options)
+    return load(tmp_path / "model.rankrls")
+
+
+def assert_same(a, b, name=""):
+    """Two values are of one kind and equal; numbers of numpy come back as those of Python."""
+    if isinstance(a, np.ndarray):
+        np.testing.assert_array_equal(a, b, err_msg=name)
+        assert a.dtype == b.dtype, name
+    elif sparse.issparse(a):
+        np.testing.assert_array_equal(a.toarray(), b.toarray(), err_msg=name)
+    elif isinstance(a, list | tuple):
+        assert type(a) is type(b), name
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other, name)
+    elif isinstance(a, dict):
+        assert list(a) == list(b), name
+        for key in a:
+            assert_same(a[key], b[key], f"{name}.{key}")
+    elif hasattr(a, "__dict__"):
+        assert type(a) is type(b), name
+        assert_same({k: v for k, v in vars(a).items() if k in vars(b)}, vars(b), name)
+    else:
+        assert a == b or (a != a and b != b), name
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AutoRankRLS(scoring="tau", n_basis=20),
+        CGRankRLS((0.1, 1.0), random_state=0),
+        CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
+        CoRankingPursuitCV(3, nu=(0.0, 0.1), gamma=0.1, cv=2),
+        CoRankRLS((0.1, 1.0), kernel="rbf", n_views=2),
+        GreedyRankRLS(max_features=3, cv=3),
+        RankBoost(5),
+        RankingPursuit(3, dictionary="features"),
+        RankingPursuitCV(4, gamma=(0.1, 1.0), cv=3),
+        RankRLS(alpha=0.5, ties="exclude", balance="queries"),
+        RankRLS(kernel="poly", degree=2, coef0=0.5),
+        RankRLS(positive={1: -1, 3: 1}),
+        RankRLSCV(scoring=Measure("map", relevant=0.0)),
+        RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
+        RankRLSCV((1.0, 10.0), cv=[(np.arange(24), np.arange(24, 48)), (np.arange(24, 48), np.arange(24))]),
+        RankSVM(kernel="rbf", n_basis=20),
+        RankSVMCV((0.1, 1.0), cv=3),
+        SparseRankRLS(basis_indices=[1, 1, 5], kernel="poly"),
+        SparseRankRLSCV(n_basis=20, gamma=(0.1, 1.0)),
+        TransductiveRankRLS(kernel="rbf", n_basis=20),
+        TransductiveRankRLSCV([0.5, 2.0], penalty=(0.5, 5.0), cv=2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "frame"])
+def test_every_estimator_comes_back(model, kind, data, tmp_path):
+    X, y, qid = data
+    if kind == "sparse":
+        X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=list("abcdef"))
+    if kind == "sparse" and isinstance(model, RankBoost):
+        X = X.toarray().astype(np.float32)
+    if isinstance(model, TransductiveRankRLS | TransductiveRankRLSCV):
+        y = np.where(qid < 3, np.nan, y)
+    model = clone(model).fit(X, y, qid=qid)
+    again = round_trip(model, tmp_path)
+    assert vars(again).keys() == vars(model).keys()
+    assert_same(model, again)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.rank(X, qid=qid), model.rank(X, qid=qid))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_listed_classes_are_where_they_should_be(name):
+    assert class_of(name).__name__ == name
+
+
+def test_every_public_estimator_is_tested():
+    marks = test_every_estimator_comes_back.pytestmark
+    tested = {type(model).__name__ for mark in marks if mark.args[0] == "model" for model in mark.args[1]}
+    estimators = {n for n in rankrls.__all__ if hasattr(getattr(rankrls, n), "fit") and not n.startswith("Conditional")}
+    assert tested == estimators
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("items", [None, Items(np.arange(10.0).reshape(5, 2), ids=["a", "b", "c", "d", "e"])])
+def test_conditional_models_come_back(kernel, items, tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 8)), rng.normal(size=(8, 5))
+    X = X @ X.T if kernel == "precomputed" else X
+    for model in (
+        ConditionalRankRLS(kernel=kernel, item_kernel="rbf"),
+        ConditionalRankRLSCV([0.1, 1.0], kernel=kernel),
+    ):
+        again = round_trip(model.fit(X, Y, items=items), tmp_path)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert items is None or again.items_.ids == items.ids
+
+
+def test_targets_pairs_and_precomputed_kernels(data, tmp_path):
+    X, y, qid = data
+    again = round_trip(RankRLS().fit(X, np.column_stack([y, -y]), qid=qid), tmp_path)
+    assert again.predict(X).shape == (48, 2)
+    assert read_info(tmp_path / "model.rankrls")["n_targets"] == 2
+    model = RankRLS(kernel="rbf").fit_pairs(X, [0, 1, 2], [3, 4, 5])
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+    assert not read_info(tmp_path / "model.rankrls")["updatable"]
+    model = RankRLS(kernel="precomputed").fit(X @ X.T, y, qid=qid)
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X[:5] @ X.T), model.predict(X[:5] @ X.T))
+
+
+def test_a_pursuit_that_took_no_terms(tmp_path):
+    X, y, qid = np.zeros((60, 3)), np.tile([0.0, 1.0], 30), np.repeat(np.arange(20), 3)
+    model = RankingPursuitCV(5, cv=3).fit(X, y, qid=qid)
+    assert len(model.basis_indices_) == 0
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("ids", [list(range(12)), [f"q{k}\0\ud800é" for k in range(12)], [("u", k) for k in range(12)]])
+def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
+    X, y, qid = data
+    labels = [ids[k] for k in qid]
+    model = RankRLS(alpha=0.1).fit(X[:32], y[:32], qid=labels[:32])
+    again = round_trip(model, tmp_path)
+    assert read_info(tmp_path / "model.rankrls")["updatable"]
+    for one in (model, again):
+        one.partial_fit(X[32:], y[32:], qid=labels[32:])
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    with Refusal("seen before", parameter="qid"):
+        again.partial_fit(X[:32], y[:32], qid=labels[:32])
+
+
+def test_not_updatable_is_small_and_says_so(data, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(300, 150)), rng.normal(size=300), np.repeat(np.arange(100), 3)
+    model = RankRLS().fit(X, y, qid=qid)
+    save(model, tmp_path / "large.rankrls")
+    small = round_trip(model, tmp_path, updatable=False)
+    path = tmp_path / "model.rankrls"
+    assert path.stat().st_size < 20_000 < 180_000 < (tmp_path / "large.rankrls").stat().st_size
+    np.testing.assert_array_equal(small.predict(X), model.predict(X))
+    assert not read_info(path)["updatable"]
+    with Refusal("continue"):
+        small.partial_fit(X, y, qid=qid + 1000)
+
+
+SKLEARN = [StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), QuantileTransformer(n_quantiles=9)]
+
+
+@pytest.mark.parametrize("scaler", [*SKLEARN, "passthrough"])
+def test_pipelines_of_scikit_learns_scalers(scaler, data, tmp_path):
+    X, y, _ = data
+    model = make_pipeline(scaler, RankRLS()).fit(X, y)
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler()], ids=repr)
+def test_pipelines_of_query_scalers(scaler, data, tmp_path):
+    X, y, qid = data
+    X_new, new = X[::-1] * 3 + 1, np.repeat(np.arange(6), 8)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(scaler, RankRLSCV(kernel="rbf")).fit(X, y, qid=qid)
+        again = round_trip(model, tmp_path)
+        np.testing.assert_array_equal(again.predict(X_new, qid=new), model.predict(X_new, qid=new))
+    model = make_pipeline(clone(scaler), RankRLS()).fit(X, y)  # one query: the scaler learns
+    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X_new), model.predict(X_new))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_pipelines_of_tables(make, data, tmp_path):
+    X, y, qid = data
+    table = {
+        "brand": np.random.default_rng(3).choice(["H&M", 'a "b"', ""], 48).tolist(),
+        "price": [None, *X[1:, 0]],
+        "title": [" ".join(f"word{k % (i + 2)}" for k in range(i, i + 5)) for i in range(48)],
+        "added": [f"2024-{k % 12 + 1:02d}-03" for k in range(48)],
+        "place": [[float(k), 1.0 / (k + 1)] for k in range(48)],
+        "query": ["word1 word3", "word2"] * 24,
+    }
+    encoder = TableEncoder(
+        query_text="query",
+        text_features=["matches", "similarity", "word", "tfidf"],
+        impute={"price": 0, "added": "mean"},
+    )
+    model = make_pipeline(encoder, RankRLSCV()).fit(make(table), y, rankrlscv__qid=qid)
+    again = round_trip(model, tmp_path)
+    new = make({name: cells[::-1] for name, cells in table.items()})
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    assert again[0].columns_ == model[0].columns_
+    assert again[0].features_ == model[0].features_
+    assert again[0].count_unusual(new) == model[0].count_unusual(new)
+    assert read_info(tmp_path / "model.rankrls")["steps"] == ["TableEncoder"]
+
+
+def test_what_a_file_says(data, tmp_path):
+    X, y, qid = data
+    before = datetime.now(UTC)
+    model = RankRLSCV(scoring="map").fit(pd.DataFrame(X, columns=list("abcdef")), y, qid=qid)
+    path = tmp_path / "model.rankrls"
+    save(model, path, provenance={"sha256": "ab" * 32, "rows": 48})
+    info = read_info(path)
+    assert info["format_version"] == 1
+    assert info["versions"]["rankrls"] == rankrls.__version__
+    assert abs((datetime.fromisoformat(info["created"]) - before).total_seconds()) < 60
+    assert (info["estimator"], info["alpha"], info["kernel"]) == ("RankRLSCV", model.alpha_, {"name": "linear"})
+    assert (info["n_queries"], info["n_features"], info["n_targets"]) == (12, 6, 1)
+    assert info["feature_names"] == list("abcdef")
+    selection = [info["selection"][name] for name in ("how", "value", "standard_error", "measure")]
+    assert selection == [model.selection_, model.best_score_, model.best_score_error_, "map"]
+    assert info["given"] == {"sha256": "ab" * 32, "rows": 48}
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert all(m.compress_type == zipfile.ZIP_STORED for m in archive.infolist())
+
+
+@pytest.mark.parametrize("given", [{"a": object()}, {"a": float("nan")}, [1, 2], "text"])
+def test_provenance_must_be_json(given, data, tmp_path):
+    X, y, qid = data
+    with Refusal("JSON", parameter="provenance"):
+        save(RankRLS().fit(X, y, qid=qid), tmp_path / "m", provenance=given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_saved(data, tmp_path):
+    X, y, qid = data
+
+    class Local(RankRLS):
+        pass
+
+    stamps = np.array([np.datetime64("2020-01-01") + np.timedelta64(int(k), "D") for k in qid])
+    not_finite = RankRLS().fit(X, y, qid=qid)
+    not_finite.coef_ = np.append(not_finite.coef_[:-1], np.nan)
+    refused = [
+        (RankRLS(kernel=lambda x, z: float(x @ z)).fit(X, y), Refusal("<lambda>", "function", parameter="kernel")),
+        (RankRLSCV(scoring=lambda t, s: 0.5).fit(X, y, qid=qid), Refusal("<lambda>", parameter="scoring")),
+        (RankRLS(positive=pd.Index([0])).fit(X, y), Refusal("Index", parameter="positive")),
+        (make_pipeline(PCA(2), RankRLS()).fit(X, y), Refusal("PCA", "skops", parameter="steps")),
+        (make_pipeline(StandardScaler(), Ridge()).fit(X, y), Refusal("pipeline", "Ridge", parameter="model")),
+        (Local().fit(X, y), Refusal("Local", parameter="model")),
+        (Ridge().fit(X, y), Refusal("got Ridge", parameter="model")),
+        (not_finite, Refusal("finite", parameter="model")),
+        (RankRLS().fit(X, y, qid=stamps), Refusal("date")),
+        (RankRLS(), Refusal("not fitted", kind=NotFittedError)),
+        (make_pipeline(StandardScaler(), RankRLSCV()), Refusal("not fitted", kind=NotFittedError)),
+    ]
+    path = tmp_path / "model.rankrls"
+    path.write_bytes(b"old")
+    for model, refusal in refused:
+        with refusal:
+            save(model, path)
+    with pytest.raises(FileNotFoundError):
+        save(RankRLS().fit(X, y), tmp_path / "none" / "m.rankrls")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["model.rankrls"]
+
+
+def test_a_full_disk_or_an_interruption_leaves_the_old_file(data, tmp_path, monkeypatch):
+    X, y, qid = data
+    path = tmp_path / "model.rankrls"
+    save(RankRLS().fit(X, y, qid=qid), path)
+    old = path.read_bytes()
+    large = RankRLS(kernel="rbf").fit(np.repeat(X, 40, axis=1), y, qid=qid)  # X_fit_ alone is 92 kB
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+    try:
+        with Refusal(str(path.resolve()), kind=OSError):
+            save(large, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    original = zipfile.ZipFile.open
+
+    def interrupted(self, *args, **options):
+        original(self, *args, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(large, path)
+    assert path.read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["model.rankrls"]

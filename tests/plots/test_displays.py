@@ -1,0 +1,136 @@
+"""What is drawn is what was found: read back from the axes."""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from tests.refusals import Refusal
+
+from rankrls import RankRLS, RankRLSCV, RankSVMCV, plots
+from rankrls.plots import AlphaSelectionDisplay, RegularizationPathDisplay
+
+SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(120, 20)), columns=[f"f{j}" for j in range(20)])
+    y = np.digitize(X["f0"] + 2 * rng.normal(size=120), [-1.0, 1.0])
+    return X, y, np.repeat(np.arange(24), 5)
+
+
+def mark(line):
+    return line.get_xdata()[0], line.get_ydata()[0]
+
+
+def test_the_curve_of_a_choice_with_both_rules(data):
+    X, y, qid = data
+    best = RankRLSCV().fit(X, y, qid=qid)
+    simplest = RankRLSCV(rule="one_se").fit(X, y, qid=qid)
+    table = best.cv_results_
+    display = AlphaSelectionDisplay.from_estimator(best)
+    np.testing.assert_array_equal(display.lines_[0].get_xdata(), table["alpha"])
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), table["mean_score"])
+    assert [mark(m) for m in display.marks_] == [
+        (best.alpha_, best.best_score_),
+        (simplest.alpha_, simplest.best_score_),
+    ]
+    assert [m.get_label().endswith(", chosen") for m in display.marks_] == [True, False]
+    assert (display.ax_.get_xscale(), display.ax_.get_xlabel()) == ("log", "alpha")
+    other = AlphaSelectionDisplay.from_estimator(make_pipeline("passthrough", simplest))
+    assert [m.get_label().endswith(", chosen") for m in other.marks_] == [False, True]
+
+
+def test_only_the_combination_that_was_chosen(data):
+    X, y, qid = data
+    model = RankRLSCV(scoring="ndcg@3", gamma=(0.01, 0.1), kernel="rbf", ties=("include", "exclude")).fit(X, y, qid=qid)
+    display = AlphaSelectionDisplay.from_estimator(model)
+    chosen = {name: value for name, value in model.best_params_.items() if name != "alpha"}
+    again = RankRLSCV(scoring="ndcg@3", kernel="rbf", **{k: v for k, v in chosen.items() if k != "kernel"})
+    again.fit(X, y, qid=qid)
+    np.testing.assert_allclose(display.lines_[0].get_ydata(), again.cv_results_["mean_score"])
+    assert display.best == model.alpha_
+
+
+def test_the_simplest_machine_has_the_smallest_c(data):
+    X, y, qid = data
+    grid = tuple(10.0 ** np.arange(-5, 1))
+    display = AlphaSelectionDisplay.from_estimator(RankSVMCV(Cs=grid).fit(X, y, qid=qid))
+    assert display.ax_.get_xlabel() == "C"
+    assert np.all(np.diff(display.alphas) > 0)
+
+
+def test_one_mark_where_the_rules_agree_and_one_rule_without_errors():
+    display = AlphaSelectionDisplay([1.0, 10.0], [0.3, 0.2], errors=[0.01, 0.01], chosen=10.0).plot()
+    assert [m.get_label() for m in display.marks_] == ["best and one standard error: alpha = 10, chosen"]
+    display = AlphaSelectionDisplay([1.0, 100.0, 10.0], [0.3, 0.4, 0.2], chosen=100.0).plot()
+    assert display.alphas.tolist() == [100.0, 10.0, 1.0]
+    assert np.isnan(display.one_se)
+    assert [mark(m) for m in display.marks_] == [(10.0, 0.2), (100.0, 0.4)]
+
+
+def test_a_surface_over_iterations():
+    figure, ax = plt.subplots()
+    display = AlphaSelectionDisplay([8.0, 0.5, 0.0], SURFACE[::-1], chosen=0.5, n_iter=2).plot(ax=ax, linewidth=3)
+    for line, values in zip(display.lines_, SURFACE[::-1], strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), values[~np.isnan(values)])
+    assert [line.get_label() for line in display.lines_] == ["alpha = 8", "alpha = 0.5", "alpha = 0"]
+    assert display.lines_[-1].get_linestyle() == "--"
+    assert mark(display.marks_[0]) == (2, 0.25)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+
+
+def test_a_path_is_one_fit_for_each_alpha(data):
+    X, y, qid = data
+    model = RankRLSCV(balance=("pairs", "queries")).fit(X, y, qid=qid)
+    display = RegularizationPathDisplay.from_estimator(model, X, y, qid=qid, alphas=[1e-3, model.alpha_, 1e6], top=3)
+    at = display.alphas.tolist().index(model.alpha_)
+    np.testing.assert_allclose([line.get_ydata()[at] for line in display.lines_], model.coef_, rtol=1e-8)
+    largest = X.columns[np.argsort(-np.abs(model.coef_))[:3]].tolist()
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == [*largest, f"alpha = {model.alpha_:.3g}"]
+    left, right = display.ax_.get_xlim()
+    assert left > right  # less regularization to the right
+    plain = RegularizationPathDisplay.from_estimator(RankRLS(balance="queries"), X, y, qid=qid)
+    assert len(plain.alphas) > 10
+
+
+def test_a_path_of_preferences(data):
+    X, y, _ = data
+    i, j = np.nonzero(y[:, None] > y)
+    display = RegularizationPathDisplay.from_pairs(RankRLS(), X, i[::9], j[::9], alphas=[1.0, 0.1], names=range(20))
+    np.testing.assert_allclose(display.weights[0], RankRLS(1.0).fit_pairs(X, i[::9], j[::9]).coef_)
+    assert display.names[0] == "0"
+
+
+def test_refusals(data):
+    X, y, qid = data
+    alpha, path = AlphaSelectionDisplay, RegularizationPathDisplay
+    for call, parameter in (
+        (lambda: alpha([1.0, 2.0], [1.0, 2.0, 3.0]), "values"),
+        (lambda: alpha([1.0, 2.0], [1.0, 2.0], errors=[1.0]), "errors"),
+        (lambda: alpha([0.0, 2.0], [1.0, 2.0]), "alphas"),
+        (lambda: alpha([1.0, 2.0], [1.0, 2.0], chosen=3.0), "chosen"),
+        (lambda: alpha.from_estimator(RankRLS().fit(X, y, qid=qid)), "estimator"),
+        (lambda: path.from_estimator(RankRLS(kernel="rbf"), X, y), "estimator"),
+        (lambda: path.from_estimator(make_pipeline(RankRLS()), X, y), "estimator"),
+        (lambda: path.from_estimator(RankRLS(), X, np.c_[y, y], alphas=[1.0]), "y"),
+        (lambda: path([1.0, 2.0], np.zeros((3, 1))), "weights"),
+        (lambda: path([1.0], np.zeros((1, 2)), ["a"]), "names"),
+    ):
+        with Refusal(parameter=parameter):
+            call()
+
+
+@pytest.mark.parametrize("name", sorted(plots.__all__))
+def test_without_matplotlib_the_error_names_the_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    weights = ([1.0, 2.0], [[1.0], [0.5]]) if name == "RegularizationPathDisplay" else ([1.0, 2.0],)
+    given = ([1.0, 2.0], [0.1, 0.2]) if name == "AlphaSelectionDisplay" else weights
+    with Refusal("pip install 'rankrls[plots]'", kind=ImportError):
+        getattr(plots, name)(*given).plot()

@@ -1,0 +1,48 @@
+"""The bias of a choice, against what the chosen entry is worth on new queries."""
+
+import numpy as np
+import pytest
+
+from rankrls import RankRLSCV
+from rankrls.metrics import Measure
+from rankrls.selection.judging import Curve
+from rankrls.selection.optimism import search_bias
+from rankrls.selection.search import Results
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+@pytest.mark.parametrize("greater", [True, False])
+def test_the_estimate_is_the_bias_of_choosing_among_equals(rule, greater):
+    """Entries of equal worth: by how much the chosen one's mean is above it, on average over samples."""
+    rng = np.random.default_rng(0)
+    biases, estimates = [], []
+    for _ in range(60):
+        results = Results(greater, rule)
+        for name in "ab":
+            values = 0.5 + 0.1 * rng.normal(size=(40, 8))
+            error = values.std(axis=0, ddof=1) / np.sqrt(40)
+            results.add({"kernel": name}, np.arange(8.0), Curve(values.mean(axis=0), error, values))
+        biases.append((results.best_score - 0.5) * (1.0 if greater else -1.0))
+        estimates.append(search_bias(results))
+    assert np.mean(estimates) == pytest.approx(np.mean(biases), abs=0.006)
+    assert np.mean(biases) > (0.015 if rule == "best" else -0.01)
+
+
+def test_there_is_none_without_values_of_queries():
+    results = Results(True, "best")
+    results.add({}, np.arange(3.0), Curve(np.array([0.1, 0.3, 0.2]), np.full(3, np.nan)))
+    assert np.isnan(search_bias(results))
+
+
+def test_ranklscv_says_by_how_much_its_score_is_too_good():
+    rng = np.random.default_rng(1)
+    w, gaps, optimism = rng.normal(size=12), [], []
+    for _ in range(12):
+        X, qid = rng.normal(size=(1200, 12)), np.repeat(np.arange(200), 6)
+        y = np.round(X @ w + 6 * rng.normal(size=1200))
+        train = qid < 30
+        model = RankRLSCV(kernel=("linear", "rbf"), gamma=(0.01, 0.1, 1.0)).fit(X[train], y[train], qid=qid[train])
+        gaps.append(Measure("disagreement")(y[~train], model.predict(X[~train]), qid=qid[~train]) - model.best_score_)
+        optimism.append(model.optimism_)
+    assert (np.array(optimism) >= 0.0).all()
+    assert np.mean(optimism) == pytest.approx(np.mean(gaps), abs=0.03)
