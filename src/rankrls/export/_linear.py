@@ -212,7 +212,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
         if step.fitted_with_qid_:
             problem = f"{name} scales by query, and an engine scores a document without its query's other documents."
             raise InputError(f"{problem} {_TRAVELS}: refit with one of them.", parameter="model")
-        return step.affine()
+        return _affine(step.scaler_)
     if isinstance(step, MinMaxScaler) and not step.clip:
         return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
     if isinstance(step, StandardScaler):

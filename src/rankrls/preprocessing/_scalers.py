@@ -8,12 +8,13 @@ has.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,23 +26,28 @@ from rankrls._rows import check_finite_features
 _BLOCK = 1 << 17
 """Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
 _LEAST_COLUMNS = 8
+Array = NDArray[np.float64]
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What the scalers share: validation, walking the queries, and learning from one query that holds all rows."""
+    """What the scalers share: validation, and walking the queries."""
 
     # With metadata routing enabled, qid reaches both without being asked for.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Shift, rest and scale of each column in each query of a block of rows, (3, queries, columns)."""
+    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+        """Shift, rest and scale of each column in each query of a block of rows, (queries, columns) each."""
         raise NotImplementedError
 
-    def _check_sparse(self, X: Any) -> None:
+    def _of_all_rows(self) -> MinMaxScaler | StandardScaler:
+        """scikit-learn's scaler, which does the same to one query that holds every row."""
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> _QueryScaler:
+    def _check_sparse(self) -> None:
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Check the rows; learn nothing from them if they come in queries.
 
         Parameters
@@ -88,12 +94,12 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = self._validated(X, reset=True)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
-        self._learned = None if qid is not None else self._learn(values)
+        self.scaler_ = None if qid is not None else self._of_all_rows().fit(values)
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         if issparse(X) or hasattr(X, "tocsr"):
-            self._check_sparse(X)
+            self._check_sparse()
         values = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
         )
@@ -104,25 +110,23 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
+        name = type(self).__name__
         if qid is None and self.fitted_with_qid_:
             raise InputError(
-                f"{type(self).__name__} was fitted with qid and has to be given qid for the rows that it "
-                "transforms: without, they would be scaled as one big query. A pipeline hands it on with "
-                "metadata routing: call sklearn.set_config(enable_metadata_routing=True) first, and give qid "
-                "to the pipeline's predict.",
+                f"{name} was fitted with qid and needs qid for the rows that it transforms, which would otherwise be "
+                "scaled as one query. In a pipeline, call sklearn.set_config(enable_metadata_routing=True) first, and "
+                "give qid to predict.",
                 parameter="qid",
             )
         if qid is not None and not self.fitted_with_qid_:
-            raise InputError(
-                f"{type(self).__name__} was fitted without qid, on one query that holds every row, and cannot "
-                "transform rows of several queries: fit it with qid.",
-                parameter="qid",
-            )
+            problem = f"{name} was fitted without qid and cannot scale rows of several queries: fit it with qid."
+            raise InputError(problem, parameter="qid")
+        if self.scaler_ is not None:
+            return self.scaler_.transform(X)
         layout = query_layout(qid, X.shape[0])
         if issparse(X):
             out = X.copy()
-            scales = self._sparse_scales(X, layout) if self._learned is None else self._learned[2][X.indices]
-            out.data = (X.data / scales).astype(X.dtype, copy=False)
+            out.data = (X.data / _sparse_scales(X, layout)).astype(X.dtype, copy=False)
             return out
         out = np.empty(X.shape, dtype=X.dtype)
 
@@ -131,70 +135,33 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             low, high = layout.starts[first], layout.starts[last]
             rows = slice(low, high) if layout.contiguous else layout.order[low:high]
             block = np.array(X[rows, columns], dtype=np.float64, order="C")
-            if self._learned is None:
-                starts = layout.starts[first : last + 1] - low
-                found = [_for_rows(part, starts) for part in self._statistics(block, starts)]
-            else:
-                found = [part[columns] for part in self._learned]
-            block -= found[0]
-            block -= found[1]
-            block /= found[2]
+            starts = layout.starts[first : last + 1] - low
+            shift, rest, scale = self._statistics(block, starts)
+            block -= _for_rows(shift, starts)
+            block -= _for_rows(rest, starts)
+            block /= _for_rows(scale, starts)
             out[rows, columns] = block
 
         map_threads(scale, _jobs(layout, X.shape[1]))
         return out
 
-    def _learn(self, X: Any) -> NDArray[np.float64]:
-        """Shift, rest and scale of each column, (3, n), all rows being one query."""
-        m, n = X.shape
-        learned = np.zeros((3, n))
-        if issparse(X):
-            learned[2] = 1.0
-            learned[2, X.indices] = self._sparse_scales(X, query_layout(None, m))
-            return learned
 
-        def learn(job: tuple[int, int, slice]) -> None:
-            block = np.array(X[:, job[2]], dtype=np.float64, order="C")
-            learned[:, job[2]] = self._statistics(block, np.array([0, m]))[:, 0]
-
-        map_threads(learn, _jobs(query_layout(None, m), n))
-        return learned
-
-    def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The map that a scaler fitted without qid applies to each feature: ``(x - centre) / spread``.
-
-        Returns
-        -------
-        centre, spread : ndarray of shape (n,)
-
-        Raises
-        ------
-        InputError
-            If it was fitted with qid: each query has its own.
-        """
-        check_is_fitted(self, "fitted_with_qid_")
-        if self._learned is None:
-            text = f"{type(self).__name__} was fitted with qid: every query is scaled by its own rows."
-            raise InputError(text, parameter="qid")
-        shift, rest, scale = self._learned
-        return shift + rest, scale
-
-    def _sparse_scales(self, X: Any, layout: QueryLayout) -> NDArray[np.float64]:
-        """The standard deviation of each stored entry's column in its query; what is not stored is 0 and counts."""
-        query = np.empty(X.shape[0], dtype=np.intp)
-        query[layout.order] = np.repeat(np.arange(layout.n_queries), layout.counts)
-        entry = np.repeat(query, np.diff(X.indptr))
-        _, cell = np.unique(entry * X.shape[1] + X.indices, return_inverse=True)
-        size, data = layout.counts[entry].astype(np.float64), X.data.astype(np.float64)
-        stored = np.bincount(cell)[cell]
-        # Where no 0 counts, deviations are measured from a value of the column, as in dense columns.
-        shift = np.empty(cell.max(initial=-1) + 1)
-        shift[cell] = data
-        shift = np.where(stored == size, shift[cell], 0.0)
-        mean = np.bincount(cell, (data - shift) / size)[cell]
-        squares = np.bincount(cell, (data - shift - mean) ** 2)[cell]
-        scales = np.sqrt((squares + (size - stored) * mean**2) / size)
-        return np.where(scales > 0.0, scales, 1.0)
+def _sparse_scales(X: Any, layout: QueryLayout) -> Array:
+    """The standard deviation of each stored entry's column in its query; what is not stored is 0 and counts."""
+    query = np.empty(X.shape[0], dtype=np.intp)
+    query[layout.order] = np.repeat(np.arange(layout.n_queries), layout.counts)
+    entry = np.repeat(query, np.diff(X.indptr))
+    _, cell = np.unique(entry * X.shape[1] + X.indices, return_inverse=True)
+    size, data = layout.counts[entry].astype(np.float64), X.data.astype(np.float64)
+    stored = np.bincount(cell)[cell]
+    # Where no 0 counts, deviations are measured from a value of the column, as in dense columns.
+    shift = np.empty(cell.max(initial=-1) + 1)
+    shift[cell] = data
+    shift = np.where(stored == size, shift[cell], 0.0)
+    mean = np.bincount(cell, (data - shift) / size)[cell]
+    squares = np.bincount(cell, (data - shift - mean) ** 2)[cell]
+    scales = np.sqrt((squares + (size - stored) * mean**2) / size)
+    return np.where(scales > 0.0, scales, 1.0)
 
 
 def _jobs(layout: QueryLayout, n: int) -> list[tuple[int, int, slice]]:
@@ -206,7 +173,7 @@ def _jobs(layout: QueryLayout, n: int) -> list[tuple[int, int, slice]]:
     return out
 
 
-def _for_rows(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+def _for_rows(values: Array, starts: NDArray[np.intp]) -> Array:
     """Values of queries, (queries, columns), for each row."""
     return values if len(values) == 1 else np.repeat(values, np.diff(starts), axis=0)
 
@@ -224,6 +191,8 @@ class QueryMinMaxScaler(_QueryScaler):
         Whether ``fit`` had a ``qid``. If so, nothing was learned: queries are scaled by their own rows. If not, all
         rows, also later ones, are one query, and the least and largest values are those of ``fit``: a later row alone
         could not be scaled by itself. Such later values may lie outside 0..1.
+    scaler_ : sklearn.preprocessing.MinMaxScaler or None
+        What scales all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -232,8 +201,8 @@ class QueryMinMaxScaler(_QueryScaler):
     Notes
     -----
     O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
-    float32 input is computed in float64 and rounded once. Results are right to rounding also for columns that lie far
-    from zero. Sparse input is refused, because the result would be dense.
+    float32 input is computed in float64 and rounded once. Values of queries are right to rounding also for columns that
+    lie far from zero. Sparse input is refused, because the result would be dense.
 
     With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
@@ -249,11 +218,14 @@ class QueryMinMaxScaler(_QueryScaler):
            [0.5 , 1.  ]])
     """
 
-    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         low, high = (reduce.reduceat(block, starts[:-1], axis=0) for reduce in (np.minimum, np.maximum))
-        return np.array([low, np.zeros_like(low), np.where(high > low, high - low, 1.0)])
+        return low, np.zeros_like(low), np.where(high > low, high - low, 1.0)
 
-    def _check_sparse(self, X: Any) -> None:
+    def _of_all_rows(self) -> MinMaxScaler:
+        return MinMaxScaler()
+
+    def _check_sparse(self) -> None:
         text = "QueryMinMaxScaler would make sparse X dense, because it does not scale 0 to 0."
         raise InputError(f"{text} Pass X.toarray(), or use QueryStandardScaler(with_mean=False).", parameter="X")
 
@@ -275,6 +247,8 @@ class QueryStandardScaler(_QueryScaler):
     fitted_with_qid_ : bool
         Whether ``fit`` had a ``qid``. If so, nothing was learned: queries are scaled by their own rows. If not, all
         rows, also later ones, are one query, and its mean and deviation are those of ``fit``.
+    scaler_ : sklearn.preprocessing.StandardScaler or None
+        What scales all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -283,8 +257,9 @@ class QueryStandardScaler(_QueryScaler):
     Notes
     -----
     O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
-    float32 input is computed in float64 and rounded once. Differences to the mean are right to rounding also for
-    columns that lie far from zero. Sparse input stays sparse with ``with_mean=False`` and is refused otherwise.
+    float32 input is computed in float64 and rounded once. Inside queries, differences to the mean are right to
+    rounding also for columns that lie far from zero. Sparse input stays sparse with ``with_mean=False`` and is
+    refused otherwise.
 
     With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
@@ -302,7 +277,7 @@ class QueryStandardScaler(_QueryScaler):
     def __init__(self, with_mean: bool = True) -> None:
         self.with_mean = with_mean
 
-    def _statistics(self, block: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         counts = np.diff(starts)[:, None].astype(np.float64)
         shift = block[starts[:-1]]
         off = block - _for_rows(shift, starts)
@@ -311,9 +286,12 @@ class QueryStandardScaler(_QueryScaler):
         off *= off
         scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
         scale[scale == 0.0] = 1.0
-        return np.array([shift, rest, scale]) * np.array([self.with_mean, self.with_mean, True])[:, None, None]
+        return self.with_mean * shift, self.with_mean * rest, scale
 
-    def _check_sparse(self, X: Any) -> None:
+    def _of_all_rows(self) -> StandardScaler:
+        return StandardScaler(with_mean=self.with_mean)
+
+    def _check_sparse(self) -> None:
         if self.with_mean:
             text = "QueryStandardScaler would make sparse X dense by taking off means."
             remedy = "Pass with_mean=False, which only divides by the standard deviations, or X.toarray()."
