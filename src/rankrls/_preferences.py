@@ -127,11 +127,11 @@ class PreferenceTable:
         """Groups of preferences."""
         return self.n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
 
-    def blocks(self) -> list[NDArray[np.intp]]:
-        """The preferences of each group."""
+    def blocks(self) -> Any:
+        """A sequence of the preferences of each group."""
         numbers = np.arange(self.n_rows, dtype=np.intp)
         if self.groups is None:
-            return list(numbers[:, None])
+            return numbers[:, None]
         order = np.argsort(self.groups, kind="stable")
         cuts = np.searchsorted(self.groups[order], np.arange(1, self.n_groups))
         return np.split(numbers[order], cuts)

@@ -304,3 +304,23 @@ def test_items_with_equal_features_are_tied_in_either_form(ties, beta):
                 same = np.flatnonzero(numbers == number)
                 scores, bound = held.scores[0][:, same], held.norms[0][:, None] * held.sizes[same]
                 assert (np.abs(scores - scores[:, :1]) <= 64 * 2.2e-16 * (bound + bound[:, :1])).all()
+
+
+def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
+    rng = np.random.default_rng(0)
+    i = np.concatenate((np.arange(39), np.arange(39)))
+    c = np.concatenate((np.where(np.arange(39) == 2, 1e-6, 1.0), np.full(39, 0.5)))
+    s, X = rng.normal(size=78), rng.normal(size=(40, 40))
+    graph = PreferenceGraph.build(i, i + 1, 40, strength=s, weights=c)
+    graph = graph.take(np.repeat(np.arange(78), 4))  # enough for the products of all items to be considered
+    F = np.sqrt(graph.weights)[:, None] * (X[graph.winners] - X[graph.losers])
+    t = graph.target[:, 0]
+    smoother = normal_equations(graph, X).smoother()
+    alphas = np.geomspace(1.0, 1e-9, 4) * smoother.top
+    held = hold_out_chunks(smoother, graph, X, alphas, lambda part, held: held.scores)
+    held = np.concatenate(list(held), axis=-1)[0]
+    for k, alpha in enumerate(alphas):
+        for e in range(0, graph.n_rows, 40):
+            out = np.arange(graph.n_rows) == e
+            wanted = F[e] @ stacked_solution(F[~out], t[~out], alpha) / np.sqrt(graph.weights[e])
+            np.testing.assert_allclose(held[k, e], wanted, atol=1e-7)

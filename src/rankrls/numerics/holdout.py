@@ -43,6 +43,10 @@ _DUAL_ROWS = 256
 _LARGE_ALPHA = 1e-2
 """Of the largest eigenvalue: scores of a larger alpha are found from H, of a smaller one from I - H."""
 
+_FEW_ITEMS = 8
+"""Pairs of items for each preference, up to which products of all items cost less than differences."""
+_JUDGED_ROWS = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -169,6 +173,12 @@ def hold_out_chunks(
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         X, rotated = centred_items(graph, X) @ smoother.directions, True
+        if len(bounds) > graph.n_rows and graph.n_items**2 <= _FEW_ITEMS * graph.n_rows:
+            held = _among_few_items(smoother, graph, X, alphas)
+            return (
+                judge(graph.part(a, b), replace(held, scores=held.scores[:, :, a:b], sizes=held.sizes[a:b]))
+                for a, b in chunks(graph.starts, _JUDGED_ROWS)
+            )
 
     def run(chunk: tuple[int, int]) -> R:
         own = bounds[chunk[0] : chunk[1] + 1]
@@ -176,6 +186,29 @@ def hold_out_chunks(
         return judge(part, hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated))
 
     return map_chunks(run, chunks(graph.starts[bounds], rows))
+
+
+def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, alphas: Array) -> HeldOut:
+    """Single preferences between few items, whose rows are given times the smoother's directions.
+
+    Influences are read from the products of all items, so that a preference costs a few numbers.
+    O(items^2 k + preferences) for each alpha.
+    """
+    i, j, c, D = graph.winners, graph.losers, graph.weights, smoother.inverse(alphas)
+
+    out = np.empty((1, len(alphas), graph.n_rows))
+
+    def margins(k: int) -> None:
+        Y = items * np.sqrt(D[:, k])
+        M, scores = Y @ Y.T, items @ (D[:, k] * smoother.right[:, 0])
+        own = M.diagonal()
+        influence = c * (own[i] + own[j] - 2.0 * M[i, j])
+        out[0, k] = (scores[i] - scores[j] - influence * graph.strength) / (1.0 - influence)
+
+    for _ in map_chunks(margins, range(len(alphas))):
+        pass
+    size = np.sqrt(np.einsum("ij,ij->i", items, items))
+    return HeldOut(out, size[i] + size[j], np.sqrt((smoother.right**2).T @ D**2))
 
 
 def _with_levels(sizes: Array, graph: Graph) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._compiled.threads import one_blas_thread
 from rankrls.selection.choice import EQUAL, best_within_rounding, is_better
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
@@ -15,6 +16,8 @@ from rankrls.selection.search import Results
 Array = NDArray[np.float64]
 _DRAWS = 200
 _AT_A_TIME = 20
+_BLOCKS = 5000
+"""More blocks than twice as many are drawn in runs of them: means vary as much."""
 
 
 def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Array], int]) -> float:
@@ -40,8 +43,9 @@ def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Ar
     reached: list[float] = []
     for _ in range(_DRAWS // _AT_A_TIME if n > 2 else 0):
         drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
-        means = drawn @ values / n
-        errors = np.sqrt(np.maximum(drawn @ values**2 / n - means**2, 0.0) / (n - 1.0))
+        with one_blas_thread():
+            means, squares = drawn @ values / n, drawn @ values**2 / n
+        errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
         for counts, mean, error in zip(drawn, means, errors, strict=True):
             left = counts == 0.0
             if left.any():
@@ -59,7 +63,7 @@ def search_bias(results: Results) -> float:
         return float("nan")
     sign, rule = 1.0 if results.greater_is_better else -1.0, RULES[results.rule]
     ends = np.cumsum([0, *(curve.shape[1] for curve in curves)])
-    everything, own = _known(sign * np.hstack(curves), sign * results.best_values)
+    everything, own = (sign * _in_runs(part) for part in _known(np.hstack(curves), results.best_values))
 
     def choose(counts: Array, mean: Array, error: Array) -> int:
         k = int(np.searchsorted(ends, _top(mean), side="right")) - 1
@@ -72,6 +76,14 @@ def search_bias(results: Results) -> float:
 def _top(mean: Array) -> int:
     """The best entry; of those that equal it up to rounding the first."""
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
+
+
+def _in_runs(values: Array) -> Array:
+    """Means of runs of blocks, where there are many."""
+    size = len(values) // _BLOCKS
+    if size < 2:
+        return values
+    return np.asarray(values[: len(values) // size * size].reshape(-1, size, *values.shape[1:]).mean(axis=1))
 
 
 def _known(values: Array, own: Array) -> tuple[Array, Array]:
@@ -147,7 +159,7 @@ class Entries:
         """The bias of the value of the chosen model; NaN if only averages are known."""
         if self.all is None or self.best is None or not len(self.best):
             return float("nan")
-        everything = self.all
+        everything, best = _in_runs(self.all), _in_runs(self.best)
 
         def choose(counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])
@@ -159,4 +171,4 @@ class Entries:
             off = np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
             return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[tops[top]])))])
 
-        return bias_of_choice(everything, float(self.best[:, self.chosen()].mean()), choose)
+        return bias_of_choice(everything, float(best[:, self.chosen()].mean()), choose)
