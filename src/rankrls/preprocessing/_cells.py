@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from rankrls._cell_text import MISSING
 from rankrls._cell_text import number as number_of
 from rankrls._errors import InputError
+from rankrls._nearest import did_you_mean
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
+_FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
 _WHOLE = 2.0**53
 
 
@@ -80,6 +82,12 @@ class Column:
         different, codes = np.unique(self.values, return_inverse=True)
         return ["" if np.isnan(v) else _spelled(v) for v in different.tolist()], codes.astype(np.intp)
 
+    def counts(self) -> tuple[list[str], NDArray[np.intp]]:
+        """The different texts of cells that are not missing, and in how many rows each is."""
+        words, codes = self.as_texts()
+        counts = np.bincount(codes[~self.missing], minlength=len(words))
+        return [word for word, n in zip(words, counts, strict=True) if n], counts[counts > 0]
+
     def distinct(self) -> int:
         """How many different values there are."""
         return len(np.unique(self.values[~self.missing], axis=0))
@@ -104,36 +112,26 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
     """
     import pyarrow as pa
 
-    if isinstance(X, Mapping):
+    if hasattr(X, "items"):  # a mapping, or a data frame of pandas
         pairs = [*X.items()]
-    elif isinstance(X, pa.Table | pa.RecordBatch):
-        pairs = [*zip(X.schema.names, X.columns, strict=True)]
-    elif hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc"):
-        return columns_of(pa.table(X), names)
-    elif hasattr(X, "iloc") and hasattr(X, "columns"):
-        pairs = [(name, X.iloc[:, k]) for k, name in enumerate(X.columns)]
+    elif hasattr(X, "__arrow_c_stream__"):
+        table = pa.table(X)
+        pairs = [*zip(table.column_names, table.columns, strict=True)]
     else:
-        text = f"X must be a table with named columns; got {type(X).__name__}."
-        raise InputError(
-            f"{text} Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns.", parameter="X"
-        )
+        problem = f"X must be a table with named columns; got {type(X).__name__}."
+        remedy = "Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns."
+        raise InputError(f"{problem} {remedy}", parameter="X")
     columns = dict(pairs)
-    if len(columns) < len(pairs):
-        twice = next(name for k, (name, _) in enumerate(pairs) if name in [other for other, _ in pairs[:k]])
-        raise InputError(f"Two columns are called {twice!r}. Names must differ.", parameter="X", column=twice)
-    odd = next((name for name in columns if not isinstance(name, str)), None)
-    if odd is not None:
-        text = f"A column is called {odd!r}, which is no text. Rename the columns: X.columns = X.columns.astype(str)."
-        raise InputError(text, parameter="X")
+    if len(columns) < len(pairs) or not all(isinstance(name, str) for name in columns):
+        raise InputError(f"Columns need names that are different texts; got {[*columns]!r}.", parameter="X")
     if names is not None:
         if missing := [name for name in names if name not in columns]:
             raise not_there(missing, columns)
         columns = {name: columns[name] for name in names}
     lengths = {len(values) for values in columns.values()}
-    if len(lengths) > 1:
-        raise InputError(f"The columns of X are of different lengths: {sorted(lengths)}.", parameter="X")
-    if not lengths or lengths == {0}:
-        raise InputError("X is empty: there is nothing to encode.", parameter="X")
+    if len(lengths) != 1 or 0 in lengths:
+        problem = f"X needs rows, and columns of one length; theirs are {sorted(lengths)}."
+        raise InputError(problem, parameter="X")
     return {name: _column(name, _array(values)) for name, values in columns.items()}
 
 
@@ -142,10 +140,7 @@ def not_there(names: Sequence[str], columns: Mapping[str, Any]) -> InputError:
     listed = ", ".join(map(repr, names))
     known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
     text = f"The table has no column{'s' * (len(names) > 1)} {listed} (it has {known})."
-    near = dict.fromkeys(other for name in names for other in get_close_matches(name, columns, n=1, cutoff=0.7))
-    if near:
-        text += f" Did you mean {' and '.join(map(repr, near))}?"
-    return InputError(text, parameter="X", column=names[0])
+    return InputError(text + "".join(did_you_mean(name, columns) for name in names), parameter="X", column=names[0])
 
 
 def day_of(text: str, formats: Sequence[str] = ()) -> float:
@@ -154,21 +149,12 @@ def day_of(text: str, formats: Sequence[str] = ()) -> float:
     ISO 8601, with or without a time; without formats also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024 have two
     readings and are none. Times with an offset are taken at UTC, those without as they stand.
     """
-    for form in (*formats, None):
+    for form in (*formats, None) if formats else (None, *_FORMATS):
         try:
             found = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
         except ValueError:
             continue
-        if found.tzinfo is not None:
-            found = found.astimezone(UTC).replace(tzinfo=None)
-        return (found - _EPOCH).total_seconds() / _SECONDS
-    for sign, order in (("/", 1), ("-", 1), (".", -1)) if not formats else ():
-        parts = text.split(sign)[::order]
-        if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts) and len(parts[0]) == 4:
-            try:
-                return float((datetime(*map(int, parts)) - _EPOCH).days)  # type: ignore[arg-type]
-            except ValueError:
-                continue
+        return (found - _EPOCH.replace(tzinfo=found.tzinfo and UTC)).total_seconds() / _SECONDS
     return float("nan")
 
 
@@ -194,13 +180,9 @@ def _array(values: Any) -> Any:
         return pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([None if _is_nothing(v) else _spelled(v) for v in values], pa.string())
-
-
-def _is_nothing(value: Any) -> bool:
-    nan = isinstance(value, float) and np.isnan(value)
-    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+    except pa.ArrowException:
+        words = map(_spelled, values)
+        return pa.array([None if word in ("<NA>", "NaT") else word for word in words], pa.string())
 
 
 def _spelled(value: Any) -> str:
@@ -215,13 +197,10 @@ def _spelled(value: Any) -> str:
 
 def _column(name: str, values: Any) -> Column:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     types, declared = pa.types, False
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):  # of no rows, or of several dictionaries
-        values = pa.concat_arrays(values.chunks)
     kind = values.type
     if types.is_dictionary(kind):
         known = values.dictionary  # views of strings, which polars has, cannot be taken by number
@@ -234,30 +213,34 @@ def _column(name: str, values: Any) -> Column:
         # float64 cannot tell large whole numbers from their neighbours, and ids of 64 bits are such
         if types.is_floating(kind) or not (np.abs(numbers) >= _WHOLE).any():
             return Column(name, "numbers", numbers, declared=declared, shown=str(kind))
-    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        lengths = pc.list_value_length(values).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        size = int(lengths[~np.isnan(lengths)][0]) if not np.isnan(lengths).all() else 0
-        if size and (types.is_integer(kind.value_type) or types.is_floating(kind.value_type)):
-            flat = values.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            lists = np.full((len(lengths), size), np.nan)
-            lists[~np.isnan(lengths)] = np.inf
-            right = lengths == size
-            ends = np.cumsum(np.nan_to_num(lengths), dtype=np.intp)[right]
-            found = flat[ends[:, None] + np.arange(-size, 0)]
-            lists[right] = np.where(np.isnan(found), np.inf, found)
-            return Column(name, "lists", lists, shown=str(kind))
-        return _other(name, values)
-    elif not (types.is_null(kind) or types.is_temporal(kind) or "string" in str(kind)):
-        return _other(name, values)
-    try:
-        return _texts(name, values.cast(pa.large_string()), declared)
-    except pa.ArrowNotImplementedError:
-        return _other(name, values)
-
-
-def _other(name: str, values: Any) -> Column:
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        found = _lists(values)
+        if found is not None:
+            return Column(name, "lists", found, shown=str(kind))
+    else:
+        with suppress(pa.ArrowException):
+            return _texts(name, values.cast(pa.large_string()), declared)
     nothing = np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, np.inf)
     return Column(name, "others", nothing, shown=str(values.type))
+
+
+def _lists(values: Any) -> NDArray[np.float64] | None:
+    """Lists of numbers as long as the first one, (m, size): NaN where one is missing, infinity where it is another."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    inside = values.type.value_type
+    lengths = pc.list_value_length(values).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(lengths)
+    size = int(lengths[there][0]) if there.any() else 0
+    if not size or not (pa.types.is_integer(inside) or pa.types.is_floating(inside)):
+        return None
+    flat = values.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    out, right = np.where(there, np.inf, np.nan)[:, None].repeat(size, axis=1), lengths == size
+    ends = np.cumsum(np.nan_to_num(lengths), dtype=np.intp)[right]
+    found = flat[ends[:, None] + np.arange(-size, 0)]
+    out[right] = np.where(np.isnan(found), np.inf, found)
+    return out
 
 
 def _texts(name: str, values: Any, declared: bool) -> Column:

@@ -1,4 +1,4 @@
-"""What each column of a table is used as: by what was said of it, or by its cells."""
+"""What each column of a table is used as: by what a parameter says of it, or by its cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column, day_of
 
-KINDS = ("number", "list", "category", "date", "text", "query text", "unused")
 _ID = re.compile(r"(?:^|[\W_])(?:id|ids|sku|ean|gtin|asin|isbn|uuid|guid|key|url|uri|link)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z]I[dD]$")
 _MANY = 50  # different texts, from which on a column is no plain category if they also are a large share of the rows
@@ -54,31 +53,6 @@ class ColumnUse:
     n_features: int = 0
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What was said of the columns, and how the others are decided.
-
-    Attributes
-    ----------
-    said : mapping of str to str
-        The kinds of columns that were named.
-    guesses : bool
-        Whether columns that were not named may be anything; otherwise they have to be numbers.
-    floor : int
-        How many rows a category needs to be one of its own.
-    formats : sequence of str
-        Formats of dates.
-    fills : callable
-        Whether missing numbers of a column are filled.
-    """
-
-    said: Mapping[str, str]
-    guesses: bool
-    floor: int
-    formats: Sequence[str]
-    fills: Any
-
-
 def names_of(parameter: str, value: Any) -> tuple[str, ...]:
     """Names of columns, from one or several."""
     names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
@@ -94,8 +68,30 @@ def words_of_ids(qid: Any) -> float:
     return float(np.mean(lengths)) if lengths else 0.0
 
 
-def decided(columns: Mapping[str, Column], rules: Rules) -> list[ColumnUse]:
+def decided(
+    columns: Mapping[str, Column],
+    named: Mapping[str, str],
+    fills: Mapping[str, Any],
+    *,
+    guesses: bool,
+    floor: int,
+    formats: Sequence[str],
+) -> list[ColumnUse]:
     """The use of each column, in the table's order.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+    named : mapping of str to str
+        The kinds of columns that a parameter names.
+    fills : mapping of str to object
+        What missing numbers of a column count as; None if they may not be missing.
+    guesses : bool
+        Whether columns that are not named may be anything; otherwise they have to be numbers.
+    floor : int
+        How many rows a category needs to be one of its own.
+    formats : sequence of str
+        Formats of dates.
 
     Raises
     ------
@@ -106,16 +102,15 @@ def decided(columns: Mapping[str, Column], rules: Rules) -> list[ColumnUse]:
     refused: list[ColumnUse] = []
     errors: list[InputError] = []
     for name, column in columns.items():
-        said = rules.said.get(name)
         try:
-            known = _unusable(column, said)
-            kind, reason = known or (_guess(column, rules) if said is None else _as_said(column, said, rules))
+            kind, reason = _kind(column, named.get(name), floor, formats)
         except InputError as error:
             errors.append(error)
             continue
         use = ColumnUse(name, kind, reason, int(column.missing.sum()), column.distinct(), _examples(column))
         uses.append(use)
-        if said is None and not rules.guesses and (kind not in _NUMBERS or (use.n_missing and not rules.fills(name))):
+        usable = kind in _NUMBERS and not (use.n_missing and fills.get(name) is None)
+        if not (guesses or name in named or usable):
             refused.append(use)
     if refused:
         errors.append(_refusal(refused))
@@ -140,40 +135,36 @@ _OPTIONS = {
 def _refusal(refused: list[ColumnUse]) -> InputError:
     """One error for all columns that were to be numbers and are none."""
     shown = []
-    said: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     for use in refused:
         option, what = _OPTIONS.get(use.kind, ("ignore", use.reason))
         what = what or f"{use.reason}, {use.n_missing} missing"
-        said.setdefault(option, []).append(use.name)
+        options.setdefault(option, []).append(use.name)
         cells = ", ".join(repr(cell if len(cell) <= 40 else cell[:37] + "...") for cell in use.examples)
         shown.append(f"{use.name!r} ({what}{': ' if cells else ''}{cells})")
-    options = [f"{o}={said[o]!r}" if o != "impute" else "impute='median'" for o in sorted(said)]
-    count, stand = (f"{len(refused)} columns", "they stand") if len(refused) > 1 else ("A column", "it stands")
-    text = f"{count} cannot be used as {stand}: {'; '.join(shown)}."
-    remedy = f"Give {' '.join(options)}; or let columns='auto' decide."
-    return InputError(f"{text} {remedy}", parameter=min(said), column=refused[0].name)
+    given = [f"{o}={options[o]!r}" if o != "impute" else "impute='median'" for o in sorted(options)]
+    text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
+    remedy = f"Give {' '.join(given)}; or let columns='auto' decide."
+    return InputError(f"{text} {remedy}", parameter=min(options), column=refused[0].name)
 
 
-def _unusable(column: Column, said: str | None) -> tuple[str, str] | None:
-    """What holds whatever was said."""
-    if said in ("unused", "query text"):
-        return None
+def _kind(column: Column, named: str | None, floor: int, formats: Sequence[str]) -> tuple[str, str]:
+    """The kind of a column and why; an error if its cells cannot be what a parameter says."""
+    if named in ("unused", "query text"):
+        return named, "as said"
     if column.missing.all():
         return "unused", "every cell is missing"
-    if said is not None and column.holds in ("others", "lists"):
+    if named is not None and column.holds in ("others", "lists"):
         text = f"Column {column.name!r} holds {column.shown}, and cannot be used as said. Leave it out (ignore)."
         raise InputError(text, parameter="ignore", column=column.name)
     if column.holds == "others":
         return "unused", f"holds {column.shown}"
     if not column.missing.any() and column.distinct() == 1:
         return "unused", "constant"
-    return None
-
-
-def _as_said(column: Column, said: str, rules: Rules) -> tuple[str, str]:
-    """The kind that was asked for; an error if the cells cannot be that."""
-    if said == "date":
-        _, bad = column.read("date", rules.formats)
+    if named is None:
+        return _guess(column, floor, formats)
+    if named == "date":
+        _, bad = column.read("date", formats)
         if bad.any():
             row = int(np.argmax(bad))
             cell = column.cell(row)
@@ -181,46 +172,38 @@ def _as_said(column: Column, said: str, rules: Rules) -> tuple[str, str]:
             text = f"The cell {cell!r} of column {column.name!r}, row {row}, is no date{also}."
             remedy = "Correct or empty it, or give date_format."
             raise InputError(f"{text} {remedy}", parameter="dates", column=column.name, row=row)
-    if said == "category":
-        words, codes = column.as_texts()
-        counts = np.bincount(codes[~column.missing], minlength=len(words))
-        if counts.max() < rules.floor:
-            text = (
-                f"None of the {column.distinct()} values of column {column.name!r} is in {rules.floor} rows or more, "
-                "so there would be no category. Leave the column out (ignore), or lower min_frequency."
-            )
-            raise InputError(text, parameter="categorical", column=column.name)
-    return said, "as said"
+    if named == "category" and column.counts()[1].max() < floor:
+        text = f"No value of column {column.name!r} is in {floor} rows or more."
+        remedy = "Leave the column out (ignore), or lower min_frequency."
+        raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
+    return named, "as said"
 
 
-def _guess(column: Column, rules: Rules) -> tuple[str, str]:
+def _guess(column: Column, floor: int, formats: Sequence[str]) -> tuple[str, str]:
     """The kind by the cells."""
-    distinct, present = column.distinct(), int((~column.missing).sum())
     if column.declared:
         return "category", "categories by the table's type"
     if column.holds == "lists":
         size = column.values.shape[1]
         return _or_unused(column, "list", f"lists of {size} numbers", column.read("list", size=size)[1])
+    present = int((~column.missing).sum())
     values, bad = column.read("number")
     if not bad.any():
-        there = values[~np.isnan(values)]
-        return ("unused", "like an id") if _is_id(column.name, there, distinct, present) else ("number", "numbers")
+        return ("unused", "like an id") if _is_id(column, values[~column.missing]) else ("number", "numbers")
     infinite = np.isinf(values)
     if infinite.sum() == bad.sum() < present:
         row = int(np.argmax(infinite))
-        text = (
-            f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no finite number, and all others "
-            "are. Correct the cell or empty it, or leave the column out (ignore)."
-        )
-        raise InputError(text, parameter="X", column=column.name, row=row)
+        text = f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no finite number."
+        remedy = "Correct the cell or empty it, or leave the column out (ignore)."
+        raise InputError(f"{text} {remedy}", parameter="X", column=column.name, row=row)
     if bad.sum() <= 0.1 * present:
         return _or_unused(column, "number", "numbers", bad)
     some = column.words[:_FIRST_WORDS]  # a date is slow to refuse, and ids may be a million
-    if sum(np.isfinite(day_of(word, rules.formats)) for word in some) > 0.5 * len(some):
-        _, bad = column.read("date", rules.formats)
+    if sum(np.isfinite(day_of(word, formats)) for word in some) > 0.5 * len(some):
+        _, bad = column.read("date", formats)
         if bad.sum() <= 0.1 * present:
             return _or_unused(column, "date", "dates", bad)
-    return _guess_texts(column, rules, distinct, present)
+    return _guess_texts(column, floor, present)
 
 
 def _or_unused(column: Column, kind: str, what: str, bad: Any) -> tuple[str, str]:
@@ -231,29 +214,27 @@ def _or_unused(column: Column, kind: str, what: str, bad: Any) -> tuple[str, str
     return "unused", f"{what} but for {int(bad.sum())} cells, the first {column.cell(row)!r} in row {row}"
 
 
-def _guess_texts(column: Column, rules: Rules, distinct: int, present: int) -> tuple[str, str]:
-    words, codes = column.as_texts()
-    if all(_SLASHED.fullmatch(word) for word in words if word):
+def _guess_texts(column: Column, floor: int, present: int) -> tuple[str, str]:
+    words, counts = column.counts()
+    if all(_SLASHED.fullmatch(word) for word in words):
         return "unused", "dates of two readings: date_format says which"
-    counts = np.bincount(codes[~column.missing], minlength=len(words))
-    tokens = np.array([len(word.split()) for word in words])
-    mean = float(tokens @ counts) / present
-    many = distinct > max(_MANY, _LARGE_SHARE * present)
-    frequent = int((counts >= rules.floor).sum())
-    prose = mean >= 3 and distinct > min(_MANY, _LARGE_SHARE * present)
-    if (_called_like_an_id(column.name) and distinct > _LARGE_SHARE * present) or (many and mean < 2):
+    distinct, share = len(words), _LARGE_SHARE * present
+    mean = float(np.array([len(word.split()) for word in words]) @ counts) / present
+    many, prose = distinct > max(_MANY, share), mean >= 3 and distinct > min(_MANY, share)
+    if (_called_like_an_id(column.name) and distinct > share) or (many and mean < 2):
         return "unused", f"like an id: {distinct} different values"
-    if prose or many or not frequent:
-        return ("text", f"{mean:.1f} words a cell") if mean >= 2 else ("unused", f"no value is in {rules.floor} rows")
+    if prose or many or counts.max() < floor:
+        return ("text", f"{mean:.1f} words a cell") if mean >= 2 else ("unused", f"no value is in {floor} rows")
     return "category", f"{distinct} different values"
 
 
-def _is_id(name: str, values: Any, distinct: int, present: int) -> bool:
+def _is_id(column: Column, values: Any) -> bool:
     """Whether whole numbers count the rows, or are called as ids are."""
+    distinct, present = column.distinct(), len(values)
     if distinct < _FEW_FOR_AN_ID or (values != np.floor(values)).any():
         return False
     counted = distinct == present and float(values.max() - values.min()) == present - 1
-    return counted or (_called_like_an_id(name) and distinct > _LARGE_SHARE * present)
+    return counted or (_called_like_an_id(column.name) and distinct > _LARGE_SHARE * present)
 
 
 def _called_like_an_id(name: str) -> bool:

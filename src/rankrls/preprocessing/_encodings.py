@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +15,12 @@ from scipy import sparse
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column
-from rankrls.preprocessing._words import Vocabulary, shared_words
 
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
 PERIODS = {"year": 365.25, "week": 7.0}
 """The circles on which dates are placed, and their lengths in days."""
+_WORD = re.compile(r"\b\w+\b")
 
 _NAMES = {
     "number": "{column}",
@@ -117,15 +119,15 @@ class Numbers:
     def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
         """What is kept of a training column."""
         size = column.values.shape[1] if kind == "list" else 1
-        plain = cls(column.name, kind, bool(column.missing.any()), None, size, formats=formats)
-        values = plain._read(column, impute is not None)
+        values = _numbers(column, kind, size, formats, impute is not None)
         origin, periods = 0.0, []
         if kind == "date":
             origin, span = float(np.nanmax(values)), float(np.nanmax(values) - np.nanmin(values))
             periods = [period for period, length in PERIODS.items() if span >= 2 * length]
             values = origin - values
-        fill = None if impute is None else np.array([_fill(values[:, k], impute) for k in range(size)])
-        return cls(column.name, kind, plain.gaps, fill, size, float(np.nanmin(values)), origin, periods, formats)
+        fill = None if impute is None else np.array([_fill(place, impute) for place in values.T])
+        gaps, least = bool(column.missing.any()), float(np.nanmin(values))
+        return cls(column.name, kind, gaps, fill, size, least, origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
@@ -144,7 +146,7 @@ class Numbers:
 
     def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
         """The values of its features, (rows, features)."""
-        values = self._read(column, self.fill is not None)
+        values = _numbers(column, self.kind, self.size, self.formats, self.fill is not None)
         values = self.origin - values if self.kind == "date" else values
         missing = column.missing[:, None]
         parts = [values if self.fill is None else np.where(missing, self.fill, values)]
@@ -155,22 +157,31 @@ class Numbers:
             parts += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
         return np.hstack(parts)
 
-    def _read(self, column: Column, fills: bool) -> NDArray[np.float64]:
-        """Numbers, days since 1970 or lists, (rows, size); an error about the first cell that holds something else."""
-        found, bad = column.read(self.kind, self.formats, self.size)
-        if bad.any():
-            row = int(np.argmax(bad))
-            wanted = {"date": "date", "number": "finite number", "list": f"list of {self.size} finite numbers"}[
-                self.kind
-            ]
-            problem = f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no {wanted}."
-            remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
-            raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
-        if not fills and column.missing.any():
-            row = int(np.argmax(column.missing))
-            problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
-            raise InputError(problem, parameter="impute", column=column.name, row=row)
-        return found.reshape(len(found), self.size)
+
+def _numbers(column: Column, kind: str, size: int, formats: Sequence[str], fills: bool) -> NDArray[np.float64]:
+    """Numbers, days since 1970 or lists, (rows, size); an error about the first cell that holds something else."""
+    found, bad = column.read(kind, formats, size)
+    if bad.any():
+        row = int(np.argmax(bad))
+        wanted = {"date": "date", "number": "finite number", "list": f"list of {size} finite numbers"}[kind]
+        problem = f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no {wanted}."
+        remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
+        raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
+    if not fills and column.missing.any():
+        row = int(np.argmax(column.missing))
+        problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
+        raise InputError(problem, parameter="impute", column=column.name, row=row)
+    return found.reshape(len(found), size)
+
+
+def _fill(values: NDArray[np.float64], impute: Any) -> float:
+    """The number that stands for missing values."""
+    if not isinstance(impute, str):
+        return float(impute)
+    if impute == "most_frequent":
+        different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+        return float(different[np.argmax(counts)])
+    return float(np.nanmedian(values) if impute == "median" else np.nanmean(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,9 +204,10 @@ class Categories:
     @classmethod
     def fitted(cls, column: Column, least: int, most: int) -> Categories:
         """The categories of at least ``least`` rows, at most so many that with the others there are ``most``."""
-        words, codes = column.as_texts()
-        counts = np.bincount(codes, minlength=len(words)).tolist()
-        totals = {word: n for word, n in zip(words, counts, strict=True) if n}
+        words, counts = column.counts()
+        totals = dict(zip(words, counts.tolist(), strict=True))
+        if column.missing.any():
+            totals[""] = int(column.missing.sum())
         frequent = sorted((word for word in totals if totals[word] >= least), key=lambda word: (-totals[word], word))
         if len(frequent) + (len(frequent) < len(totals)) > most:
             frequent = frequent[: most - 1]
@@ -223,9 +235,65 @@ class Categories:
 
     def unseen(self, column: Column) -> int:
         """How many cells hold a category that training rows do not have."""
-        words, codes = column.as_texts()
-        seen = {"", *self.known, *self.rare}
-        return int(np.array([word not in seen for word in words])[codes].sum())
+        seen = {*self.known, *self.rare}
+        return int(sum(n for word, n in zip(*column.counts(), strict=True) if word not in seen))
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words of training texts, and their inverse document frequencies.
+
+    Attributes
+    ----------
+    words : list of str
+        In alphabetical order.
+    idf : ndarray of float64, shape (n_words,)
+        ``ln((1 + texts) / (1 + texts with the word)) + 1``, as in scikit-learn's TfidfVectorizer.
+    """
+
+    words: list[str]
+    idf: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], *, most: int | None = None, least: int = 1, binary: bool = False) -> Vocabulary:
+        """The ``most`` frequent of the words that ``least`` texts have; ``binary`` counts texts, not occurrences."""
+        having = Counter(word for text in texts for word in set(_words(text)))
+        counts = having if binary else Counter(word for text in texts for word in _words(text))
+        frequent = sorted((word for word in having if having[word] >= least), key=lambda word: (-counts[word], word))
+        words = sorted(frequent[:most])
+        found = np.array([having[word] for word in words], dtype=np.float64)
+        return cls(words, np.log((1.0 + len(texts)) / (1.0 + found)) + 1.0)
+
+    def __post_init__(self) -> None:
+        if self.idf.shape != (len(self.words),) or not ((self.idf >= 0.0) & (self.idf < 1e3)).all():
+            raise ValueError("one frequency a word")
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.words)}
+
+    def counts(self, texts: Sequence[str]) -> Any:
+        """How often each text has each word, a CSR array of shape (texts, words)."""
+        places = self._places
+        rows = [[places[word] for word in _words(text) if word in places] for text in texts]
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+        flat = np.array([place for row in rows for place in row], dtype=np.intp)
+        out = sparse.csr_array((np.ones(len(flat)), flat, starts), shape=(len(texts), len(self.words)))
+        out.sum_duplicates()
+        return out
+
+    def tfidf(self, texts: Sequence[str]) -> Any:
+        """The counts times the inverse document frequencies, each text of Euclidean norm 1."""
+        out = self.counts(texts)
+        out.data *= self.idf[out.indices]
+        rows = np.repeat(np.arange(len(texts)), np.diff(out.indptr))
+        out.data /= np.sqrt(np.bincount(rows, out.data**2))[rows]
+        return out
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in small letters: runs of letters, digits and underscores."""
+    return _WORD.findall(text.lower())
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,14 +313,15 @@ class Texts:
     @classmethod
     def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
         """The vocabularies of a training column's different texts."""
-        texts = [text for text in column.as_texts()[0] if text]
+        texts = column.counts()[0]
         found: dict[str, Vocabulary | None] = {}
         for kind in kinds:
             limits = {} if kind == "similarity" else {"most": max_words, "least": min(2, len(texts))}
-            found[kind] = None if kind == "matches" else Vocabulary.of(texts, binary=kind == "word", **limits)
-            if found[kind] is not None and not found[kind].words:  # type: ignore[union-attr]
+            vocabulary = None if kind == "matches" else Vocabulary.of(texts, binary=kind == "word", **limits)
+            if vocabulary is not None and not vocabulary.words:
                 problem = f"No word is in two texts of column {column.name!r}. Leave the column out (ignore)."
                 raise InputError(problem, parameter="text", column=column.name)
+            found[kind] = vocabulary
         return cls(column.name, found)
 
     def features(self) -> Iterator[EncodedFeature]:
@@ -271,28 +340,16 @@ class Texts:
                 pairs, rows = np.unique(codes * len(asked) + queries, return_inverse=True)
                 left, right = np.divmod(pairs, len(asked))
                 if vocabulary is None:
-                    found = shared_words([texts[k] for k in left], [asked[k] for k in right])
+                    both = zip(left.tolist(), right.tolist(), strict=True)
+                    found = np.array([len({*_words(texts[i])} & {*_words(asked[j])}) for i, j in both])
                 else:
                     found = vocabulary.tfidf(texts)[left].multiply(vocabulary.tfidf(asked)[right]).sum(axis=1)
-                parts.append(sparse.csr_array(found[rows][:, None]))
+                parts.append(found[rows, None].astype(np.float64))
             elif vocabulary is not None and kind == "word":
-                counts = vocabulary.counts(texts)
-                counts.data[:] = 1.0
-                parts.append(counts[codes])
+                parts.append((vocabulary.counts(texts) > 0.0).astype(np.float64)[codes])
             elif vocabulary is not None:
                 parts.append(vocabulary.tfidf(texts)[codes])
-        return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.hstack(parts))
+        return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
 
 
 Encoding = Numbers | Categories | Texts
-
-
-def _fill(values: NDArray[np.float64], impute: Any) -> float:
-    """The number that stands for missing values."""
-    if not isinstance(impute, str):
-        return float(impute)
-    there = values[~np.isnan(values)]
-    if impute == "most_frequent":
-        different, counts = np.unique(there, return_counts=True)
-        return float(different[np.argmax(counts)])
-    return float(np.median(there) if impute == "median" else np.mean(there))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
 from rankrls.preprocessing._cells import Column, columns_of, not_there
-from rankrls.preprocessing._deciding import ColumnUse, Rules, decided, in_one, names_of
+from rankrls.preprocessing._deciding import ColumnUse, decided, in_one, names_of
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
     TEXT_FEATURES,
@@ -32,6 +32,7 @@ _DENSE_FROM = 0.3
 _STRATEGIES = ("median", "mean", "most_frequent")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers, categories, dates and texts of a table as features, learned from training rows without labels.
 
@@ -116,36 +117,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 0.,  1.,  7.,  0.,  0.]])
     """
 
-    def __init__(
-        self,
-        *,
-        columns: str = "auto",
-        categorical: Any = (),
-        dates: Any = (),
-        text: Any = (),
-        ignore: Any = (),
-        query_text: str | None = None,
-        impute: Any = "median",
-        min_frequency: int = 5,
-        max_categories: int = 1000,
-        date_format: Any = None,
-        text_features: Any = None,
-        max_words: int = 1000,
-        sparse_output: Any = "auto",
-    ) -> None:
-        self.columns = columns
-        self.categorical = categorical
-        self.dates = dates
-        self.text = text
-        self.ignore = ignore
-        self.query_text = query_text
-        self.impute = impute
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.date_format = date_format
-        self.text_features = text_features
-        self.max_words = max_words
-        self.sparse_output = sparse_output
+    columns: str = "auto"
+    categorical: Any = ()
+    dates: Any = ()
+    text: Any = ()
+    ignore: Any = ()
+    query_text: str | None = None
+    impute: Any = "median"
+    min_frequency: int = 5
+    max_categories: int = 1000
+    date_format: Any = None
+    text_features: Any = None
+    max_words: int = 1000
+    sparse_output: Any = "auto"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what each column is, and learn categories, words and what missing cells count as.
@@ -170,10 +154,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns)
 
     def _fit(self, columns: dict[str, Column]) -> None:
-        rules, kinds = self._rules(columns), self._kinds_of_text_features()
-        uses = decided(columns, rules)
+        named, formats = self.columns_named(), names_of("date_format", self.date_format)
+        fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
+        missing = [name for name in (*named, *fills) if name not in columns]
+        if missing:
+            raise not_there(missing, columns)
+        self._check(fills)
+        texts = self._kinds_of_text_features()
+        rules: Any = {"guesses": self.columns == "auto", "floor": self.min_frequency, "formats": formats}
+        uses = decided(columns, named, fills, **rules)
         filled = [use.name for use in uses if use.kind in ("number", "date", "list")]
-        wrong = [name for name in self.impute if name not in filled] if isinstance(self.impute, Mapping) else []
+        wrong = [name for name in fills if name not in filled] if isinstance(self.impute, Mapping) else []
         if wrong:
             text = f"impute names {wrong[0]!r}, which is no column of numbers or dates."
             raise InputError(text, parameter="impute", column=wrong[0])
@@ -183,8 +174,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if use.kind == "category":
                 return Categories.fitted(column, self.min_frequency, self.max_categories)
             if use.kind == "text":
-                return Texts.fitted(column, kinds, self.max_words)
-            return Numbers.fitted(column, use.kind, rules.fills(use.name), rules.formats)
+                return Texts.fitted(column, texts, self.max_words)
+            return Numbers.fitted(column, use.kind, fills.get(use.name), formats)
 
         found = _of_all(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
         if not found:
@@ -193,17 +184,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(text, parameter="X")
         self.feature_names_in_ = np.array([*columns], dtype=object)
         self.n_features_in_ = len(columns)
-        self.columns_ = uses
         self.encodings_: list[Encoding] = found
         counts = {encoding.column: len([*encoding.features()]) for encoding in found}
         self.columns_ = [replace(use, n_features=counts.get(use.name, 0)) for use in uses]
-        self.sparse_output_ = self.sparse_output is True
-        if self.sparse_output == "auto" and sum(counts.values()) > _FEW_COLUMNS:
-            parts = [sparse.csr_array(part) for part in self._parts(columns)]
-            cells = sum(part.shape[0] * part.shape[1] for part in parts)
-            self.sparse_output_ = sum(part.nnz for part in parts) < _DENSE_FROM * cells
+        self.sparse_output_ = bool(self.sparse_output)
+        if self.sparse_output == "auto":
+            self.sparse_output_ = sum(counts.values()) > _FEW_COLUMNS
+            if self.sparse_output_:
+                encoded = self._encoded(columns)
+                self.sparse_output_ = encoded.nnz < _DENSE_FROM * np.prod(encoded.shape)
 
-    def _rules(self, columns: Mapping[str, Column]) -> Rules:
+    def _check(self, fills: Mapping[str, Any]) -> None:
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
         check_count("max_categories", self.max_categories, least=2)
@@ -211,21 +202,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.sparse_output not in ("auto", True, False):
             text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
             raise InputError(text, parameter="sparse_output")
-        impute = self.impute if isinstance(self.impute, Mapping) else {}
-        for value in impute.values() if impute else () if self.impute is None else (self.impute,):
-            right = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
-            if not right and value not in _STRATEGIES:
-                known = ", ".join(map(repr, _STRATEGIES))
-                raise InputError(
-                    f"impute must be one of {known}, or a finite number; got {value!r}.", parameter="impute"
-                )
-        said = self.columns_named()
-        missing = [name for name in (*said, *impute) if name not in columns]
-        if missing:
-            raise not_there(missing, columns)
-        formats = names_of("date_format", self.date_format)
-        fills = lambda name: impute.get(name) if isinstance(self.impute, Mapping) else self.impute
-        return Rules(said, self.columns == "auto", self.min_frequency, formats, fills)
+        for value in fills.values():
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+            if not (value is None or number or value in _STRATEGIES):
+                text = f"impute must be one of {', '.join(_STRATEGIES)}, or a finite number; got {value!r}."
+                raise InputError(text, parameter="impute")
 
     def columns_named(self) -> dict[str, str]:
         """The columns that a parameter names, and the kind that it says they are of."""
@@ -319,24 +300,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def example(self) -> dict[str, Any]:
         """A table of two rows that ``transform`` takes: zeros and empty texts."""
-        cells: dict[str, Any] = {"number": 0.0, "date": "2000-01-01"}
-        sizes = {encoding.column: encoding.size for encoding in self.encodings_ if isinstance(encoding, Numbers)}
-        kinds = {use.name: use.kind for use in self.columns_ if use.name in self.columns_needed_}
-        return {
-            name: [[0.0] * sizes[name]] * 2 if kind == "list" else [cells.get(kind, "")] * 2
-            for name, kind in kinds.items()
-        }
+        needed = set(self.columns_needed_)
+        cells: dict[str, Any] = {use.name: "" for use in self.columns_ if use.name in needed}
+        for encoding in self.encodings_:
+            if isinstance(encoding, Numbers):
+                kinds: dict[str, Any] = {"number": 0.0, "date": "2000-01-01", "list": [0.0] * encoding.size}
+                cells[encoding.column] = kinds[encoding.kind]
+        return {name: [cell] * 2 for name, cell in cells.items()}
 
-    def _encoded(self, columns: dict[str, Column]) -> Any:
-        parts = self._parts(columns)
-        if self.sparse_output_:
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
-        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
-
-    def _parts(self, columns: Mapping[str, Column]) -> list[Any]:
-        """The features of each column; one error for all columns with cells that cannot be used."""
+    def _encoded(self, columns: Mapping[str, Column]) -> Any:
+        """The features of the rows; one error for all columns with cells that cannot be used."""
         query = columns.get(str(self.query_text))
-        return _of_all(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
+        parts = _of_all(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
+        if self.sparse_output_:
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
