@@ -26,15 +26,6 @@ def listed_pairs(y, qid, w=None, balance="pairs"):
     return np.array(winners, dtype=int), np.array(losers, dtype=int), np.array(weights)
 
 
-def counted_pairs(y, qid, w, balance):
-    """The same pairs as learners take them: labels, numbers of queries, weights, and factors of queries."""
-    codes = np.unique(qid, return_inverse=True)[1].astype(np.intp)
-    winners, losers, c = listed_pairs(y, list(qid), w, balance)
-    rho = np.ones(codes.max() + 1)
-    rho[codes[winners]] = c / (w[winners] * w[losers])
-    return y, codes, w, rho
-
-
 def pair_sums(f, winners, losers, weights):
     """The squared hinge over listed pairs, its gradient, and the Laplacian of the pairs that have loss."""
     m = len(f)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls import GreedyRankRLS, RankRLS
-from rankrls.learners.greedy import HeldRows, PreferenceRows, take_forward
+from rankrls.learners.greedy import BlockRows, take_forward
 from rankrls.metrics import Measure
 from tests.oracles import explicit_laplacian
 
@@ -73,7 +73,7 @@ def test_blocks_of_any_size_over_many_stages(sizes):
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
     m, n, alpha = starts[-1], 12, 0.2
     Z, t = rng.normal(size=(m, n)), rng.normal(size=m)
-    path = take_forward(HeldRows(Z, starts), t, alpha, 10)
+    path = take_forward(BlockRows(Z, starts), t, alpha, 10)
     for k in range(11):
         S, error = path.indices[:k], 0.0
         for lo, hi in zip(starts[:-1], starts[1:], strict=True):
@@ -111,8 +111,8 @@ def test_products_of_preferences_by_items_are_those_of_rows():
     rng = np.random.default_rng(0)
     X, i, j = rng.normal(size=(9, 5)), *rng.permuted(np.tile(np.arange(9), (40, 1)), axis=1)[:, :2].T
     scale, starts, t = rng.uniform(0.5, 2.0, 40), np.array([0, 3, 4, 20, 40]), rng.normal(size=40)
-    held = HeldRows(scale[:, None] * (X[i] - X[j]), starts)
-    by_items = PreferenceRows(X, i, j, scale, starts)
+    F = sparse.csr_array(scale[:, None] * (np.eye(9)[i] - np.eye(9)[j]))
+    held, by_items = BlockRows(F @ X, starts), BlockRows(X, starts, F)
     for a, b in ((held.products(t), by_items.products(t)), (held.squares, by_items.squares)):
         np.testing.assert_allclose(a, b, atol=1e-12)
     np.testing.assert_allclose(held.some(starts[:3]), by_items.some(starts[:3]))

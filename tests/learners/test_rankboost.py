@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls.learners.rankboost import Boosting, CodedColumns, LabelPairs, PreferencePairs, StepFunctions
-from tests.learners.pair_oracle import counted_pairs, listed_pairs
+from rankrls._preferences import PreferenceTable
+from rankrls.learners.rankboost import CodedColumns, LabelPairs, PreferencePairs, Stumps, boost
+from rankrls.numerics.graph import LabelledGraph
+from tests.learners.pair_oracle import listed_pairs
 
 BALANCES = ("pairs", "examples", "queries")
+
+
+def label_pairs(y, qid, w, balance):
+    codes = np.unique(qid, return_inverse=True)[1]
+    return LabelPairs(LabelledGraph.build(y, codes, weights=w, ties="exclude", balance=balance))
 
 
 def midpoints(column):
@@ -58,28 +63,31 @@ def problems(draw):
     return X.astype(float), y, qid, w
 
 
+def assert_round(stumps, t, feature, threshold, weight, loss):
+    assert (stumps.features[t], stumps.thresholds[t]) == (feature, pytest.approx(threshold))
+    assert stumps.weights[t] == pytest.approx(weight, abs=1e-10)
+    assert stumps.losses[t] == pytest.approx(loss, rel=1e-10)
+
+
 @given(problems(), st.sampled_from(BALANCES), st.booleans())
 def test_every_round_is_that_of_the_enumerated_pairs(problem, balance, thin):
     X, y, qid, w = problem
     i, j, c = listed_pairs(y, qid.tolist(), w, balance)
-    pairs = LabelPairs(*counted_pairs(y, qid, w, balance))
-    stumps = iter(Boosting(pairs, CodedColumns(sparse.csr_array(X) if thin else X)))
+    pairs = label_pairs(y, qid, w, balance)
+    stumps, _ = boost(pairs, sparse.csr_array(X) if thin else X, 12)
     before, own = 1.0, np.zeros(len(y))
-    for f, theta, alpha, r, bound, D, scores in enumerated_rounds(X, i, j, c, 12):
-        stump = next(stumps)
-        assert (stump.feature, stump.threshold) == (f, pytest.approx(theta))
-        assert stump.weight == pytest.approx(alpha, abs=1e-10)
-        assert stump.loss == pytest.approx(bound, rel=1e-10)
-        own += stump.weight * (X[:, f] > stump.threshold)
+    for t, (f, theta, alpha, r, bound, D, scores) in enumerate(enumerated_rounds(X, i, j, c, 12)):
+        assert_round(stumps, t, f, theta, alpha, bound)
+        own += stumps.weights[t] * (X[:, f] > stumps.thresholds[t])
         np.testing.assert_allclose(own, scores, atol=1e-10)
         potential, total = pairs.potentials(own + 200.0 * qid)  # an offset of a query changes nothing
         by_pairs = np.bincount(i, D, len(y)) - np.bincount(j, D, len(y))
         np.testing.assert_allclose(potential / total, by_pairs, atol=1e-10)
         # What the rounds promise: the share of pairs in wrong order (ties count) is below the product of the Z.
         wrong = c[scores[i] <= scores[j]].sum() / c.sum()
-        assert wrong <= stump.loss + 1e-12
-        before, limit = stump.loss, before * np.sqrt(1.0 - r * r)
-        assert stump.loss <= limit + 1e-12
+        assert wrong <= stumps.losses[t] + 1e-12
+        before, limit = stumps.losses[t], before * np.sqrt(1.0 - r * r)
+        assert stumps.losses[t] <= limit + 1e-12
 
 
 @given(problems(), st.integers(0, 2**32 - 1))
@@ -94,13 +102,11 @@ def test_preferences_weigh_what_enumeration_says(problem, seed):
     sign[0] = 1.0
     winners, losers = np.where(sign >= 0, i, j), np.where(sign >= 0, j, i)
     judged = sign != 0
-    pairs = PreferencePairs(i, j, len(y), sign * rng.uniform(0.5, 2.0, p), c)
-    stumps = iter(Boosting(pairs, CodedColumns(X)))
-    for f, theta, alpha, _, bound, _, _ in enumerated_rounds(X, winners[judged], losers[judged], c[judged], 8):
-        stump = next(stumps)
-        assert (stump.feature, stump.threshold) == (f, pytest.approx(theta))
-        assert stump.weight == pytest.approx(alpha, abs=1e-10)
-        assert stump.loss == pytest.approx(bound, rel=1e-10)
+    pairs = PreferencePairs(PreferenceTable(i, j, len(y), sign * rng.uniform(0.5, 2.0, p), c))
+    stumps, _ = boost(pairs, X, 8)
+    expected = enumerated_rounds(X, winners[judged], losers[judged], c[judged], 8)
+    for t, (f, theta, alpha, _, bound, _, _) in enumerate(expected):
+        assert_round(stumps, t, f, theta, alpha, bound)
 
 
 @given(problems())
@@ -130,27 +136,24 @@ def test_neighbouring_numbers_are_told_apart():
 
 
 def boost_all(X, y, qid, rounds=500):
-    boosting = Boosting(LabelPairs(*counted_pairs(y, qid, np.ones(len(y)), "examples")), CodedColumns(X))
-    return boosting, list(islice(boosting, rounds))
+    return boost(label_pairs(y, qid, np.ones(len(y)), "examples"), X, rounds)
 
 
 def test_one_stump_that_orders_every_pair_ends_it():
     X = np.column_stack((np.ones(6), np.arange(6.0)))
-    boosting, stumps = boost_all(X, np.array([0, 0, 0, 1, 1, 1.0]), np.zeros(6))
-    assert boosting.status == "separated"
-    (stump,) = stumps
-    assert (stump.feature, stump.threshold) == (1, 2.5)
-    assert 0.0 < stump.weight < 20.0
-    assert stump.loss < 1e-4
+    stumps, stopped = boost_all(X, np.array([0, 0, 0, 1, 1, 1.0]), np.zeros(6))
+    assert stopped == "separated"
+    assert (stumps.features.tolist(), stumps.thresholds.tolist()) == ([1], [2.5])
+    assert 0.0 < stumps.weights[0] < 20.0
+    assert stumps.losses[0] < 1e-4
 
 
-def test_no_stump_without_an_edge():
-    X = np.zeros((4, 2))
-    boosting, stumps = boost_all(X, np.array([0, 1, 0, 1.0]), np.zeros(4))
-    assert (boosting.status, stumps) == ("no edge", [])
-    X = np.array([[0.0], [0.0], [1.0], [1.0]])  # either value holds one of either label
-    boosting, stumps = boost_all(X, np.array([0, 1, 0, 1.0]), np.zeros(4))
-    assert (boosting.status, stumps) == ("no edge", [])
+@pytest.mark.parametrize(
+    "X", [np.zeros((4, 2)), [[0.0], [0.0], [1.0], [1.0]]]
+)  # either value holds one of either label
+def test_no_stump_without_an_edge(X):
+    stumps, stopped = boost_all(np.array(X), np.array([0, 1, 0, 1.0]), np.zeros(4))
+    assert (stopped, len(stumps.features)) == ("no edge", 0)
 
 
 def test_separable_pairs_end_where_float64_does():
@@ -158,11 +161,11 @@ def test_separable_pairs_end_where_float64_does():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 2, (30, 6)).astype(float)
     y = X @ [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
-    boosting, stumps = boost_all(X, y, np.arange(30) % 3, 20_000)
-    assert boosting.status == "exhausted"
-    assert np.isfinite([s.weight for s in stumps]).all()
-    assert stumps[-2].loss < 1e-50
-    assert (np.diff([s.loss for s in stumps]) <= 0).all()
+    stumps, stopped = boost_all(X, y, np.arange(30) % 3, 20_000)
+    assert stopped == "exhausted"
+    assert np.isfinite(stumps.weights).all()
+    assert stumps.losses[-2] < 1e-50
+    assert (np.diff(stumps.losses) <= 0).all()
 
 
 def test_equally_good_stumps_the_lowest_feature_then_the_lowest_threshold():
@@ -172,12 +175,11 @@ def test_equally_good_stumps_the_lowest_feature_then_the_lowest_threshold():
     X = np.column_stack((rng.normal(size=200), x, -x, 3.0 * x))  # -x sums from the other side, with other rounding
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(200)
-        _, stumps = boost_all(X[order], y[order], np.zeros(200), 40)
-        assert {s.feature for s in stumps} <= {0, 1}
+        stumps, _ = boost_all(X[order], y[order], np.zeros(200), 40)
+        assert set(stumps.features) <= {0, 1}
     X = np.array([[0.0], [1.0], [2.0], [3.0]])  # thresholds on either side of a row without a pair
     y, qid = np.array([0.0, 5.0, 1.0, 0.0]), np.array([0, 1, 0, 0])
-    _, stumps = boost_all(X, y, qid, 1)
-    assert stumps[0].threshold == 0.5
+    assert boost_all(X, y, qid, 1)[0].thresholds.tolist() == [0.5]
 
 
 @given(problems())
@@ -188,7 +190,7 @@ def test_step_functions_are_the_sum_of_their_stumps(problem):
     features, weights = rng.integers(0, X.shape[1], t), rng.normal(size=t)
     thresholds = rng.choice(X.ravel(), t)
     expected = ((X[:, features] > thresholds) * weights).sum(axis=1)
-    steps = StepFunctions.of(features, thresholds, weights)
+    steps = Stumps(features, thresholds, weights, weights)
     np.testing.assert_allclose(steps(X), expected, atol=1e-12)
     single = X.astype(np.float32)
     np.testing.assert_allclose(steps(single), ((single[:, features] > thresholds) * weights).sum(axis=1), atol=1e-12)

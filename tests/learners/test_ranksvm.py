@@ -5,17 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls.learners.ranksvm import LabelPairs, Preconditioner, PreferencePairs, minimise
+from rankrls._preferences import PreferenceTable
+from rankrls.learners.ranksvm import LabelPairs, PreferencePairs, Spectrum, minimise
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.smoother import normal_equations
-from tests.learners.pair_oracle import counted_pairs, listed_pairs, pair_sums
+from tests.learners.pair_oracle import listed_pairs, pair_sums
 
 BALANCES = ("pairs", "examples", "queries")
 
 
 def label_pairs(y, qid, w, balance):
     """Counted and listed pairs of the same weights."""
-    return LabelPairs(*counted_pairs(y, qid, w, balance)), listed_pairs(y, list(qid), w, balance)
+    codes = np.unique(qid, return_inverse=True)[1]
+    graph = LabelledGraph.build(y, codes, weights=w, ties="exclude", balance=balance)
+    return LabelPairs(graph), listed_pairs(y, list(qid), w, balance)
 
 
 def assert_sums(pairs, f, listed):
@@ -78,7 +80,7 @@ def test_listed_preferences():
     winners, losers = rng.integers(0, 12, (2, 40))
     winners, losers = winners[winners != losers], losers[winners != losers]
     c = rng.uniform(0.1, 2.0, len(winners))
-    pairs = PreferencePairs(winners, losers, 12, np.ones(len(c)), c)
+    pairs = PreferencePairs(PreferenceTable(winners, losers, 12, np.ones(len(c)), c))
     assert_sums(pairs, rng.normal(size=12), (winners, losers, c))
 
 
@@ -91,9 +93,9 @@ def data():
     X[:, 10:] = X[:, :10] + 1e-3 * X[:, 10:]
     X *= np.exp(2.0 * rng.normal(size=20))
     qid = np.repeat(np.arange(30), 20)
-    pairs, (_, _, c) = label_pairs(y, qid, np.ones(600), "queries")
+    pairs, _ = label_pairs(y, qid, np.ones(600), "queries")
     graph = LabelledGraph.build(y, qid, ties="exclude", balance="queries")
-    return X, pairs, Preconditioner.of(normal_equations(graph, X).gram, c.sum())
+    return X, pairs, Spectrum.of(graph, X)
 
 
 class CountedX:
@@ -109,9 +111,9 @@ class CountedX:
 
 
 def test_scales_and_correlations_cost_nothing(data):
-    X, pairs, preconditioner = data
+    X, pairs, spectrum = data
     ours, plain = CountedX(X), CountedX(X)
-    a = minimise(ours, pairs, 500.0, preconditioner=preconditioner)
+    a = minimise(ours, pairs, 500.0, spectrum=spectrum)
     b = minimise(plain, pairs, 500.0)
     assert a.status == b.status == "converged"
     assert a.value == pytest.approx(b.value, rel=2e-6)
@@ -120,11 +122,11 @@ def test_scales_and_correlations_cost_nothing(data):
 
 
 def test_a_start_at_the_minimum_of_the_next_c_saves_products(data):
-    X, pairs, preconditioner = data
+    X, pairs, spectrum = data
     cold, warm, w = CountedX(X), CountedX(X), None
     for C in 2.0 ** np.arange(-1, 3, 0.5):
-        alone = minimise(cold, pairs, C, preconditioner=preconditioner)
-        along = minimise(warm, pairs, C, preconditioner=preconditioner, start=w)
+        alone = minimise(cold, pairs, C, spectrum=spectrum)
+        along = minimise(warm, pairs, C, spectrum=spectrum, start=w)
         assert along.value == pytest.approx(alone.value, rel=2e-6)
         w = along.w
     assert warm.n < cold.n
@@ -132,9 +134,9 @@ def test_a_start_at_the_minimum_of_the_next_c_saves_products(data):
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 def test_the_gap_bounds_the_distance_to_the_minimum(data, max_iter):
-    X, pairs, preconditioner = data
-    best = minimise(X, pairs, 1.0, tol=1e-10, preconditioner=preconditioner)
-    cut = minimise(X, pairs, 1.0, tol=1e-12, max_iter=max_iter, preconditioner=preconditioner)
+    X, pairs, spectrum = data
+    best = minimise(X, pairs, 1.0, tol=1e-10, spectrum=spectrum)
+    cut = minimise(X, pairs, 1.0, tol=1e-12, max_iter=max_iter, spectrum=spectrum)
     assert (cut.status, cut.n_iter) == ("max_iter", max_iter)
     assert -1e-8 * best.value <= cut.value - best.value <= cut.gap * (1 + 1e-9) + 1e-8 * best.value
 

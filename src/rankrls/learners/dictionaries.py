@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls.kernels import Kernel
-from rankrls.learners.ranksvm import centred
+from rankrls.learners.solutions import centred
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph
 

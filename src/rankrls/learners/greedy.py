@@ -29,15 +29,21 @@ counts the same; the item is then held out with another alpha.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
+from rankrls._comparisons import Comparisons, Setting
 from rankrls._compiled.jit import compiled
+from rankrls._errors import InputError
 from rankrls.learners.paths import PursuitPath
+from rankrls.learners.solutions import PathSolutions
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.runs import dense_rows
+from rankrls.numerics.scorer import Scorer
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -46,6 +52,8 @@ _EQUAL = 1e-10
 """Features whose criteria differ by no larger share are equal, and the lowest number is taken."""
 _SPANNED = 1e-10
 """A feature of whose energy the features that are taken leave no larger share lies in their span."""
+_FEW_ITEMS = 16
+"""Products by items cost BLAS's time for blocks x items; by rows they cost a loop over rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,117 +69,40 @@ class ForwardPath(PursuitPath):
     held_out: Array
 
 
-class BlockRows(Protocol):
-    """``Z = F X``, known by its products."""
-
-    @property
-    def starts(self) -> Index:
-        """Where each block begins, and the number of rows."""
-        ...
-
-    def column(self, j: int) -> Array:
-        """Column j of Z, (rows,)."""
-        ...
-
-    def total(self, v: Array) -> Array:
-        """``Z'v``, (n,)."""
-        ...
-
-    def products(self, v: Array) -> Array:
-        """``Z_U'v_U`` of every block U, (blocks, n)."""
-        ...
-
-    @property
-    def squares(self) -> Array:
-        """The squared length of each column in each block, (blocks, n)."""
-        ...
-
-    def some(self, rows: Index) -> Array:
-        """Some rows of Z, in new memory."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class HeldRows:
-    """Z itself; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``."""
+class BlockRows:
+    """``Z = F X``, known by its products; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``.
 
-    Z: Array
-    starts: Index
-
-    def column(self, j: int) -> Array:
-        """Column j of Z, (rows,)."""
-        return self.Z[:, j].copy()
-
-    def total(self, v: Array) -> Array:
-        """``Z'v``, (n,)."""
-        return np.asarray(v @ self.Z)
-
-    def products(self, v: Array) -> Array:
-        """``Z_U'v_U`` of every block U, (blocks, n)."""
-        out = np.zeros((len(self.starts) - 1, self.Z.shape[1]))
-        _block_products(self.Z, np.ascontiguousarray(v), self.starts, out)
-        return out
-
-    @cached_property
-    def squares(self) -> Array:
-        """The squared length of each column in each block, (blocks, n)."""
-        return np.asarray(np.add.reduceat(self.Z**2, self.starts[:-1], axis=0))
-
-    def some(self, rows: Index) -> Array:
-        """Some rows of Z, in new memory."""
-        return self.Z[rows]
-
-
-@dataclass(frozen=True, eq=False)
-class PreferenceRows:
-    """Rows ``scale (x_i - x_j)`` of preferences between few items: products cost what the items cost."""
+    F is None where X holds Z itself. With preferences between few items, products cost what the items cost.
+    """
 
     X: Array
-    winners: Index
-    losers: Index
-    scale: Array
     starts: Index
+    F: sparse.csr_array | None = None
 
     def column(self, j: int) -> Array:
         """Column j of Z, (rows,)."""
-        return np.asarray(self.scale * (self.X[self.winners, j] - self.X[self.losers, j]))
+        return self.X[:, j].copy() if self.F is None else np.asarray(self.F @ self.X[:, j])
 
     def total(self, v: Array) -> Array:
         """``Z'v``, (n,)."""
-        return np.asarray(self._of_items(v, np.zeros(len(v), dtype=np.intp), 1)[0] @ self.X)
+        return np.asarray((v if self.F is None else self.F.T @ v) @ self.X)
 
     def products(self, v: Array) -> Array:
         """``Z_U'v_U`` of every block U, (blocks, n)."""
-        blocks = len(self.starts) - 1
-        return np.asarray(self._of_items(v, np.repeat(np.arange(blocks), np.diff(self.starts)), blocks) @ self.X)
-
-    def _of_items(self, v: Array, block: Index, blocks: int) -> Array:
-        """``F_U'v_U`` of every block, (blocks, items)."""
-        m, v = len(self.X), self.scale * v
-        plus = np.bincount(block * m + self.winners, v, blocks * m)
-        return np.asarray(plus - np.bincount(block * m + self.losers, v, blocks * m)).reshape(blocks, m)
+        each = sparse.csr_array((v, np.arange(len(v)), self.starts))
+        return np.asarray(each @ self.X if self.F is None else (each @ self.F).toarray() @ self.X)
 
     @cached_property
     def squares(self) -> Array:
         """The squared length of each column in each block, (blocks, n)."""
-        out = np.empty((len(self.starts) - 1, self.X.shape[1]))
-        for k in range(len(out)):
-            own = slice(self.starts[k], self.starts[k + 1])
-            D = self.X[self.winners[own]] - self.X[self.losers[own]]
-            out[k] = self.scale[own] ** 2 @ D**2
-        return out
+        if self.F is None:
+            return np.asarray(np.add.reduceat(self.X**2, self.starts[:-1], axis=0))
+        return np.stack([((self.F[a:b] @ self.X) ** 2).sum(axis=0) for a, b in pairwise(self.starts)])
 
     def some(self, rows: Index) -> Array:
         """Some rows of Z, in new memory."""
-        return np.asarray(self.scale[rows, None] * (self.X[self.winners[rows]] - self.X[self.losers[rows]]))
-
-
-@compiled
-def _block_products(Z, v, starts, out):  # type: ignore[no-untyped-def]
-    for block in range(len(starts) - 1):
-        for i in range(starts[block], starts[block + 1]):
-            for j in range(Z.shape[1]):
-                out[block, j] += v[i] * Z[i, j]
+        return self.X[rows] if self.F is None else np.asarray(self.F[rows] @ self.X)
 
 
 def take_forward(
@@ -355,3 +286,86 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
             HH[block, j] += change * (2.0 * second[block, j] + change * hh)
             tau = (QG[block, j] - QH[block, j] * quotient[j]) / max(s[j] - QH[block, j], alpha) - quotient[j]
             errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])
+
+
+class GreedyRows:
+    """The rows of some comparisons as forward selection reads them, for any alpha."""
+
+    def __init__(self, data: Comparisons, setting: Setting) -> None:
+        X, graph = data.X, data.numeric_graphs(setting)[0]
+        self.target = graph.target[:, 0]
+        starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
+        if isinstance(graph, PreferenceGraph) and (len(starts) - 1) * graph.n_items < _FEW_ITEMS * graph.n_rows:
+            items = dense_rows(X, slice(None))
+            items -= items[0].copy()
+            items -= items.mean(axis=0)
+            ends = np.column_stack((graph.winners, graph.losers)).ravel()
+            signs = np.column_stack((graph.scale, -graph.scale)).ravel()
+            F = sparse.csr_array((signs, ends, 2 * np.arange(graph.n_rows + 1)), (graph.n_rows, graph.n_items))
+            self.rows = BlockRows(items, starts, F)
+        else:
+            self.rows = BlockRows(graph.factor_rows(X), starts)
+        self.slack: Array | None = None
+        self._growth: Array | None = None
+        if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
+            self._hold_out_items(graph, setting.balance)
+
+    def _hold_out_items(self, graph: LabelledGraph, balance: str) -> None:
+        """Items of one ranking: the level that they are compared with moves, and the graph's scale."""
+        if graph.excludes_ties or graph.e3:
+            wrong, right = ("ties", "'include'") if graph.excludes_ties else ("regression_weight", "0")
+            raise InputError(
+                f"items of one ranking are held out only if every pair is compared: give qid, or {wrong}={right}.",
+                parameter=wrong,
+            )
+        w = graph.weights
+        total, squares = float(w.sum()), float((w**2).sum())
+        self.slack = 1.0 - w / total
+        if balance == "pairs":
+            self._growth = total / (total - w)
+        elif balance == "queries":  # e2 = 2 S / (S^2 - sum w^2)
+            rest = total - w
+            pairs = rest**2 - squares + w**2
+            self._growth = np.where(pairs > 0.0, total / (total**2 - squares) * pairs / rest, 1.0)
+
+    def walked(self, alpha: float, most: int) -> ForwardPath:
+        """The selection of up to ``most`` features."""
+        held = None if self._growth is None else alpha * self._growth
+        return take_forward(self.rows, self.target, alpha, most, self.slack, held)
+
+
+class GreedyProblem:
+    """Lower the held-out error of ``||F (y - X_S w)||^2 + alpha ||w||^2`` by one feature of S after the other.
+
+    Parameters
+    ----------
+    data : LabelledItems or PreferredItems
+    setting : Setting
+    alpha : float
+        Positive.
+    most : int
+        The most features that are asked for: the path is walked once.
+    """
+
+    parameter = "n_features"
+
+    def __init__(self, data: Comparisons, setting: Setting, alpha: float, most: int) -> None:
+        self.data, self.setting, self.alpha, self.most = data, setting, alpha, most
+
+    @cached_property
+    def walked(self) -> ForwardPath:
+        """The whole path."""
+        return GreedyRows(self.data, self.setting).walked(self.alpha, self.most)
+
+    def path(self, values: Array) -> PathSolutions:
+        """The models of some numbers of features; the details are the paths up to there."""
+        paths = [self.walked.at(int(min(value, self.walked.n_stages))) for value in values]
+        weights = np.zeros((len(values), self.data.X.shape[1], 1))
+        for own, path in zip(weights, paths, strict=True):
+            if path.n_stages:
+                own[path.indices, 0] = path.coefficients[-1]
+        return PathSolutions(weights, Scorer, paths)
+
+    def axis(self) -> Array:
+        """All numbers of features."""
+        return np.arange(1.0, self.most + 1.0)

@@ -26,15 +26,19 @@ two labels this is the paper's RankBoost.B):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._comparisons import Comparisons, PreferredItems, Setting
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import map_threads
+from rankrls._preferences import PreferenceTable
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.runs import group_sums
 
 Vector = NDArray[np.float64]
 
@@ -45,49 +49,30 @@ _WIDEST = 300.0
 _LEAST = 1e-280
 
 
-class Pairs(Protocol):
-    """A distribution over pairs of items, known by its potentials."""
+class LabelPairs:
+    """Pairs of items of a query with different labels, as a graph without ties weighs them; O(m) a round."""
+
+    def __init__(self, graph: LabelledGraph) -> None:
+        self._graph, lengths = graph, np.diff(graph.starts)
+        self._new_query = np.zeros(graph.n_rows, dtype=bool)
+        self._new_query[graph.starts[:-1]] = True
+        self._new_class = (np.diff(graph.y[:, 0], prepend=np.nan) != 0.0) | self._new_query
+        self._query = np.repeat(np.arange(len(lengths)), lengths)
+        self._rho = (graph.e2 / group_sums(graph.weights, graph.starts))[self._query]
 
     def potentials(self, f: Vector) -> tuple[Vector, float]:
         """Potentials (m,) before they are divided by the sum of all pairs' weights, and that sum.
 
         The sum is 0 where the weights are beyond float64.
         """
-        ...
-
-
-class LabelPairs:
-    """Pairs of items of a query with different labels; O(m) a round.
-
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-    queries : ndarray of shape (m,), intp
-        Number of each item's query, from 0; every query has items.
-    weights : ndarray of shape (m,)
-    rho : ndarray of shape (queries,)
-        Factor of each query's pairs.
-    """
-
-    def __init__(self, y: Vector, queries: NDArray[np.intp], weights: Vector, rho: Vector) -> None:
-        self._order = np.lexsort((y, queries))
-        labels, codes = y[self._order], queries[self._order]
-        self._new_query = np.diff(codes, prepend=-1) != 0
-        self._new_class = (np.diff(labels, prepend=np.nan) != 0.0) | self._new_query
-        self._heads = np.flatnonzero(self._new_query)
-        self._codes, self._rho, self._weights = codes, rho[codes], weights[self._order]
-
-    def potentials(self, f: Vector) -> tuple[Vector, float]:
-        """Potentials (m,) and the sum of all pairs' weights."""
-        f = f[self._order]
-        middle = 0.5 * (np.maximum.reduceat(f, self._heads) + np.minimum.reduceat(f, self._heads))
-        f = f - middle[self._codes]  # no pair sees it, and exponents stay small
-        out = np.empty(len(f))
+        rows, w, starts = self._graph.rows, self._graph.weights, self._graph.starts[:-1]
+        f, out, own = f[rows], np.zeros(len(rows)), np.empty(len(rows))
+        middle = 0.5 * (np.maximum.reduceat(f, starts) + np.minimum.reduceat(f, starts))
+        f = f - middle[self._query]  # no pair sees it, and exponents stay small
         if np.abs(f).max() > _WIDEST:
-            return np.zeros(len(f)), 0.0
-        down, up, own = self._weights * np.exp(-f), self._weights * np.exp(f), np.empty(len(f))
-        total = _class_potentials(down, up, self._rho, self._new_class, self._new_query, own)
-        out[self._order] = own
+            return out, 0.0
+        total = _class_potentials(w * np.exp(-f), w * np.exp(f), self._rho, self._new_class, self._new_query, own)
+        out[rows] = own
         return out, float(total)
 
 
@@ -117,61 +102,46 @@ def _class_potentials(down, up, rho, new_class, new_query, out):  # type: ignore
     return total
 
 
-@dataclass(frozen=True, eq=False)
 class PreferencePairs:
     """Listed preferences; O(preferences) a round.
 
     A negative strength turns its preference round, one of strength 0 orders nothing; otherwise strengths play no part.
     """
 
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
-    n_items: int
-    strength: Vector
-    weight: Vector
+    def __init__(self, table: PreferenceTable) -> None:
+        self._table, self._sign = table, np.sign(table.strength)
 
     def potentials(self, f: Vector) -> tuple[Vector, float]:
-        """Potentials (m,) and the sum of all pairs' weights."""
-        sign = np.sign(self.strength)
+        """As of LabelPairs."""
+        table, sign = self._table, self._sign
         with np.errstate(over="ignore", under="ignore"):
-            D = self.weight * np.abs(sign) * np.exp(-sign * (f[self.winners] - f[self.losers]))
+            D = table.weight * np.abs(sign) * np.exp(-sign * (f[table.winners] - f[table.losers]))
         total = float(D.sum())
         if not np.isfinite(total):
             return np.zeros(len(f)), 0.0
-        at = np.concatenate((self.winners, self.losers))
-        return np.asarray(np.bincount(at, np.concatenate((sign * D, -sign * D)), self.n_items)), total
+        at = np.concatenate((table.winners, table.losers))
+        return np.asarray(np.bincount(at, np.concatenate((sign * D, -sign * D)), len(f))), total
 
 
 class CodedColumns:
-    """Every feature's values as numbers of its distinct values.
+    """Every feature's values that are not 0 as numbers of its distinct values.
 
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (m, n)
-        Rows that a sparse column does not store have the number of zero.
-
-    Notes
-    -----
-    O(m n log m), or O(non-zeros log m), once; two or four bytes a value.
+    O(values log m) once; eight bytes a value at most.
     """
 
     def __init__(self, X: Any) -> None:
         self._X, (self.n_rows, n) = columns_of(X), X.shape
-        thin = self._thin = sparse.issparse(self._X)
-        sizes = np.diff(self._X.indptr) if thin else np.full(n, self.n_rows)
-        self._starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
-        self._rows = np.asarray(self._X.indices if thin else [], dtype=np.int32)
-        self._codes = np.empty(self._starts[-1], dtype=np.min_scalar_type(self.n_rows))
+        self._codes = np.empty(self._X.nnz, dtype=np.min_scalar_type(self.n_rows))
         self._zeros = np.full(n, -1, dtype=np.intp)
         self.distinct = map_threads(self._encode, range(n))
 
     def _encode(self, j: int) -> NDArray[Any]:
-        own = slice(self._starts[j], self._starts[j + 1])
-        values = self._X.data[own] if self._thin else self._X[:, j]
-        if len(values) < self.n_rows:
+        own = slice(*self._X.indptr[j : j + 2])
+        values = self._X.data[own]
+        size = len(values)
+        if size < self.n_rows:
             values = np.append(values, values.dtype.type(0.0))
         distinct, codes = np.unique(values, return_inverse=True)
-        size = self._starts[j + 1] - self._starts[j]
         self._codes[own] = codes[:size]
         if size < self.n_rows:
             self._zeros[j] = codes[-1]
@@ -194,27 +164,24 @@ class CodedColumns:
         k = int(np.argmax(np.abs(tails) >= top - _TIE))
         low, high = (float(value) for value in self.distinct[j][k : k + 2])
         middle = 0.5 * low + 0.5 * high
-        own = slice(self._starts[j], self._starts[j + 1])
+        own = slice(*self._X.indptr[j : j + 2])
         above = np.full(self.n_rows, self._zeros[j] > k)
-        above[self._rows[own] if self._thin else slice(None)] = self._codes[own] > k
+        above[self._X.indices[own]] = self._codes[own] > k
         return j, middle if low <= middle < high else low, float(tails[k]), above
 
     def _tails(self, j: int, potential: Vector) -> Vector:
         """Sums of the potential over the rows above each distinct value but the last."""
+        own = slice(*self._X.indptr[j : j + 2])
         sums = np.zeros(len(self.distinct[j]))
-        _histogram(self._starts[j], self._starts[j + 1], self._rows, self._codes, self._zeros[j], potential, sums)
+        _histogram(self._X.indices[own], self._codes[own], self._zeros[j], potential, sums)
         return sums[:0:-1].cumsum()[::-1]
 
 
 @compiled
-def _histogram(first, last, rows, codes, zero, potential, sums):  # type: ignore[no-untyped-def]
+def _histogram(rows, codes, zero, potential, sums):  # type: ignore[no-untyped-def]
     """Add up the potential of the rows of each code; rows that are not stored have the code ``zero``."""
-    if len(rows) == 0:
-        for k in range(first, last):
-            sums[codes[k]] += potential[k - first]
-        return
     stored = 0.0
-    for k in range(first, last):
+    for k in range(len(rows)):
         value = potential[rows[k]]
         sums[codes[k]] += value
         stored += value
@@ -222,103 +189,143 @@ def _histogram(first, last, rows, codes, zero, potential, sums):  # type: ignore
         sums[zero] -= stored  # potentials sum to zero
 
 
-@dataclass(frozen=True)
-class Stump:
-    """One round: ``weight * [x[feature] > threshold]`` was added.
-
-    ``loss`` is the mean of ``exp(-(f_i - f_j))`` over the pairs after this round.
-    """
-
-    feature: int
-    threshold: float
-    weight: float
-    loss: float
-
-
-class Boosting:
-    """RankBoost on the rows of some sorted columns, one round a step.
-
-    Iterating gives stumps until there is none; ``status`` then says why: "no edge" (no stump orders the pairs better
-    than chance), "separated" (one stump orders all that have weight, and would be chosen for ever), "exhausted"
-    (weights beyond float64). A round is O(m) for the weights and one pass over the codes.
-    """
-
-    def __init__(self, pairs: Pairs, columns: CodedColumns) -> None:
-        self.pairs, self.columns, self.status = pairs, columns, "running"
-
-    def __iter__(self) -> Iterator[Stump]:
-        f = np.zeros(self.columns.n_rows)
-        potential, total = self.pairs.potentials(f)
-        first = total
-        while self.status == "running":
-            found = self.columns.best(potential / total) if total > _LEAST * first else None
-            if found is None:
-                self.status = "no edge" if total > _LEAST * first else "exhausted"
-                return
-            feature, threshold, r, above = found
-            if abs(r) >= _NEAR_ONE:
-                self.status, r = "separated", float(np.copysign(_NEAR_ONE, r))
-            weight = 0.5 * float(np.log1p(r) - np.log1p(-r))
-            f[above] += weight
-            potential, total = self.pairs.potentials(f)
-            yield Stump(feature, threshold, weight, total / first)
-
-
 @dataclass(frozen=True, eq=False)
-class StepFunctions:
-    r"""A sum of stumps as one step function a feature: :math:`f(x) = \sum_j g_j(x_j)`.
+class Stumps:
+    """A sum of stumps ``weights[t] [x[features[t]] > thresholds[t]]``.
 
     Attributes
     ----------
-    features : ndarray of shape (k,), intp
-        Features that any stump looks at, ascending.
-    thresholds : list of ndarray
-        Distinct thresholds of each, ascending.
-    levels : list of ndarray
-        Value of ``g_j`` below all thresholds (0), above the first, above the second, ...
+    features : ndarray of shape (rounds,), intp
+    thresholds, weights : ndarray of shape (rounds,)
+    losses : ndarray of shape (rounds,)
+        The mean of ``exp(-(f_i - f_j))`` over the pairs after each round.
     """
 
     features: NDArray[np.intp]
-    thresholds: list[Vector]
-    levels: list[Vector]
+    thresholds: Vector
+    weights: Vector
+    losses: Vector
 
-    @classmethod
-    def of(cls, features: NDArray[np.intp], thresholds: Vector, weights: Vector) -> StepFunctions:
-        """The sum of stumps ``weights[t] [x_j > thresholds[t]]`` with ``j = features[t]``."""
-        used = np.unique(features)
-        cuts, levels = [], []
-        for feature in used:
-            own = features == feature
-            distinct, number = np.unique(thresholds[own], return_inverse=True)
-            cuts.append(distinct)
-            levels.append(np.concatenate(([0.0], np.cumsum(np.bincount(number, weights=weights[own])))))
-        return cls(used, cuts, levels)
+    def first(self, rounds: int) -> Stumps:
+        """The stumps of the first rounds."""
+        return replace(self, **{name: values[:rounds] for name, values in vars(self).items()})
 
     def __call__(self, X: Any) -> Vector:
-        """Scores of the rows of X. O(rows x features used x log stumps), whatever the number of stumps."""
-        X = columns_of(X)
+        """Scores of the rows of X: one step function a feature. O(rows x features used x log stumps)."""
+        X = columns_of(X) if sparse.issparse(X) else X
         out = np.zeros(X.shape[0])
-        for feature, cuts, levels in zip(self.features, self.thresholds, self.levels, strict=True):
-            values = column_values(X, feature).astype(np.float64)
-            out += levels[np.searchsorted(cuts, values, side="left")]
+        for feature in np.unique(self.features):
+            own = np.flatnonzero(self.features == feature)
+            own = own[np.argsort(self.thresholds[own])]
+            levels = np.concatenate(([0.0], np.cumsum(self.weights[own])))
+            out += levels[np.searchsorted(self.thresholds[own], _column(X, feature))]
         return out
 
+    def staged(self, X: Any) -> Iterator[Vector]:
+        """Scores of the rows of X after each round."""
+        X = columns_of(X) if sparse.issparse(X) else X
+        scores = np.zeros(X.shape[0])
+        for feature, threshold, weight in zip(self.features, self.thresholds, self.weights, strict=True):
+            scores = scores + weight * (_column(X, feature) > threshold)
+            yield scores
 
-def columns_of(X: Any) -> Any:
-    """Sparse X by columns, entries that stand twice added up and zeros left out; dense X as it is."""
-    if not sparse.issparse(X):
-        return X
+
+def boost(pairs: LabelPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stumps, str]:
+    """Run RankBoost, and say why no further round was run.
+
+    Parameters
+    ----------
+    pairs : LabelPairs or PreferencePairs
+    X : ndarray or sparse array of shape (m, n)
+    rounds : int
+        At most.
+
+    Returns
+    -------
+    stumps : Stumps
+    stopped : str
+        "n_estimators"; "no edge", no stump orders the pairs better than chance; "separated", one stump orders all that
+        have weight, and would be chosen for ever; "exhausted", weights beyond float64.
+
+    Notes
+    -----
+    A round is O(m) for the weights and one pass over the codes.
+    """
+    columns, f, stopped = CodedColumns(X), np.zeros(X.shape[0]), "n_estimators"
+    potential, first = pairs.potentials(f)
+    total, found = first, list[tuple[int, float, float, float]]()
+    while len(found) < rounds and stopped == "n_estimators":
+        if not total > _LEAST * first:
+            stopped = "exhausted"
+            break
+        best = columns.best(potential / total)
+        if best is None:
+            stopped = "no edge"
+            break
+        feature, threshold, r, above = best
+        if abs(r) >= _NEAR_ONE:
+            stopped, r = "separated", float(np.copysign(_NEAR_ONE, r))
+        weight = float(np.arctanh(r))
+        f[above] += weight
+        potential, total = pairs.potentials(f)
+        found.append((feature, threshold, weight, total / first))
+    features, *numbers = np.array(found, dtype=np.float64).reshape(-1, 4).T
+    return Stumps(features.astype(np.intp), *numbers), stopped
+
+
+def columns_of(X: Any) -> sparse.csc_array:
+    """X by columns, entries that stand twice added up and zeros left out."""
     out = sparse.csc_array(X, copy=True)
     out.sum_duplicates()
     out.eliminate_zeros()
     return out
 
 
-def column_values(X: Any, feature: int) -> NDArray[Any]:
-    """One column of a dense or CSC matrix, dense."""
-    if not sparse.issparse(X):
-        return np.asarray(X[:, feature])
-    own = slice(X.indptr[feature], X.indptr[feature + 1])
-    out = np.zeros(X.shape[0], dtype=X.data.dtype)
-    out[X.indices[own]] = X.data[own]
-    return out
+def _column(X: Any, feature: int) -> Vector:
+    values = X[:, [feature]]
+    return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)[:, 0]
+
+
+class RankBoostProblem:
+    """RankBoost on labelled items, or on preferences; it is run once, and its parameter is the number of rounds.
+
+    It is a candidate of the search, too: the only one.
+    """
+
+    parameter = "n_estimators"
+
+    def __init__(self, data: Comparisons, balance: str, rounds: int) -> None:
+        self.choices = dict[str, Any]()
+        pairs: LabelPairs | PreferencePairs
+        if isinstance(data, PreferredItems):
+            pairs = PreferencePairs(data.graph)
+        else:
+            (graph,) = data.numeric_graphs(Setting("exclude", balance))
+            assert isinstance(graph, LabelledGraph)
+            pairs = LabelPairs(graph)
+        self.stumps, self.stopped = boost(pairs, data.X, rounds)
+
+    def problem(self, data: Comparisons) -> RankBoostProblem:
+        """The rounds that were run."""
+        return self
+
+    def axis(self) -> Vector:
+        """All numbers of rounds."""
+        return np.arange(1.0, len(self.stumps.features) + 1.0)
+
+    def path(self, values: Vector) -> StagedScores:
+        """The models of some numbers of rounds."""
+        return StagedScores(self.stumps, values.astype(np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class StagedScores:
+    """The models of some numbers of rounds."""
+
+    stumps: Stumps
+    rounds: NDArray[np.intp]
+
+    def scores(self, X: Any) -> Vector:
+        """Scores of rows X after each number of rounds, (rows, numbers, 1)."""
+        stages = np.stack(list(self.stumps.staged(X)))
+        return stages[self.rounds - 1].T[:, :, None]

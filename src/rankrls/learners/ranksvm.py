@@ -20,14 +20,24 @@ which bounds the distance of P(w) to the minimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
+from rankrls._cached import cached_property
+from rankrls._comparisons import Comparisons, PreferredItems, Setting
 from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+from rankrls._compiled.threads import balanced_blocks, blas_threads_for, map_threads, n_threads
+from rankrls._preferences import PreferenceTable
+from rankrls.learners.solutions import PathSolutions, centred
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.runs import group_sums
+from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import normal_equations
 
 Vector = NDArray[np.float64]
 
@@ -36,6 +46,11 @@ _CLOSE = 0.125
 _FORCING = 0.1
 _SHRINKS = 40
 _ROWS_OF_A_THREAD = 8192
+_FEW_FEATURES = 1024
+"""Up to here RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
+_BASIS_ROWS = 2048
+_GRID = 15
+_DECADES = 7.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +66,7 @@ class ActivePairs:
     degree : ndarray of shape (m,)
         Weight of each item's active pairs; an item with none does not matter to the solution.
     state : object
-        What :meth:`Pairs.product` needs again.
+        What ``product`` needs again.
     """
 
     loss: float
@@ -60,58 +75,26 @@ class ActivePairs:
     state: Any
 
 
-class Pairs(Protocol):
-    """Pairs of items of which one should be ahead."""
-
-    @property
-    def n_items(self) -> int:
-        """Items, those in no pair included."""
-        ...
-
-    def active(self, f: Vector) -> ActivePairs:
-        """The pairs that are active at scores f."""
-        ...
-
-    def product(self, active: ActivePairs, v: Vector) -> Vector:
-        """``L v``, L the Laplacian of the active pairs."""
-        ...
-
-
 class LabelPairs:
-    """Every pair of items of a query with different labels, with strength 1 and weight ``rho_q w_i w_j``.
+    """Every pair of items of a query with different labels, with strength 1 and the weight that a graph gives it.
 
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-    queries : ndarray of shape (m,), intp
-        Number of each item's query, from 0.
-    weights : ndarray of shape (m,)
-    rho : ndarray of shape (queries,)
-        Factor of each query's pairs.
-
-    Notes
-    -----
     O(m log m) for each call, threaded over blocks of whole queries.
     """
 
-    def __init__(self, y: Vector, queries: NDArray[np.intp], weights: Vector, rho: Vector) -> None:
-        self.n_items = len(y)
-        self._order = np.lexsort((y, queries))
-        labels, codes = y[self._order], queries[self._order]
-        self._starts = np.searchsorted(codes, np.arange(len(rho) + 1))
-        step = (labels[1:] != labels[:-1]) & (codes[1:] == codes[:-1])
+    def __init__(self, graph: LabelledGraph) -> None:
+        self.n_items, self._order, self._starts = graph.n_rows, graph.rows, graph.starts
+        query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
+        step = (np.diff(graph.y[:, 0]) != 0) & (np.diff(query) == 0)
         number = np.concatenate(([0], np.cumsum(step)))
-        self._levels = number - number[np.minimum(self._starts[:-1], len(y) - 1)][codes]  # label's rank in its query
-        self._weights = weights[self._order]
-        self._factor = rho[codes] * self._weights
-        threads = min(n_threads(), 1 + len(y) // _ROWS_OF_A_THREAD)
-        self._blocks = balanced_blocks(self._starts, threads)
+        self._levels = number - number[graph.starts[:-1]][query]  # label's rank in its query
+        self._weights = graph.weights
+        self._factor = graph.weights * (graph.e2 / group_sums(graph.weights, graph.starts))[query]
+        self._blocks = balanced_blocks(self._starts, min(n_threads(), 1 + self.n_items // _ROWS_OF_A_THREAD))
 
     def active(self, f: Vector) -> ActivePairs:
         """The pairs that are active at scores f."""
         w, factor, own = self._weights, self._factor, f[self._order]
-        heads = self._starts[:-1][np.diff(self._starts) > 0]
-        own -= np.repeat(own[heads], np.diff(np.append(heads, len(own))))  # offsets of queries cost digits otherwise
+        own -= np.repeat(own[self._starts[:-1]], np.diff(self._starts))  # offsets of queries cost digits otherwise
         ranking = np.empty(len(own), dtype=np.intp)
         below, above = self._partner_sums(own, ranking, w * (1.0 + 1j * own), rank=True)
         degree = factor * (below.real + above.real)
@@ -148,95 +131,89 @@ class LabelPairs:
 def _sum_partners(f, levels, values, ranking, rank, starts, below, above):  # type: ignore[no-untyped-def]
     """Sums of ``values`` over each item's active losers (``below``) and winners (``above``), query by query.
 
-    Down the sorted scores, the losers within a margin of 1 enter a Fenwick tree over label ranks; then up, the winners.
     A complex value is two sums at once.
     """
     for q in range(len(starts) - 1):
-        first, n = starts[q], starts[q + 1] - starts[q]
-        if n == 0:
-            continue
-        order = ranking[first : first + n]
+        order = ranking[starts[q] : starts[q + 1]]
         if rank:
-            order[:] = np.argsort(f[first : first + n]) + first
+            order[:] = np.argsort(f[starts[q] : starts[q + 1]]) + starts[q]
+        n_levels = levels[starts[q + 1] - 1] + 1
         score, level, value = f[order], levels[order], values[order]
-        n_levels = levels[first + n - 1] + 1
-        tree = np.zeros(n_levels + 1, values.dtype)
-        nothing = tree[0]
-        p = n - 1
-        for k in range(n - 1, -1, -1):
-            while p >= 0 and score[k] - score[p] < 1.0:
-                node = level[p] + 1
-                while node <= n_levels:
-                    tree[node] += value[p]
-                    node += node & -node
-                p -= 1
-            total = nothing
-            node = level[k]
-            while node > 0:
-                total += tree[node]
-                node -= node & -node
-            below[order[k]] = total
-        tree[:] = nothing
-        p = 0
-        for k in range(n):
-            while p < n and score[p] - score[k] < 1.0:
-                node = n_levels - level[p]
-                while node <= n_levels:
-                    tree[node] += value[p]
-                    node += node & -node
-                p += 1
-            total = nothing
-            node = n_levels - level[k] - 1
-            while node > 0:
-                total += tree[node]
-                node -= node & -node
-            above[order[k]] = total
+        below[order] = _losers(score, level, value, n_levels)
+        # turned round, winners are losers
+        above[order[::-1]] = _losers(-score[::-1], n_levels - 1 - level[::-1], value[::-1], n_levels)
 
 
-@dataclass(frozen=True, eq=False)
-class PreferencePairs:
-    """Listed preferences: item ``winners[e]`` should be ahead of ``losers[e]`` by ``strength[e]``.
+@compiled
+def _losers(score, level, value, n_levels):  # type: ignore[no-untyped-def]
+    """Sums over the items of lower levels within a margin of 1, of items in the order of their scores.
 
-    O(preferences) for each call.
+    Down the scores, items enter a Fenwick tree over levels as they come within the margin.
     """
+    tree = np.zeros(n_levels + 1, value.dtype)
+    out = np.empty_like(value)
+    p = len(score) - 1
+    for k in range(len(score) - 1, -1, -1):
+        while p >= 0 and score[k] - score[p] < 1.0:
+            node = level[p] + 1
+            while node <= n_levels:
+                tree[node] += value[p]
+                node += node & -node
+            p -= 1
+        total = tree[0]
+        node = level[k]
+        while node > 0:
+            total += tree[node]
+            node -= node & -node
+        out[k] = total
+    return out
 
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
-    n_items: int
-    strength: Vector
-    weight: Vector
+
+class PreferencePairs:
+    """Listed preferences, item by item ahead by their strengths; O(preferences) for each call."""
+
+    def __init__(self, table: PreferenceTable) -> None:
+        self._table, self.n_items = table, table.n_items
 
     def active(self, f: Vector) -> ActivePairs:
         """The pairs that are active at scores f."""
-        x = np.maximum(self.strength - (f[self.winners] - f[self.losers]), 0.0)
-        cx, c = self.weight * x, np.where(x > 0.0, self.weight, 0.0)
-        return ActivePairs(float(cx @ x), self._scattered(-2.0 * cx, 2.0 * cx), self._scattered(c, c), c)
+        c = self._table.weight
+        x = np.maximum(self._table.strength - self._table.differences(f), 0.0)
+        active = np.where(x > 0.0, c, 0.0)
+        gradient = self._scattered(-2.0 * c * x, 2.0 * c * x)
+        return ActivePairs(float((c * x) @ x), gradient, self._scattered(active, active), active)
 
     def product(self, active: ActivePairs, v: Vector) -> Vector:
         """``L v``, L the Laplacian of the active pairs."""
-        d = active.state * (v[self.winners] - v[self.losers])
+        d = active.state * self._table.differences(v)
         return self._scattered(d, -d)
 
     def _scattered(self, to_winners: Vector, to_losers: Vector) -> Vector:
-        at = np.concatenate((self.winners, self.losers))
+        at = np.concatenate((self._table.winners, self._table.losers))
         return np.asarray(np.bincount(at, np.concatenate((to_winners, to_losers)), self.n_items), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Preconditioner:
-    """Newton systems as they would be if every pair had the same share of the curvature.
+Pairs = LabelPairs | PreferencePairs
 
-    ``vectors diag(values) vectors'`` is ``X'LX`` over all pairs, divided by their total weight. What is left to
-    conjugate gradients is how the active pairs differ from all, and not how features are scaled and correlated.
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """``X'LX`` over all pairs, divided by their total weight, as ``vectors diag(values) vectors'``.
+
+    Newton systems are preconditioned by what they would be if every pair had the same share of the curvature. What is
+    left to conjugate gradients is how the active pairs differ from all, and not how features are scaled and correlated.
     """
 
     values: Vector
     vectors: Vector
 
     @classmethod
-    def of(cls, gram: Vector, weight: float) -> Preconditioner:
-        """From ``X'LX`` of all pairs and the sum of their weights; O(n^3)."""
-        values, vectors = linalg.eigh(gram / weight, driver="evd", check_finite=False)
+    def of(cls, graph: Graph, X: Any) -> Spectrum:
+        """Of a graph's pairs and features X, (m, n); O(m n^2 + n^3)."""
+        weight = float(graph.weights.sum())
+        if isinstance(graph, LabelledGraph):  # each item's pairs weigh w e1, which counts every pair twice
+            weight = 0.5 * float(graph.weights @ np.repeat(graph.e1, np.diff(graph.class_starts)))
+        values, vectors = linalg.eigh(normal_equations(graph, X).gram / weight, driver="evd", check_finite=False)
         return cls(np.maximum(values, 0.0), vectors)
 
     def solve(self, r: Vector, curvature: float) -> Vector:
@@ -279,7 +256,7 @@ def minimise(
     tol: float = 1e-6,
     max_iter: int = 100,
     start: Vector | None = None,
-    preconditioner: Preconditioner | None = None,
+    spectrum: Spectrum | None = None,
 ) -> Minimum:
     """Minimise ``P(w)``; see the module.
 
@@ -296,7 +273,8 @@ def minimise(
         Newton steps.
     start : ndarray of shape (n,), optional
         Where to start; zero by default.
-    preconditioner : Preconditioner, optional
+    spectrum : Spectrum, optional
+        Preconditions the Newton systems.
 
     Notes
     -----
@@ -320,7 +298,7 @@ def minimise(
             break
         first = first or norm
         forcing = min(_FORCING, float(np.sqrt(norm / first)))
-        d, Xd = _newton_direction(X, pairs, active, C, g, forcing, preconditioner)
+        d, Xd = _newton_direction(X, pairs, active, C, g, forcing, spectrum)
         step = _step_length(pairs, active, C, (w, d, f, Xd), float(g @ d))
         if (w + step * d == w).all():
             status = "rounding"
@@ -336,14 +314,14 @@ def _newton_direction(
     C: float,
     g: Vector,
     forcing: float,
-    preconditioner: Preconditioner | None,
+    spectrum: Spectrum | None,
 ) -> tuple[Vector, Vector]:
     """Conjugate gradients on ``(I + 2 C X'LX) d = -g``; d and ``X d``."""
     d, Xd = np.zeros(len(g)), np.zeros(pairs.n_items)
     curvature = C * float(active.degree.sum())  # 2 C times the weight of the active pairs, which the degrees have twice
 
     def precondition(r: Vector) -> Vector:
-        return r if preconditioner is None else preconditioner.solve(r, curvature)
+        return r if spectrum is None else spectrum.solve(r, curvature)
 
     r, target = -g, forcing * float(np.linalg.norm(g))
     z = precondition(r)
@@ -379,15 +357,91 @@ def _step_length(
     return 0.0
 
 
-def centred(X: Any) -> Any:
-    """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
+class RankSVMProblem:
+    """Minimise ``1/2 |w|^2 + C sum_pairs c max(0, s - margin)^2``; the parameter is C.
 
-    Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
+    Parameters
+    ----------
+    data : LabelledItems or PreferredItems
+    balance : str
+        Of the pairs of labelled items.
+    tol, max_iter
+        As of :func:`minimise`.
+    basis : Basis, optional
+        Functions over items in the place of the features of X: orthonormal features, (m, rank), are held.
     """
-    if sparse.issparse(X):
-        return X
-    means = X.mean(axis=0, dtype=np.float64)
-    far = np.abs(means) > 100.0 * X.std(axis=0, dtype=np.float64)
-    if X.dtype == np.float64 and not far.any():
-        return X
-    return X.astype(np.float64) - np.where(far, means, 0.0)
+
+    parameter = "C"
+
+    def __init__(
+        self, data: Comparisons, balance: Any, *, tol: float, max_iter: int, basis: Basis | None = None
+    ) -> None:
+        self.basis, self.tol, self.max_iter = basis, tol, max_iter
+        self.graph: Graph = data.numeric_graphs(Setting("exclude", balance))[0]
+        self._X = centred(data.X if basis is None else basis_features(basis, data.X))
+        self.pairs: Pairs
+        if isinstance(data, PreferredItems):
+            self.pairs = PreferencePairs(data.graph)
+        else:
+            assert isinstance(self.graph, LabelledGraph)
+            self.pairs = LabelPairs(self.graph)
+
+    @cached_property
+    def _spectrum(self) -> Spectrum | None:
+        return Spectrum.of(self.graph, self._X) if self._X.shape[1] <= _FEW_FEATURES else None
+
+    def path(self, values: Vector) -> PathSolutions:
+        """The solutions of some values of C, whose minima are the details: from the smallest up, each starts at the
+        one before.
+        """
+        minima, w, (m, n) = list[Any]([None] * len(values)), None, self._X.shape
+        with blas_threads_for(float(m) * n**2):
+            for k in np.argsort(values, kind="stable"):
+                how: Any = {"tol": self.tol, "max_iter": self.max_iter, "spectrum": self._spectrum}
+                minima[k] = found = minimise(self._X, self.pairs, float(values[k]), start=w, **how)
+                w = found.w
+        W = np.stack([minimum.w for minimum in minima])
+        if self.basis is None:
+            return PathSolutions(W[:, :, None], Scorer, minima)
+        kernel, items = self.basis.kernel, self.basis.items
+        read = partial(_expansion, kernel, *((None, items) if kernel.name == "precomputed" else (items, None)))
+        return PathSolutions((W @ self.basis.to_items.T)[:, :, None], read, minima)
+
+    def axis(self) -> Vector:
+        """Values of C, ascending, around the one for which loss and penalty weigh the same."""
+        v = np.random.default_rng(0).standard_normal(self._X.shape[1])
+        top = 0.0
+        for _ in range(10):  # power iteration: a few digits will do
+            norm = float(np.linalg.norm(v))
+            if not norm > 0.0:
+                break
+            v = self._times_gram(v / norm)
+            top = float(np.linalg.norm(v))
+        if not top > 0.0:
+            return np.full(1, 0.5)
+        return np.asarray(0.05 / top * np.geomspace(1.0, 10.0**_DECADES, _GRID))
+
+    def _times_gram(self, v: Vector) -> Vector:
+        """``X'LX v`` over all pairs."""
+        f = np.asarray(self._X @ v)
+        rows: Any = self.graph.rows if isinstance(self.graph, LabelledGraph) else slice(None)
+        out = np.zeros(len(f))
+        out[rows] = self.graph.laplacian(f[rows])
+        return np.asarray(self._X.T @ out)
+
+
+def _expansion(kernel: Any, items: Any, columns: Any, a: Vector) -> Scorer:
+    return Scorer(None, a, kernel, items, columns)
+
+
+def basis_features(basis: Basis, X: Any) -> NDArray[np.float64]:
+    """Orthonormal features of the functions over a basis, ``K_MR T`` with ``T'K_RR T = I``: (m, rank), held whole.
+
+    The squared norm of such a function is the squared length of its weights w; its coefficients are
+    ``basis.to_items @ w``. Newton steps read the features some dozens of times, so they are not evaluated anew.
+    O(m r (features + rank)).
+    """
+    columns, whitening = basis.features(X), basis.whitening
+    m = columns.shape[0]
+    blocks = (columns[first : min(first + _BASIS_ROWS, m)] for first in range(0, m, _BASIS_ROWS))
+    return np.vstack([block if whitening is None else block @ whitening for block in blocks])

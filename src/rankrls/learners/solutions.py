@@ -1,4 +1,4 @@
-"""Solutions of a learner for several values of its parameter."""
+"""What learners have in common: their solutions for several values of a parameter, and features around zero."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls.numerics.scorer import Scorer
 
@@ -38,3 +39,17 @@ class PathSolutions:
     def __getitem__(self, k: int) -> Scorer:
         """The solution of value number k, with a column for each target."""
         return self.read(self.coefficients[k])
+
+
+def centred(X: Any) -> Any:
+    """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
+
+    Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
+    """
+    if sparse.issparse(X):
+        return X
+    means = X.mean(axis=0, dtype=np.float64)
+    far = np.abs(means) > 100.0 * X.std(axis=0, dtype=np.float64)
+    if X.dtype == np.float64 and not far.any():
+        return X
+    return X.astype(np.float64) - np.where(far, means, 0.0)

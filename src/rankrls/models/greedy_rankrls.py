@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,65 +12,30 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls.kernels import Kernel
-from rankrls.learners.graphs import graph_of
-from rankrls.learners.greedy_problem import GreedyProblem, GreedyRows
+from rankrls.learners.greedy import GreedyProblem, GreedyRows
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fit_methods import Candidate, Chooses
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
-    check_alphas,
-    check_parameters,
     estimator,
     number,
     parameter,
 )
-from rankrls.models.ranker import Ranker
-from rankrls.selection.folds import few_folds, few_preference_folds
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 
 __all__ = ["GreedyRankRLS"]
 
-_LINEAR = Kernel("linear")
 _DECADES = 6
 _SQUARED_ERROR = "pair_squared_error"
 
 
-@dataclass(eq=False)
-class RowsOf:
-    """The rows of the comparisons that were asked for last, of one setting: values of alpha share them."""
-
-    setting: Setting
-    last: tuple[Comparisons, GreedyRows] | None = None
-
-    def of(self, comparisons: Comparisons) -> GreedyRows:
-        """The rows of some comparisons."""
-        if self.last is None or self.last[0] is not comparisons:
-            graph = graph_of(comparisons, self.setting)
-            self.last = comparisons, GreedyRows(comparisons.X, graph, self.setting.balance)
-        return self.last[1]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GreedyCandidate:
-    """Features taken one by one for one alpha, which is among the choices."""
-
-    choices: dict[str, Any]
-    rows: RowsOf
-    n_features: int
-    square = False
-
-    def problem(self, comparisons: Comparisons) -> GreedyProblem:
-        """The problem of some data."""
-        return GreedyProblem(self.rows.of(comparisons), self.choices["alpha"], self.n_features)
-
-
 @estimator
-class GreedyRankRLS(SelectorMixin, Ranker, GraphParameters, SelectionParameters):
+class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters):
     r"""Linear RankRLS on few features, taken one by one by exact leave-query-out.
 
     Minimises, over weights of the features S,
@@ -160,71 +125,45 @@ class GreedyRankRLS(SelectorMixin, Ranker, GraphParameters, SelectionParameters)
     max_features: int = parameter(default=30, check=number(least=1, whole=True))
     scoring: Any = parameter(default="squared_error")
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose the number of features and alpha, then select from all rows of X.
+    def _check(self) -> None:
+        super()._check()
+        if self.n_features_to_select != "auto":
+            check_count("n_features_to_select", self.n_features_to_select)
+        fitting.alphas_of(self, positive=True)
 
-        Parameters
-        ----------
-        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
+    def _measure(self, *, preferred: bool) -> RankingMeasure:
+        by_squares = getattr(self.scoring, "name", self.scoring) in ("squared_error", _SQUARED_ERROR)
+        if not by_squares:
+            return resolve_measure(self.scoring)
+        return Measure("disagreement" if preferred else _SQUARED_ERROR)
 
-        Returns
-        -------
-        self
-        """
-        self._check()
-        measure = resolve_measure(Measure(_SQUARED_ERROR) if self._by_squares else self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
-        plan: Plan | None = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        if plan is None and self._chooses:
-            plan = few_folds(self.cv, measure, data, float(self.regression_weight))
-        return self._select(data, plan)
+    def _folds(self, measure: RankingMeasure, data: LabelledItems) -> Plan | None:
+        return super()._folds(measure, data) if self._chooses else None
 
-    def fit_pairs(
-        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Choose by folds of preferences, or of groups of them; then select from all.
+    def _pair_folds(self, measure: RankingMeasure, data: PreferredItems) -> Plan | None:
+        return super()._pair_folds(measure, data) if self._chooses else None
 
-        Parameters
-        ----------
-        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
-            Groups are held out together in each step, too.
+    @property
+    def _chooses(self) -> bool:
+        """Whether there is more than one model to choose from."""
+        several = any(np.size(one) > 1 for one in (self.ties, self.balance, self.alphas))
+        return "auto" in (self.n_features_to_select, self.alphas) or several
 
-        Returns
-        -------
-        self
-        """
-        self._check()
-        measure: RankingMeasure = Measure("disagreement")
-        if not self._by_squares:
-            measure = resolve_measure(self.scoring)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._select(data, few_preference_folds(self.cv, measure, data) if self._chooses else None)
-
-    def _select(self, data: Comparisons, plan: Plan | None) -> Self:
+    def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         given = self.n_features_to_select
         values = None if given == "auto" else np.array([float(given)])
         if plan is None:
             candidate = next(self._candidates(data))
-            solutions = candidate.problem(data).path(np.array([float(given)]))
+            solutions = candidate.problem(data).path(values)
         else:
             results = search(self._candidates(data), data, plan, self.rule, values, int(self.verbose))
             candidate, solutions = results.best_state.candidate, results.best_state.solutions
         fitting.begin(self, data)
-        fitting.keep(self, solutions[0], _LINEAR)
+        fitting.keep(self, solutions[0], candidate.kernel)
         if plan is not None:
             fitting.publish(self, results, plan.description, data)
             self.alpha_at_edge_ = results.edges.get("alpha", False)
-        self.path_ = solutions.details[0]
+        (self.path_,) = solutions.details
         self.selected_, self.n_features_ = (
             self.path_.indices,
             self.path_.n_stages,
@@ -232,54 +171,25 @@ class GreedyRankRLS(SelectorMixin, Ranker, GraphParameters, SelectionParameters)
         self.alpha_ = float(candidate.choices["alpha"])
         return self
 
-    @property
-    def _chooses(self) -> bool:
-        """Whether there is more than one model to choose from."""
-        tuples = (self.ties, self.balance, (0, 0) if self._automatic else self.alphas)
-        return self.n_features_to_select == "auto" or any(np.size(one) > 1 for one in tuples)
-
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.selected_] = True
         return mask
 
-    def _check(self) -> None:
-        check_parameters(self, several=True)
-        if self.n_features_to_select != "auto":
-            check_count("n_features_to_select", self.n_features_to_select)
-        if not self._automatic:
-            check_alphas(self.alphas, positive=True)
-
-    @property
-    def _automatic(self) -> bool:
-        return isinstance(self.alphas, str) and self.alphas == "auto"
-
-    @property
-    def _by_squares(self) -> bool:
-        return getattr(self.scoring, "name", self.scoring) in ("squared_error", _SQUARED_ERROR)
-
-    def _candidates(self, data: Comparisons) -> Iterator[GreedyCandidate]:
-        most = self._most(data.X.shape[1])
-        for setting, chosen in fitting.settings_of(self, data):
-            rows = RowsOf(setting)
-            for alpha in self._alphas(rows.of(data)):
-                yield GreedyCandidate(choices={**chosen, "alpha": float(alpha)}, rows=rows, n_features=most)
-
-    def _most(self, n: int) -> int:
-        """The most features that are taken, of n."""
-        given = self.n_features_to_select
-        if given == "auto":
-            return min(n, int(self.max_features))
-        if given > n:
+    def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
+        most, n = self.n_features_to_select, data.X.shape[1]
+        if most == "auto":
+            most = min(n, int(self.max_features))
+        if most > n:
             raise InputError(
-                f"n_features_to_select is {given}, but X has {n} features.", parameter="n_features_to_select"
+                f"n_features_to_select is {most}, but X has {n} features.", parameter="n_features_to_select"
             )
-        return int(given)
-
-    def _alphas(self, rows: GreedyRows) -> NDArray[np.float64]:
-        """What to choose from, the most regularized first."""
-        if not self._automatic:
-            return np.sort(check_alphas(self.alphas))[::-1]
-        top = float(rows.rows.squares.sum(axis=0).max(initial=0.0))
-        return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
+        for setting, chosen in fitting.settings_of(self, data):
+            alphas = fitting.alphas_of(self)
+            if alphas is None:
+                top = float(GreedyRows(data, setting).rows.squares.sum(axis=0).max(initial=0.0))
+                alphas = np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
+            for alpha in alphas.tolist():
+                problem = partial(GreedyProblem, setting=setting, alpha=alpha, most=int(most))
+                yield Candidate({**chosen, "alpha": alpha}, problem)

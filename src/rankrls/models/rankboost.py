@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -11,34 +10,21 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons
-from rankrls.learners.rankboost import StepFunctions
-from rankrls.learners.rankboost_problem import RankBoostProblem, StumpSolutions
+from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fit_methods import Fits
 from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
 from rankrls.models.inputs.validation import check_matrix
-from rankrls.models.ranker import Ranker
-from rankrls.selection.plans import Validation
+from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["RankBoost"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BoostedCandidate:
-    """Stumps that were boosted: their path is judged after each round."""
-
-    boosted: RankBoostProblem
-    choices: dict[str, Any] = field(default_factory=dict)
-
-    def problem(self, data: Comparisons) -> RankBoostProblem:
-        """The rounds that were run."""
-        return self.boosted
-
-
 @estimator
-class RankBoost(Ranker):
+class RankBoost(Fits):
     r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
 
     Lowers, one stump at a time, the exponential loss of the pairs,
@@ -95,6 +81,10 @@ class RankBoost(Ranker):
     numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Stumps that are equally
     good: the lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
 
+    ``fit_pairs`` lowers :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`, O(p) more a round. Of a strength only the sign
+    plays a part: a negative one turns the preference round, and 0 is a tie, which orders nothing. ``balance`` and
+    ``scoring`` play no part there.
+
     Scores are invariant to increasing transformations of training features, but for where between two training values
     a threshold stands: halfway. There are no missing values. A query of one item, or of one label, contributes nothing.
 
@@ -137,59 +127,20 @@ class RankBoost(Ranker):
         y_val: Any = None,
         qid_val: Any = None,
     ) -> Self:
-        """Learn from items with labels.
+        """Fit items with labels; validation data choose the number of rounds.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-            float32 is not upcast whole; sparse X is not made dense.
-        y : array-like of shape (m,)
-            Labels, higher is better.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-        X_val, y_val, qid_val : optional
-            Validation data to choose the number of rounds by.
+        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; and where no query holds two different labels.
         """
         check_parameters(self)
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight)
-        return self._learn(data, fitting.validation(self, measure, data, X_val, y_val, qid_val))
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        r"""Learn from preferences: lower :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The items; those in no preference are allowed.
-        winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``.
-        strength : array-like of shape (p,), optional
-            Only its sign plays a part: a negative one turns the preference round, 0 is a tie and orders nothing.
-        weight : array-like of shape (p,), optional
-            How much each preference counts; 1 by default.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(p) more a round. ``balance`` and ``scoring`` play no part.
-        """
-        check_parameters(self)
-        return self._learn(fitting.preferred(self, X, winners, losers, strength, weight), None)
+        return self._solve(data, fitting.validation(self, measure, data, X_val, y_val, qid_val))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -208,12 +159,12 @@ class RankBoost(Ranker):
         O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
-        return np.asarray(self.scorer_(check_matrix(self, X, reset=False)))
+        return self.scorer_(check_matrix(self, X, reset=False))
 
     @property
-    def scorer_(self) -> StepFunctions:
-        """The fitted function: a sum of steps."""
-        return StepFunctions.of(self.features_, self.thresholds_, self.weights_)
+    def scorer_(self) -> Stumps:
+        """The fitted function."""
+        return Stumps(self.features_, self.thresholds_, self.weights_, self.train_loss_)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
@@ -223,32 +174,25 @@ class RankBoost(Ranker):
         X : as for :meth:`predict`
         """
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
-        stumps = StumpSolutions(self.features_, self.thresholds_, self.weights_, np.arange(1.0, self.n_estimators_ + 1))
-        yield from stumps.scores(X)[:, :, 0].T
+        yield from self.scorer_.staged(check_matrix(self, X, reset=False))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Sum of the absolute weights of each feature's stumps, as a share of all."""
         check_is_fitted(self)
         sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
-        total = sums.sum()
-        return np.asarray(sums / total if total > 0.0 else sums, dtype=np.float64)
+        return np.asarray(sums / max(sums.sum(), np.finfo(np.float64).tiny))
 
-    def _learn(self, data: Comparisons, validation: Validation | None) -> Self:
+    def _solve(self, data: Comparisons, validation: Plan | None = None) -> Self:
         problem = RankBoostProblem(data, self.balance, int(self.n_estimators))
-        rounds = len(problem.stumps)
+        stumps = problem.stumps
         fitting.begin(self, data)
-        if validation is not None and rounds:
-            results = search([BoostedCandidate(boosted=problem)], data, validation, self.rule, None)
+        if validation is not None and len(stumps.features):
+            results = search([problem], data, validation, self.rule, None)
             fitting.publish(self, results, validation.description, data)
-            rounds = int(results.best_value)
-            self.best_params_ = {"n_estimators": rounds}
-        kept = problem.stumps[:rounds]
-        self.n_estimators_ = len(kept)
-        self.features_ = np.array([s.feature for s in kept], dtype=np.intp)
-        self.thresholds_ = np.array([s.threshold for s in kept])
-        self.weights_ = np.array([s.weight for s in kept])
-        self.train_loss_ = np.array([s.loss for s in kept])
-        self.stopped_ = problem.stopped
+            self.best_params_ = {"n_estimators": int(results.best_value)}
+            stumps = stumps.first(int(results.best_value))
+        self.n_estimators_, self.stopped_ = len(stumps.features), problem.stopped
+        self.features_, self.thresholds_ = stumps.features, stumps.thresholds
+        self.weights_, self.train_loss_ = stumps.weights, stumps.losses
         return self

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError
-from rankrls.kernels import Kernel
-from rankrls.learners.ranksvm import Minimum
-from rankrls.learners.ranksvm_problem import RankSVMProblem
-from rankrls.metrics import resolve_measure
+from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
+from rankrls.models.fit_methods import Candidate, Chooses, Fits
 from rankrls.models.inputs.parameters import (
     BALANCES,
     KernelParameters,
+    SelectionParameters,
     check_grid,
-    check_parameters,
     choice,
     estimator,
     number,
@@ -30,10 +27,6 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.ranker import NotConverged, Ranker
-from rankrls.numerics.basis import Basis
-from rankrls.numerics.scorer import Scorer
-from rankrls.selection.folds import few_folds, few_preference_folds
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["RankSVM", "RankSVMCV"]
@@ -42,27 +35,11 @@ MOST_EXACT = 5000
 """Items whose kernel matrix is decomposed without being asked for."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RankSVMCandidate:
-    """Features, or a basis of items, and what counts the same."""
-
-    kernel: Kernel
-    balance: str
-    tol: float
-    max_iter: int
-    basis: Callable[[], Basis] | None = None
-    choices: dict[str, Any] = field(default_factory=dict)
-    square = False
-
-    def problem(self, data: Comparisons) -> RankSVMProblem:
-        """The problem of some data."""
-        basis = None if self.basis is None else self.basis()
-        return RankSVMProblem(data, self.balance, tol=self.tol, max_iter=self.max_iter, basis=basis)
-
-
 @estimator
-class RankSVMParameters(KernelParameters):
+class RankSVMParameters(Ranker, KernelParameters):
     """What both forms of RankSVM have."""
+
+    _single_target = True
 
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
     n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
@@ -72,60 +49,51 @@ class RankSVMParameters(KernelParameters):
     max_iter: int = parameter(default=100, check=number(least=1, whole=True))
     random_state: Any = parameter(default=0)
 
+    def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
+        """Every kernel with every balance; those of one kernel share its basis."""
+        m, tol, steps = data.n_rows, float(self.tol), int(self.max_iter)
+        for kernel, chosen in fitting.kernels_of(self, data.X):
+            basis = None
+            if not kernel.is_linear:
+                if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
+                    raise InputError(
+                        f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Give the number of items "
+                        "to expand over (n_basis), or as many as there are to have it all the same.",
+                        parameter="n_basis",
+                    )
+                basis = make_basis(self, data, kernel, Setting("exclude"))
+            for setting, choices in data.settings(("exclude",), options(self.balance, "balance"), 0.0):
+                choices.pop("ties", None)
+                problem = partial(RankSVMProblem, balance=setting.balance, tol=tol, max_iter=steps, basis=basis)
+                yield Candidate({**chosen, **choices}, problem, kernel, basis)
 
-def _candidates(model: Any, data: Comparisons) -> Iterator[RankSVMCandidate]:
-    """Every kernel with every balance; those of one kernel share its basis."""
-    for kernel, chosen in fitting.kernels_of(model, data.X):
-        basis = None
-        if not kernel.is_linear:
-            _check_size(model, data.n_rows)
-            basis = cache(partial(make_basis, model, data, kernel, Setting("exclude")))
-        for balance in options(model.balance, "balance") if hasattr(data, "Y") else ("examples",):
-            balances = {"balance": balance} if hasattr(data, "Y") else {}
-            yield RankSVMCandidate(
-                kernel=kernel,
-                balance=balance,
-                tol=float(model.tol),
-                max_iter=int(model.max_iter),
-                basis=basis,
-                choices={**chosen, **balances},
+    def _keep(self, data: Comparisons, candidate: Candidate, solutions: Any) -> None:
+        """Store the function and how it was found; warn if it is not the minimum."""
+        fitting.begin(self, data)
+        fitting.keep(self, solutions[0].over(data.kept), candidate.kernel)
+        if candidate.basis is not None:
+            numbers = candidate.basis.numbers
+            self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+        (minimum,) = solutions.details
+        self.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
+        self.n_support_ = len(self.support_)
+        self.n_iter_, self.objective_, self.dual_gap_ = minimum.n_iter, minimum.value, minimum.gap
+        if minimum.status != "converged":
+            why = f"max_iter={self.max_iter} Newton steps were taken"
+            why = why if minimum.status == "max_iter" else "rounding leaves no better step"
+            warnings.warn(
+                NotConverged(
+                    f"{type(self).__name__} stopped before tol={self.tol:g} was reached: {why}. The objective is "
+                    f"within {minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower "
+                    "C, or raise max_iter or tol.",
+                    parameter="tol",
+                ),
+                stacklevel=4,
             )
 
 
-def _check_size(model: Any, m: int) -> None:
-    if model.n_basis is None and model.basis_indices is None and m > MOST_EXACT:
-        raise InputError(
-            f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Give the number of items to "
-            "expand over (n_basis), or as many as there are to have it all the same.",
-            parameter="n_basis",
-        )
-
-
-def _keep(model: Any, data: Comparisons, candidate: RankSVMCandidate, function: Scorer, minimum: Minimum) -> None:
-    """Store the function and how it was found; warn if it is not the minimum."""
-    fitting.keep(model, function.over(data.kept), candidate.kernel)
-    if candidate.basis is not None:
-        numbers = candidate.basis().numbers
-        model.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
-    model.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
-    model.n_support_ = len(model.support_)
-    model.n_iter_, model.objective_, model.dual_gap_ = minimum.n_iter, minimum.value, minimum.gap
-    if minimum.status != "converged":
-        why = f"max_iter={model.max_iter} Newton steps were taken"
-        why = why if minimum.status == "max_iter" else "rounding leaves no better step"
-        warnings.warn(
-            NotConverged(
-                f"{type(model).__name__} stopped before tol={model.tol:g} was reached: {why}. The objective is within "
-                f"{minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower C, or raise "
-                "max_iter or tol.",
-                parameter="tol",
-            ),
-            stacklevel=4,
-        )
-
-
 @estimator
-class RankSVM(Ranker, RankSVMParameters):
+class RankSVM(Fits, RankSVMParameters):
     r"""Learning to rank by the squared hinge of ordered pairs.
 
     Minimises, over all functions f of the kernel's space,
@@ -223,48 +191,16 @@ class RankSVM(Ranker, RankSVMParameters):
     1.0
     """
 
-    _single_target = True
-
     C: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit items with labels.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`, with one target
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        """Fit preferences, whose strengths are the margins that are asked for.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
-
     def _solve(self, data: Comparisons) -> Self:
-        candidate = next(_candidates(self, data))
-        solutions = candidate.problem(data).path(np.array([float(self.C)]))
-        fitting.begin(self, data)
-        _keep(self, data, candidate, solutions[0], solutions.details[0])
+        candidate = next(self._candidates(data))
+        self._keep(data, candidate, candidate.problem(data).path(np.array([float(self.C)])))
         return self
 
 
 @estimator
-class RankSVMCV(Ranker, RankSVMParameters):
+class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
     Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: every
@@ -313,67 +249,14 @@ class RankSVMCV(Ranker, RankSVMParameters):
     ('5 folds of 12 queries', (60,))
     """
 
-    _single_target = True
-
     Cs: Any = parameter(default="auto", kw_only=False)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose, then fit all rows of X.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, several=True)
-        measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        return self._search(data, plan or few_folds(self.cv, measure, data, 0.0))
-
-    def fit_pairs(
-        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Choose by folds of preferences, or of groups of them; then fit all.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, several=True)
-        measure = resolve_measure(self.scoring)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._search(data, few_preference_folds(self.cv, measure, data))
 
     def _search(self, data: Comparisons, plan: Any) -> Self:
         Cs = None
         if not (isinstance(self.Cs, str) and self.Cs == "auto"):
             Cs = np.sort(check_grid("Cs", self.Cs, _checked_C))
-        results = search(_candidates(self, data), data, plan, self.rule, Cs, int(self.verbose))
-        chosen = results.best_state
-        fitting.begin(self, data)
-        _keep(self, data, chosen.candidate, chosen.solutions[0], chosen.solutions.details[0])
+        results = search(self._candidates(data), data, plan, self.rule, Cs, int(self.verbose))
+        self._keep(data, results.best_state.candidate, results.best_state.solutions)
         fitting.publish(self, results, plan.description, data)
         return self
 
