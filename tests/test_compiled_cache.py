@@ -4,12 +4,9 @@ import importlib.util
 import os
 import subprocess
 import sys
-import warnings
 
 import numba
 import pytest
-
-from rankrls import InputWarning
 
 LOOP = """
 from rankrls._compiled.jit import compiled
@@ -42,10 +39,6 @@ def parts(tmp_path, ending):
     return [*(tmp_path / "cache").rglob(f"*.{ending}")]
 
 
-def flipped(data, at):
-    return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
-
-
 DAMAGES = {
     "empty": lambda data: b"",
     "cut": lambda data: data[: len(data) // 2],
@@ -64,38 +57,10 @@ def test_machine_code_is_kept(fresh, tmp_path):
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_named_and_made_anew(ending, damage, fresh, tmp_path):
+def test_damaged_files_are_made_anew(ending, damage, fresh, tmp_path):
     fresh()(2.0)
     (path,) = parts(tmp_path, ending)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
-    with pytest.warns(InputWarning, match="NUMBA_CACHE_DIR") as caught:
-        assert fresh()(2.0) == 6.0
-    assert [w.message.file for w in caught] == [str(path.parent)]
-    again = fresh()
-    assert again(2.0) == 6.0
-    assert sum(again.stats.cache_hits.values()) == 1
-
-
-def test_no_byte_of_machine_code_changes_unnoticed(fresh, tmp_path):
-    fresh()(2.0)
-    (path,) = parts(tmp_path, "nbc")
-    data = path.read_bytes()
-    for at in range(len(data) // 8, len(data) - 64, len(data) // 9):
-        path.write_bytes(flipped(data, at))
-        with pytest.warns(InputWarning, match="cannot be read"):
-            assert fresh()(2.0) == 6.0
-        path.write_bytes(data)
-
-
-def test_what_numba_kept_itself_is_compiled_anew(fresh, tmp_path, monkeypatch):
-    """A cache of an earlier version is no damage."""
-    from numba.core.caching import FunctionCache
-
-    from rankrls._compiled import jit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(jit, "_Cache", FunctionCache)
-        fresh()(2.0)
     assert fresh()(2.0) == 6.0
     again = fresh()
     assert again(2.0) == 6.0
@@ -113,13 +78,8 @@ def test_a_full_disk(damaged, fresh, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", full)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            loop = fresh()
-            assert [loop(2.0), loop(2)] == [6.0, 6.0]  # two compilations, and one word about them
-    assert len(caught) == 1
-    assert caught[0].message.file == str(next((tmp_path / "cache").iterdir()))
-    assert ("No space" in str(caught[0].message)) is not damaged
+        loop = fresh()
+        assert [loop(2.0), loop(2)] == [6.0, 6.0]  # two compilations
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits as POSIX has them")
@@ -140,5 +100,4 @@ def test_files_that_may_not_grow(fresh, tmp_path):
         timeout=120,
     )
     assert done.stdout == "6.0\n", done.stderr
-    assert "File too large" in done.stderr
     assert not [path for path in (tmp_path / "cache").rglob("*") if ".tmp." in path.name]

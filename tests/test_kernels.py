@@ -12,8 +12,7 @@ from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _rows, kernels
 from rankrls._errors import InputError
-from rankrls._kernel_table import FORMULAS, Formula
-from rankrls.kernels import KERNELS, Kernel, check_kernel, kernel_parameters, resolve_kernel
+from rankrls.kernels import FORMULAS, KERNELS, Formula, Kernel, check_kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
 DEFINITIONS = {

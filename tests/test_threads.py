@@ -23,6 +23,7 @@ from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import (
     balanced_blocks,
+    limited_threads,
     map_threads,
     n_threads,
     one_blas_thread,
@@ -84,12 +85,19 @@ def test_results_come_in_order(no_limits):
     assert map_threads(lambda _: threading.get_ident(), [1]) == [here]  # one item needs no pool
     assert map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [here] * 3
     both = threading.Barrier(2, timeout=60.0)
+    assert {*map_threads(lambda _: both.wait(), [1, 2], threads=2)} == {0, 1}  # they run at the same time
 
-    def meet(_):
-        both.wait()
-        return threading.get_ident()
 
-    assert len({*map_threads(meet, [1, 2], threads=2), here}) == 2  # the caller is one of two
+def test_a_limit_holds_in_the_threads_of_its_block_too(no_limits):
+    no_limits.setenv("RANKRLS_NUM_THREADS", "4")
+    with limited_threads(2):
+        assert map_threads(lambda _: n_threads(), range(3)) == [2] * 3
+        assert set(blas_threads()) == {2}
+        with limited_threads(1):
+            assert n_threads() == 1
+            assert set(blas_threads()) == {1}
+    assert n_threads() == 4
+    assert set(blas_threads()) == {3}
 
 
 def test_the_first_error_is_raised(no_limits):
@@ -156,17 +164,27 @@ def test_blas_is_limited_while_anybody_is_inside():
     assert blas_threads() == before
 
 
-def test_no_thread_of_blas_spins_beside_conjugate_gradients(no_limits):
+SMALL = {
+    "conjugate gradients": CGRankRLS((1.0,), selection="tikhonov", tol=1e-12),
+    "features": RankRLSCV(),
+    "kernel": RankRLSCV(kernel="rbf"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_thread_of_blas_spins_in_a_small_fit(name, no_limits):
     """One that waits for its next product keeps a processor busy, which the threads that read the rows then lack."""
     no_limits.setenv("RANKRLS_NUM_THREADS", "1")
     rng = np.random.default_rng(0)
     X = sparse.random_array((3000, 60_000), density=1e-3, format="csr", rng=rng)
-    y = rng.normal(size=3000)
-    model = CGRankRLS((1.0,), selection="tikhonov", tol=1e-12).fit(X, y)
+    if name != "conjugate gradients":
+        X = rng.normal(size=(300, 12))
+    y, qid = rng.normal(size=X.shape[0]), np.arange(X.shape[0]) // 10
+    model = SMALL[name].fit(X, y, qid=qid)
     time.sleep(0.3)  # until those of other tests have gone to sleep
     everywhere, here = time.process_time(), time.thread_time()
     for _ in range(5):
-        model.fit(X, y)
+        model.fit(X, y, qid=qid)
     here = time.thread_time() - here
     assert time.process_time() - everywhere - here < 0.2 * here
 
@@ -266,7 +284,7 @@ def test_a_forked_child_fits_after_its_parent(kind):
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_the_limit_is_held():
     """The child must neither wait for a lock that its parent held nor stay limited by it for ever."""
-    with one_blas_thread(), threads_module._BLAS._lock:
+    with one_blas_thread(), threads_module._BLAS.lock:
         child = os.fork()
         if child == 0:
             signal = 1

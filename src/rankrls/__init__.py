@@ -13,34 +13,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
-_HOMES = {
-    "AutoRankRLS": "rankrls.models.auto_rankrls",
-    "CGRankRLS": "rankrls.models.cg_rankrls",
-    "GreedyRankRLS": "rankrls.models.greedy_rankrls",
-    "RankBoost": "rankrls.models.rankboost",
-    "RankRLS": "rankrls.models.rankrls",
-    "RankRLSCV": "rankrls.models.rankrls",
-    "TransductiveRankRLS": "rankrls.models.transductive",
-    "TransductiveRankRLSCV": "rankrls.models.transductive",
-    "CoRankingPursuitCV": "rankrls.models.co_ranking_pursuit",
-    "CoRankRLS": "rankrls.models.co_rankrls",
-    "CoRankingPursuit": "rankrls.models.co_ranking_pursuit",
-    "ConditionalRankRLS": "rankrls.models.conditional",
-    "ConditionalRankRLSCV": "rankrls.models.conditional",
-    "RankSVM": "rankrls.models.ranksvm",
-    "RankSVMCV": "rankrls.models.ranksvm",
-    "RankingPursuit": "rankrls.models.ranking_pursuit",
-    "RankingPursuitCV": "rankrls.models.ranking_pursuit",
-    "SparseRankRLS": "rankrls.models.sparse_rankrls",
-    "SparseRankRLSCV": "rankrls.models.sparse_rankrls",
-    "InputError": "rankrls._errors",
-    "InputWarning": "rankrls._errors",
-    "Items": "rankrls._items",
-    "fit_pairs": "rankrls.models._pipelines",
-    "group_to_qid": "rankrls._queries",
-    "load": "rankrls.persistence",
-    "save": "rankrls.persistence",
-    "survival_pairs": "rankrls.survival",
+_NAMES = {
+    "rankrls._errors": ("InputError", "InputWarning"),
+    "rankrls._items": ("Items",),
+    "rankrls._queries": ("group_to_qid",),
+    "rankrls.models._pipelines": ("fit_pairs",),
+    "rankrls.models.auto_rankrls": ("AutoRankRLS",),
+    "rankrls.models.cg_rankrls": ("CGRankRLS",),
+    "rankrls.models.co_ranking_pursuit": ("CoRankingPursuit", "CoRankingPursuitCV"),
+    "rankrls.models.co_rankrls": ("CoRankRLS",),
+    "rankrls.models.conditional": ("ConditionalRankRLS", "ConditionalRankRLSCV"),
+    "rankrls.models.greedy_rankrls": ("GreedyRankRLS",),
+    "rankrls.models.rankboost": ("RankBoost",),
+    "rankrls.models.ranking_pursuit": ("RankingPursuit", "RankingPursuitCV"),
+    "rankrls.models.rankrls": ("RankRLS", "RankRLSCV"),
+    "rankrls.models.ranksvm": ("RankSVM", "RankSVMCV"),
+    "rankrls.models.sparse_rankrls": ("SparseRankRLS", "SparseRankRLSCV"),
+    "rankrls.models.transductive": ("TransductiveRankRLS", "TransductiveRankRLSCV"),
+    "rankrls.persistence": ("load", "save"),
+    "rankrls.survival": ("survival_pairs",),
 }
 
 __all__ = [
@@ -90,17 +81,15 @@ if TYPE_CHECKING:
     from rankrls.models.ranksvm import RankSVM, RankSVMCV
     from rankrls.models.sparse_rankrls import SparseRankRLS, SparseRankRLSCV
     from rankrls.models.transductive import TransductiveRankRLS, TransductiveRankRLSCV
-    from rankrls.persistence import (
-        load,
-        save,
-    )
+    from rankrls.persistence import load, save
     from rankrls.survival import survival_pairs
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

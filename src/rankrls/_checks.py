@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._errors import InputError
-from rankrls._nearest import did_you_mean
+from rankrls._errors import InputError, did_you_mean
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:

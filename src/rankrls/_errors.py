@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, Self
 
 __all__ = ["InputError", "InputWarning"]
@@ -67,3 +69,9 @@ class InputWarning(Stated, UserWarning):
     """Input that can be used, but probably not as its owner thinks; it has the attributes of :class:`InputError`."""
 
     __module__ = "rankrls"
+
+
+def did_you_mean(given: Any, words: Iterable[str]) -> str:
+    """A question about the word that was perhaps meant, behind a space; empty if none is near."""
+    near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""

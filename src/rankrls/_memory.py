@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from rankrls._errors import InputError
 
@@ -30,21 +31,10 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
 def available_memory() -> float | None:
     """Bytes that this process may still take; None if the system does not say."""
     found = []
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    except (OSError, ValueError):
-        try:
-            found.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
-        except (AttributeError, OSError, ValueError):
-            return None
-    try:  # a container's own limit, less what it holds except for files that can be dropped
-        base = "/sys/fs/cgroup/memory."
-        with open(base + "max", encoding="ascii") as most, open(base + "current", encoding="ascii") as held:
-            limit, used = float(most.read()), float(held.read())
-        with open(base + "stat", encoding="ascii") as lines:
-            dropped = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
-        found.append(limit - used + dropped)
-    except (OSError, ValueError):
-        pass
+    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
+        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+        found.append(float(limit.read()))  # of a container
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
     return min(found, default=None)

@@ -15,7 +15,6 @@ from scipy import sparse
 
 _LARGE = 100.0
 """An offset of so many spreads costs four of sixteen digits when it is squared."""
-_PIECE = 1 << 20
 
 
 def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -24,26 +23,17 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     none = np.zeros(0, dtype=np.intp), np.zeros(0)
     if m < 2 or X.nnz < m:
         return none
-    full = _full_columns(X)
+    # a few rows rule out nearly all columns, before every row is looked at
+    some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
+    full = np.flatnonzero(np.bincount(some.indices, minlength=X.shape[1]) >= some.shape[0])
     if not len(full):
         return none
-    columns = X[:, full].toarray().astype(np.float64)
+    stored = X[:, full]
+    kept = np.bincount(stored.indices, minlength=len(full)) >= m
+    columns, full = stored[:, kept].toarray().astype(np.float64), full[kept]
     means = columns.mean(axis=0)
     large = np.abs(means) > _LARGE * columns.std(axis=0)
     return full[large].astype(np.intp), means[large]
-
-
-def _full_columns(X: Any) -> NDArray[np.intp]:
-    """Columns that are stored in every row. A few rows rule out nearly all of them, before every row is looked at."""
-    m, n = X.shape
-    some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
-    full = np.bincount(some.indices, minlength=n) >= some.shape[0]
-    if not full.any():
-        return np.zeros(0, dtype=np.intp)
-    counts = np.zeros(n, dtype=np.intp)
-    for lo in range(0, X.nnz, _PIECE):  # in pieces: numpy converts what it counts
-        counts += np.bincount(X.indices[lo : lo + _PIECE], minlength=n)
-    return np.flatnonzero(full & (counts >= m)).astype(np.intp)
 
 
 def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64]) -> Any:

@@ -18,28 +18,95 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls import _kernel_table
 from rankrls._cached import cached_property
 from rankrls._checks import check_count
 from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
-from rankrls._kernel_table import FORMULAS, Formula
 from rankrls._memory import check_kernel_matrix
 from rankrls._rows import mirror, row_slices
 from rankrls._sparse import offset_columns, shift_columns
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
-KERNELS = (*_kernel_table.KERNELS, "precomputed")
 _TILE = 1024
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
+
+
+_MOST = 1e150
+"""Values from here on have squares that overflow."""
+
+OPERATIONS = {"multiply": "Mul", "add": "Add", "power": "Pow", "exp": "Exp", "tanh": "Tanh"}
+"""What a kernel's numbers may be put through: functions of numpy, and the operators of ONNX that are the same."""
+
+Step = tuple[str] | tuple[str, float]
+"""An operation, and the number that it takes if it takes one."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A kernel as a function of one number for each pair of rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The name and its other spellings.
+    measure : {"product", "square", "manhattan"}
+        The number: the inner product, the squared distance, or the sum of absolute differences.
+    parameters : tuple of str
+        Which of ``gamma``, ``degree`` and ``coef0`` make a difference.
+    steps : callable
+        ``steps(kernel)`` are the operations that turn these numbers into the kernel's values, one after another.
+    """
+
+    names: tuple[str, ...]
+    measure: Literal["product", "square", "manhattan"]
+    parameters: tuple[str, ...]
+    steps: Callable[[Any], tuple[Step, ...]]
+
+    def finish(self, block: Any, kernel: Any) -> None:
+        """Turn the numbers of some pairs into the kernel's values, in place."""
+        steps = self.steps(kernel)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for operation, *numbers in steps:
+                getattr(np, operation)(block, *numbers, out=block)
+            if ("power" not in {step[0] for step in steps}) or float(np.abs(block).max(initial=0.0)) < _MOST:
+                return
+        given = [name for name in ("degree", "gamma") if name in self.parameters]
+        at = " at " + ", ".join(f"{name}={getattr(kernel, name):g}" for name in given) if given else ""
+        lower = f", or lower {' or '.join(given)}" if given else ""
+        raise InputError(
+            f"Values of the {self.names[0]} kernel are too large to be multiplied: "
+            f"{float(np.abs(block).max()):.1g}{at}. Scale the features{lower}.",
+            parameter=[*given, "kernel"][0],
+        )
+
+
+TABLE = (
+    Formula(("linear",), "product", (), lambda k: ()),
+    Formula(("rbf",), "square", ("gamma",), lambda k: (("multiply", -k.gamma), ("exp",))),
+    Formula(("laplacian",), "manhattan", ("gamma",), lambda k: (("multiply", -k.gamma), ("exp",))),
+    Formula(
+        ("polynomial", "poly"),
+        "product",
+        ("gamma", "degree", "coef0"),
+        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("power", k.degree)),
+    ),
+    Formula(
+        ("sigmoid",),
+        "product",
+        ("gamma", "coef0"),
+        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("tanh",)),
+    ),
+)
+FORMULAS = {name: formula for formula in TABLE for name in formula.names}
+KERNELS = (*FORMULAS, "precomputed")
 
 
 @dataclass(frozen=True)
@@ -178,16 +245,12 @@ class KernelColumns:
         self.Z = Z
         self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
         self._shift = self._centre = None
-        self._scale, self._done = 1.0, 0
         if kernel.formula is not None and kernel.formula.measure == "square":  # distances do not change by an offset
             if sparse.issparse(Z):
                 self._shift = offset_columns(Z)
                 self.Z = shift_columns(Z, *self._shift)
             elif self.n_columns:
                 self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
-                operation, *numbers = kernel.formula.steps(kernel)[0]
-                if operation == "multiply":  # goes into the product of the distances
-                    self._scale, self._done = float(numbers[0]), 1
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
@@ -213,11 +276,8 @@ class KernelColumns:
     def against(self, columns: slice) -> tuple[Any, Any]:
         """What rows are multiplied with for some of the fixed items, and squared norms that are missing in that."""
         Z = self._tile(self.Z[columns])
-        if self.kernel.formula is None or self.kernel.formula.measure != "square":
-            return Z.T, None
-        if self._centre is None:
-            return Z.T, _squared_norms(Z)
-        return _widened(Z, 1.0, 1.0, self._scale * _squared_norms(Z)).T, None
+        square = self.kernel.formula is not None and self.kernel.formula.measure == "square"
+        return Z.T, _squared_norms(Z) if square else None
 
     def fill(self, X: Any, right: tuple[Any, Any], out: NDArray[np.float64]) -> None:
         """Kernel values of rows X, moved, strip by strip."""
@@ -229,9 +289,6 @@ class KernelColumns:
                 from sklearn.metrics.pairwise import manhattan_distances
 
                 part[:] = manhattan_distances(_short(block), _short(factor.T))
-            elif self._centre is not None:  # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2, times the scale
-                norms_of_rows = self._scale * _squared_norms(block)
-                np.matmul(_widened(block, -2.0 * self._scale, norms_of_rows, 1.0), factor, out=part)
             elif sparse.issparse(block) or sparse.issparse(factor):
                 product = block @ factor
                 part[:] = product.toarray() if sparse.issparse(product) else product
@@ -241,9 +298,8 @@ class KernelColumns:
                 part *= -2.0
                 part += _squared_norms(block)[:, None]
                 part += norms
-            if formula.measure == "square":
-                (np.maximum if self._scale > 0.0 else np.minimum)(part, 0.0, out=part)
-            formula.finish(part, self.kernel, self._done)
+                np.maximum(part, 0.0, out=part)
+            formula.finish(part, self.kernel)
 
     def _tile(self, block: Any) -> Any:
         if sparse.issparse(block) and self._centre is not None:
@@ -295,15 +351,6 @@ def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, param
     if gamma is None:
         gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
     return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
-
-
-def _widened(block: NDArray[np.float64], factor: float, last_but_one: Any, last: Any) -> NDArray[np.float64]:
-    """Multiples of rows with two columns more, so that a product with others also adds what is known of each row."""
-    rows, n = block.shape
-    out = np.empty((rows, n + 2))
-    np.multiply(block, factor, out=out[:, :n])
-    out[:, n], out[:, n + 1] = last_but_one, last
-    return out
 
 
 def _short(block: Any) -> Any:

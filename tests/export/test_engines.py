@@ -26,7 +26,6 @@ from rankrls import (
     SparseRankRLS,
 )
 from rankrls import export as formats
-from rankrls._kernel_table import KERNELS
 from rankrls.export import (
     positive_offset,
     to_elasticsearch,
@@ -36,6 +35,7 @@ from rankrls.export import (
     to_solr,
     to_vespa,
 )
+from rankrls.kernels import FORMULAS
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.export import engines
 from tests.refusals import Refusal
@@ -169,7 +169,7 @@ def onnx_scores(model, X, **options):
     return scores
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", FORMULAS)
 @pytest.mark.parametrize("targets", [None, 2])
 def test_onnx_scores_are_the_models(kernel, targets):
     X, y, qid = data()

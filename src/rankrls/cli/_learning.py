@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 import rankrls
-from rankrls._errors import InputError
+from rankrls._errors import InputError, did_you_mean
 from rankrls._items import Items
-from rankrls._nearest import did_you_mean
 from rankrls.cli._options import METHODS, Options, given, one_or_several
 from rankrls.cli._reading import comparable_pairs, is_dataset, open_shards, read, read_items, read_votes
 from rankrls.cli._report import Report

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._extras import needed
-from rankrls._kernel_table import OPERATIONS
 from rankrls.export._linear import Exported, affine_steps, check_offset
+from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 
 OPSET, IR_VERSION = 18, 8

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
-from rankrls._errors import InputError
-from rankrls._nearest import did_you_mean
+from rankrls._errors import InputError, did_you_mean
 from rankrls._queries import QueryLayout
 from rankrls.metrics._averages import mean_and_error, mean_of_judged
 from rankrls.metrics._checks import check_ranking

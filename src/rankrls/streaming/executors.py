@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from rankrls._compiled.threads import n_threads, one_thread, stream_threads
+from rankrls._compiled.threads import limited_threads, n_threads, stream_threads
 from rankrls._errors import InputError
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], 
 
 
 def _alone(function: Callable[[T], R], part: T) -> R:
-    with one_thread():
+    with limited_threads(1):
         return function(part)
 
 

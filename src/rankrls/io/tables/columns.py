@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rankrls._checks import check_word
-from rankrls._errors import InputError
-from rankrls._nearest import did_you_mean
+from rankrls._errors import InputError, did_you_mean
 from rankrls.io._rows import few
 
 Labels = Literal["required", "partly", "optional", "ignored"]
