@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from rankrls._cell_text import MISSING
 from rankrls._cell_text import number as number_of
-from rankrls._errors import InputError
-from rankrls._nearest import did_you_mean
+from rankrls._errors import InputError, did_you_mean
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
