@@ -33,16 +33,10 @@ def solr(text, values):
         if "norm" in feature:
             params = feature["norm"]["params"]
             assert all(isinstance(v, str) for v in params.values())
-            kind = feature["norm"]["class"].removeprefix("org.apache.solr.ltr.norm.")
-            if kind == "StandardNormalizer":
-                avg, std = F(float(params["avg"])), F(float(params["std"]))
-                assert std > 0
-                x = (x - avg) / std
-            else:
-                assert kind == "MinMaxNormalizer"
-                low, high = F(float(params["min"])), F(float(params["max"]))
-                assert low != high
-                x = (x - low) / (high - low)
+            assert feature["norm"]["class"] == "org.apache.solr.ltr.norm.StandardNormalizer"
+            avg, std = F(float(params["avg"])), F(float(params["std"]))
+            assert std > 0
+            x = (x - avg) / std
         total = total + F(weight) * x
     return total
 
@@ -63,15 +57,9 @@ def elasticsearch(text, values, feature_set):
         x = values(name).astype(F)
         if name in normalizers:
             ((kind, params),) = normalizers[name].items()
-            if kind == "standard":
-                assert set(params) == {"mean", "standard_deviation"}
-                x = (x - F(params["mean"])) / F(params["standard_deviation"])
-            else:
-                assert kind == "min_max"
-                assert set(params) == {"minimum", "maximum"}
-                low, high = F(params["minimum"]), F(params["maximum"])
-                assert low < high
-                x = (x - low) / (high - low)
+            assert kind == "standard"
+            assert set(params) == {"mean", "standard_deviation"}
+            x = (x - F(params["mean"])) / F(params["standard_deviation"])
         total = total + F(definition.get(name, 0.0)) * x
     return total
 

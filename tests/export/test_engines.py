@@ -101,18 +101,6 @@ def test_engine_scores_are_the_models(engine, steps):
     np.testing.assert_allclose(engine_scores(engine, plain, X), expected, rtol=0, atol=2e-5)
 
 
-def test_a_min_max_scaler_becomes_the_engines_own():
-    model = fitted([MinMaxScaler()])
-    X, _, _ = data()
-    norm = to_solr(model, feature_names=NAMES).json()["features"][1]["norm"]
-    assert norm["class"] == "org.apache.solr.ltr.norm.MinMaxNormalizer"
-    assert float(norm["params"]["min"]) == pytest.approx(X[NAMES[1]].min())
-    assert float(norm["params"]["max"]) == pytest.approx(X[NAMES[1]].max())
-    norm = to_elasticsearch(model, feature_names=NAMES).json()["model"]["model"]["feature_normalizers"][NAMES[1]]
-    ends = {"minimum": pytest.approx(X[NAMES[1]].min()), "maximum": pytest.approx(X[NAMES[1]].max())}
-    assert norm == {"min_max": ends}
-
-
 def test_the_model_that_a_search_chose():
     X, y, _ = data()
     rows = np.arange(len(X))

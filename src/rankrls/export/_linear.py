@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
@@ -100,8 +100,6 @@ class LinearScorer:
     weights, centres, spreads : ndarray of shape (n,)
         Spreads are positive.
     constant : float
-    unit_range : bool
-        Whether centre and centre + spread are the least and the largest training value (a MinMaxScaler to 0..1).
     left_out : int
         Features of weight 0, which are in none of the arrays.
     encoded : tuple of EncodedFeature
@@ -113,14 +111,12 @@ class LinearScorer:
     centres: Array
     spreads: Array
     constant: float = 0.0
-    unit_range: bool = False
     left_out: int = 0
     encoded: tuple[EncodedFeature, ...] = ()
 
-    @property
-    def scaled(self) -> NDArray[np.bool_]:
-        """Which features have a scale of their own."""
-        return (self.centres != 0.0) | (self.spreads != 1.0)
+    def rows(self) -> Iterator[tuple[str, float, float, float]]:
+        """Name, weight, centre and spread of each feature."""
+        return zip(self.names, *(v.tolist() for v in (self.weights, self.centres, self.spreads)), strict=True)
 
     def with_offset_feature(self) -> LinearScorer:
         """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
@@ -135,10 +131,6 @@ class LinearScorer:
             spreads=np.append(self.spreads, 1.0),
             constant=0.0,
         )
-
-    def weight_of(self) -> dict[str, float]:
-        """Weights by the features' names."""
-        return dict(zip(self.names, self.weights.tolist(), strict=True))
 
     def notes(self) -> list[str]:
         """Notes that hold for every engine."""
@@ -155,7 +147,7 @@ def linear_scorer(
     offset = check_offset(offset)
     what = "this format holds one weight for each feature. Fit with kernel='linear', or export to ONNX (to_onnx)."
     weights = linear_weights(fitted_ranker(model), target, what).copy()
-    centres, spreads, unit_range = affine_steps(model, len(weights))
+    centres, spreads = affine_steps(model, len(weights))
     encoder = table_encoder(model)
     constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
     if encoder is None:
@@ -171,9 +163,7 @@ def linear_scorer(
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
     left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in encoded)
     kept = (weights[used], centres[used], spreads[used])
-    return LinearScorer(
-        tuple(compress(names, used)), *kept, constant, unit_range, left_out, tuple(compress(encoded, used))
-    )
+    return LinearScorer(tuple(compress(names, used)), *kept, constant, left_out, tuple(compress(encoded, used)))
 
 
 def _without_others(encoded: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
@@ -192,17 +182,14 @@ def _without_others(encoded: Sequence[EncodedFeature], weights: Array, centres: 
     return constant
 
 
-def affine_steps(model: Any, n_features: int) -> tuple[Array, Array, bool]:
-    """Centres and spreads of all scalers of a pipeline together, and whether they are ranges of one MinMaxScaler."""
+def affine_steps(model: Any, n_features: int) -> tuple[Array, Array]:
+    """Centres and spreads of all scalers of a pipeline together."""
     centres, spreads = np.zeros(n_features), np.ones(n_features)
-    steps = unwrapped(model)[0]
-    steps = steps if table_encoder(model) is None else steps[1:]
-    for step in steps:
+    for step in unwrapped(model)[0][table_encoder(model) is not None :]:
         centre, spread = _affine(step)
         centres += spreads * (0.0 if centre is None else centre)
         spreads *= 1.0 if spread is None else spread
-    unit = len(steps) == 1 and isinstance(steps[0], MinMaxScaler) and tuple(steps[0].feature_range) == (0, 1)
-    return centres, spreads, unit
+    return centres, spreads
 
 
 def _affine(step: Any) -> tuple[Any, Any]:

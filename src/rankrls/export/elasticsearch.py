@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
-from rankrls.export._definitions import AGES, QUERY_TEXT, for_engine
-from rankrls.export._linear import OFFSET_FEATURE, Exported, LinearScorer, json_text, linear_scorer
+from rankrls.export._definitions import QUERY_TEXT, Engine, for_engine
+from rankrls.export._linear import OFFSET_FEATURE, Exported, json_text, linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
 _MS = 86_400_000  # of a day
-_ONE: dict[str, Any] = {"match_all": {}}
+_ALL: dict[str, Any] = {"match_all": {}}
 
 
 def to_elasticsearch(
@@ -27,8 +27,8 @@ def to_elasticsearch(
     """A linear model for the learning-to-rank plugin of Elasticsearch.
 
     The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a standard normalizer is ``(x - mean) /
-    standard_deviation`` and a min-max one ``(x - minimum) / (maximum - minimum)``. A feature whose query does not match
-    a document has the value 0 there, before it is normalized.
+    standard_deviation``. A feature whose query does not match a document has the value 0 there, before it is
+    normalized.
 
     Parameters
     ----------
@@ -70,15 +70,19 @@ def to_elasticsearch(
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
     scorer = linear_scorer(model, feature_names, target, offset)
-    scorer, definitions, notes = for_engine(scorer, Elasticsearch(), offset)
+    scorer, definitions, notes = for_engine(scorer, ELASTICSEARCH, offset)
     notes.append("A feature of the feature set that the model does not name silently has weight 0.")
     if offset is None:
         notes.append("Scores must not be negative there: an offset makes them positive.")
     elif definitions is None:
-        template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ONE})
+        template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ALL})
         notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
-    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(scorer.weight_of(), ensure_ascii=False)}
-    normalizers = {feature: _normalizer(scorer, j) for j, feature in enumerate(scorer.names) if scorer.scaled[j]}
+    weights, normalizers = {}, {}
+    for feature, weight, centre, spread in scorer.rows():
+        weights[feature] = weight
+        if (centre, spread) != (0.0, 1.0):
+            normalizers[feature] = {"standard": {"mean": centre, "standard_deviation": spread}}
+    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
     if normalizers:
         inner["feature_normalizers"] = normalizers
     text = json_text({"model": {"name": name, "model": inner}})
@@ -132,57 +136,49 @@ def to_opensearch(
     return replace(same, format="opensearch")
 
 
-def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:
-    centre, spread = float(scorer.centres[j]), float(scorer.spreads[j])
-    if scorer.unit_range:
-        return {"min_max": {"minimum": centre, "maximum": centre + spread}}
-    return {"standard": {"mean": centre, "standard_deviation": spread}}
-
-
 def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
     given = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
     used = {name: value for name, value in given.items() if f"params.{name}" in source}
     script = {"lang": "painless", "source": source, "params": used}
-    return {"function_score": {"query": _ONE, "script_score": {"script": script}}}
+    return {"function_score": {"query": _ALL, "script_score": {"script": script}}}
 
 
-_AGE = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+def _refused(feature: EncodedFeature) -> str:
+    return "{{ stands for a parameter there" if "{{" in feature.value or "{{" in feature.column else ""
 
 
-class Elasticsearch:
+def _define(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are features, with Painless scripts."""
+    column = feature.column
+    age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+    match feature.kind:
+        case "number" if feature.least >= 0.0:
+            factor = {"field": column, "missing": feature.fill}
+            return [{"function_score": {"query": _ALL, "field_value_factor": factor}}]
+        case "number" | "age":
+            known = "doc[params.field].value" if feature.kind == "number" else age
+            known = f"doc[params.field].size() == 0 ? params.fill : {known}"
+            return [_script(feature, f"Math.max(0.0, {value})") for value in (known, f"-({known})")]
+        case "sine" | "cosine":
+            wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"
+            return [_script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")]
+        case "missing" | "none":
+            return [{"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": column}}}}}}]
+        case "matches":
+            return [{"match": {column: f"{{{{{QUERY_TEXT}}}}}"}}]
+    return [{"constant_score": {"filter": {"term": {column: feature.value}}}}]
 
-    name = "Elasticsearch"
-    one = _ONE
-    conditions: ClassVar[Mapping[str, str]] = {
+
+ELASTICSEARCH = Engine(
+    "Elasticsearch",
+    _ALL,
+    {
         "": "The definitions name each field as the table names its column.",
         "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
-        "age": AGES,
+        "age": "Ages count from {origin}, not from today: this changes no order.",
         "matches": f"Give the query's text with each request, as the parameter {QUERY_TEXT}; the field {{column!r}} "
         'needs "similarity": "boolean", by which each word of the query that it has counts 1.',
-    }
-
-    def refused(self, feature: EncodedFeature) -> str:
-        return "{{ stands for a parameter there" if "{{" in feature.value or "{{" in feature.column else ""
-
-    def field(self, feature: EncodedFeature) -> Any:
-        factor = {"field": feature.column, "missing": feature.fill}
-        return {"function_score": {"query": _ONE, "field_value_factor": factor}} if feature.least >= 0.0 else None
-
-    def positive(self, feature: EncodedFeature, sign: int) -> Any:
-        known = "doc[params.field].value" if feature.kind == "number" else _AGE
-        value = f"doc[params.field].size() == 0 ? params.fill : {known}"
-        return _script(feature, f"Math.max(0.0, {value if sign > 0 else f'-({value})'})")
-
-    def wave(self, feature: EncodedFeature) -> Any:
-        wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({_AGE}))"
-        return _script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")
-
-    def absent(self, feature: EncodedFeature) -> Any:
-        return {"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": feature.column}}}}}}
-
-    def term(self, feature: EncodedFeature) -> Any:
-        return {"constant_score": {"filter": {"term": {feature.column: feature.value}}}}
-
-    def matches(self, feature: EncodedFeature) -> Any:
-        return {"match": {feature.column: f"{{{{{QUERY_TEXT}}}}}"}}
+    },
+    _refused,
+    _define,
+)

@@ -69,7 +69,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
         problem = "ONNX has no operators for the columns of a table. Export what follows the TableEncoder, model[1:]."
         raise InputError(problem, parameter="model")
     x = "X"
-    centres, spreads, _ = affine_steps(model, n)
+    centres, spreads = affine_steps(model, n)
     if centres.any():
         x = graph.add("Sub", x, graph.constant(centres))
     if (spreads != 1.0).any():

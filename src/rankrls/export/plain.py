@@ -61,15 +61,14 @@ def to_json(
         problem = f"Plain JSON does not hold the words of {words!r}, of which TF-IDF is made."
         raise InputError(f"{problem} Fit with text_features='matches'.", parameter="model", column=words)
     made_of = [{"of": vars(each)} for each in scorer.encoded] or [{}] * len(scorer.names)
-    rows = zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, made_of, strict=True)
     value = {
         "name": name,
         "type": "linear",
         "score": "constant + sum of weight * (value - centre) / spread",
         "constant": scorer.constant,
         "features": [
-            {"name": feature, "weight": float(w), "centre": float(c), "spread": float(s), **of}
-            for feature, w, c, s, of in rows
+            {"name": feature, "weight": weight, "centre": centre, "spread": spread, **of}
+            for (feature, weight, centre, spread), of in zip(scorer.rows(), made_of, strict=True)
         ],
     }
     return Exported("json", json_text(value), tuple(scorer.notes()[1:]))
@@ -141,9 +140,9 @@ def to_vespa(
         like = "bm25(title), attribute(popularity), query(weight), fieldMatch(title).completeness, or a function"
         raise InputError(f"{bad!r} is no Vespa rank feature; they look like {like}.", parameter="feature_names")
     terms = [repr(scorer.constant)]
-    for feature, w, centre, spread in zip(scorer.names, scorer.weights, scorer.centres, scorer.spreads, strict=True):
+    for feature, weight, centre, spread in scorer.rows():
         value = feature if centre == 0.0 else f"({feature} {_signed(-centre)})"
-        terms.append(f"{_signed(w)} * {value}{'' if spread == 1.0 else f' / {float(spread)!r}'}")
+        terms.append(f"{_signed(weight)} * {value}{'' if spread == 1.0 else f' / {spread!r}'}")
     lines = "\n".join(" " * 12 + term for term in terms)
     text = f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{lines}\n"
     return Exported("vespa", f"{text}        }}\n    }}\n}}\n", tuple(scorer.notes()[1:]))
@@ -151,4 +150,4 @@ def to_vespa(
 
 def _signed(value: float) -> str:
     """``+ 0.5`` or ``- 0.5``."""
-    return f"{'-' if value < 0.0 else '+'} {abs(float(value))!r}"
+    return f"{'-' if value < 0.0 else '+'} {abs(value)!r}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from rankrls.export._definitions import AGES, QUERY_TEXT, for_engine, instant
-from rankrls.export._linear import OFFSET_FEATURE, Exported, LinearScorer, json_text, linear_scorer
+from rankrls.export._definitions import QUERY_TEXT, Engine, for_engine, instant
+from rankrls.export._linear import OFFSET_FEATURE, Exported, json_text, linear_scorer
 from rankrls.preprocessing import EncodedFeature
 
 _PACKAGE = "org.apache.solr.ltr"
@@ -26,8 +26,7 @@ def to_solr(
 ) -> Exported:
     """A linear model for Solr's learning-to-rank module.
 
-    The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a StandardNormalizer is ``(x - avg) / std`` and
-    a MinMaxNormalizer ``(x - min) / (max - min)``.
+    The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a StandardNormalizer is ``(x - avg) / std``.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ def to_solr(
 
     References
     ----------
-    Apache Solr reference guide, Learning To Rank; javadoc of ``LinearModel``, ``StandardNormalizer`` and
-    ``MinMaxNormalizer``: weights are JSON numbers with a decimal point, the normalizers' parameters strings.
+    Apache Solr reference guide, Learning To Rank; javadoc of ``LinearModel`` and ``StandardNormalizer``: weights are
+    JSON numbers with a decimal point, the normalizers' parameters strings.
 
     Examples
     --------
@@ -72,81 +71,69 @@ def to_solr(
     """
     scorer = linear_scorer(model, feature_names, target, offset)
     gapless = [f.column for f in scorer.encoded if f.kind == "number" and not f.gaps and f.fill]
-    scorer, definitions, notes = for_engine(scorer, Solr(), offset)
+    scorer, definitions, notes = for_engine(scorer, SOLR, offset)
     if gapless:
         listed = ", ".join(map(repr, gapless))
         notes.append(f"A document without {listed} counts as 0 there, as the filled value in predict.")
     if offset is not None and definitions is None:
-        feature = json.dumps({"name": OFFSET_FEATURE, **Solr.one})
+        feature = json.dumps({"name": OFFSET_FEATURE, **SOLR.one})
         notes.append(f"Define {OFFSET_FEATURE} in the feature store: {feature}.")
     place = {} if store is None else {"store": store}
-    features = [{"name": feature, **_normalizer(scorer, j)} for j, feature in enumerate(scorer.names)]
+    features, weights = [], {}
+    for feature, weight, centre, spread in scorer.rows():
+        norm = _class("norm.StandardNormalizer", avg=repr(centre), std=repr(spread))
+        features.append({"name": feature, **({} if (centre, spread) == (0.0, 1.0) else {"norm": norm})})
+        weights[feature] = weight
     head = {"class": f"{_PACKAGE}.model.LinearModel", "name": name, **place}
-    text = json_text({**head, "features": features, "params": {"weights": scorer.weight_of()}})
-    if definitions is None:
-        return Exported("solr", text, tuple(notes))
-    made = json_text([{"name": feature, **place, **definition} for feature, definition in definitions])
+    text = json_text({**head, "features": features, "params": {"weights": weights}})
+    made = definitions and json_text([{"name": feature, **place, **made} for feature, made in definitions])
     return Exported("solr", text, tuple(notes), made)
 
 
-def _normalizer(scorer: LinearScorer, j: int) -> dict[str, Any]:
-    if not scorer.scaled[j]:
-        return {}
-    centre, spread = float(scorer.centres[j]), float(scorer.spreads[j])
-    kind, params = "StandardNormalizer", {"avg": repr(centre), "std": repr(spread)}
-    if scorer.unit_range:
-        kind, params = "MinMaxNormalizer", {"min": repr(centre), "max": repr(centre + spread)}
-    return {"norm": {"class": f"{_PACKAGE}.norm.{kind}", "params": params}}
-
-
-def _feature(kind: str, **params: Any) -> dict[str, Any]:
-    return {"class": f"{_PACKAGE}.feature.{kind}", "params": params}
+def _class(kind: str, **params: Any) -> dict[str, Any]:
+    return {"class": f"{_PACKAGE}.{kind}", "params": params}
 
 
 def _function(text: str) -> dict[str, Any]:
-    return _feature("SolrFeature", q="{!func}" + text)
+    return _class("feature.SolrFeature", q="{!func}" + text)
 
 
-class Solr:
+def _refused(feature: EncodedFeature) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
+        return "this is no name of a field there"
+    return "${ stands for a parameter there" if "${" in feature.value else ""
+
+
+def _define(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Solr's feature classes and function queries."""
+    column, fill = feature.column, repr(feature.fill)
+    age = f"div(ms({instant(feature.origin)},{column}),86400000)"
+    match feature.kind:
+        case "number" if not feature.gaps:
+            return [_class("feature.FieldValueFeature", field=column)]
+        case "number" | "age":
+            known = f"def({column},{fill})" if feature.kind == "number" else f"if(exists({column}),{age},{fill})"
+            return [_function(f"max(0,{known})"), _function(f"max(0,sub(0,{known}))")]
+        case "sine" | "cosine":
+            wave = f"{feature.kind[:3]}(product({age},{2.0 * math.pi / feature.days!r}))"
+            return [_function(f"if(exists({column}),sum(1,{wave}),1)")]
+        case "missing" | "none":
+            return [_function(f"if(exists({column}),0,1)")]
+        case "matches":
+            return [_class("feature.SolrFeature", q=f"{{!dismax qf={column} mm=0}}${{{QUERY_TEXT}}}")]
+    return [_class("feature.SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"])]
 
-    name = "Solr"
-    one = _feature("ValueFeature", value=1)
-    conditions: ClassVar[Mapping[str, str]] = {
+
+SOLR = Engine(
+    "Solr",
+    _class("feature.ValueFeature", value=1),
+    {
         "": "The definitions name each field as the table names its column; numbers and dates need docValues.",
         "category": "Fields of categories are strings that are not analysed, with the cells' text as in the table.",
-        "age": AGES,
+        "age": "Ages count from {origin}, not from today: this changes no order.",
         "matches": f"Give the query's text with each request, efi.{QUERY_TEXT}='red shoes'; the field {{column!r}} "
         "needs BooleanSimilarityFactory, by which each word of the query that it has counts 1.",
-    }
-
-    def refused(self, feature: EncodedFeature) -> str:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
-            return "this is no name of a field there"
-        return "${ stands for a parameter there" if "${" in feature.value else ""
-
-    def field(self, feature: EncodedFeature) -> Any:
-        return None if feature.gaps else _feature("FieldValueFeature", field=feature.column)
-
-    def positive(self, feature: EncodedFeature, sign: int) -> Any:
-        column, fill = feature.column, f"{feature.fill!r}"
-        known = f"def({column},{fill})"
-        if feature.kind == "age":
-            known = f"if(exists({column}),{self._age(feature)},{fill})"
-        return _function(f"max(0,{known if sign > 0 else f'sub(0,{known})'})")
-
-    def wave(self, feature: EncodedFeature) -> Any:
-        wave = f"{feature.kind[:3]}(product({self._age(feature)},{2.0 * math.pi / feature.days!r}))"
-        return _function(f"if(exists({feature.column}),sum(1,{wave}),1)")
-
-    def absent(self, feature: EncodedFeature) -> Any:
-        return _function(f"if(exists({feature.column}),0,1)")
-
-    def term(self, feature: EncodedFeature) -> Any:
-        return _feature("SolrFeature", fq=[f"{{!term f={feature.column}}}{feature.value}"])
-
-    def matches(self, feature: EncodedFeature) -> Any:
-        return _feature("SolrFeature", q=f"{{!dismax qf={feature.column} mm=0}}${{{QUERY_TEXT}}}")
-
-    def _age(self, feature: EncodedFeature) -> str:
-        return f"div(ms({instant(feature.origin)},{feature.column}),86400000)"
+    },
+    _refused,
+    _define,
+)
