@@ -353,13 +353,13 @@ def test_bad_data():
     fit = CoRankingPursuit().fit
     with Refusal("unscored", parameter="y"):
         fit(X, y * np.nan, qid=qid)
-    with Refusal("one target", parameter="y"):
+    with Refusal("1d array", kind=ValueError):
         fit(X, np.column_stack((y, y)), qid=qid)
-    with Refusal("without X_unscored", parameter="qid_unscored"):
+    with Refusal("are X_unscored", parameter="qid_unscored"):
         fit(X, y, qid=qid, qid_unscored=qu)
     with Refusal("fit's unscored", parameter="qid", remedy="Pass"):
         fit(X, y, qid=qid, X_unscored=Xu)
-    with Refusal("without qid", parameter="qid_unscored"):
+    with Refusal("a query each", parameter="qid_unscored"):
         fit(X, y, X_unscored=Xu, qid_unscored=qu)
     w = np.r_[0.0, np.ones(len(y) - 1)]
     with Refusal("views[1]", "basis", parameter="views"):

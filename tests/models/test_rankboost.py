@@ -191,7 +191,7 @@ def test_bad_parameters(parameters, refusal):
 def test_bad_data():
     X, y, qid = ranking_data(1)
     model = RankBoost(n_estimators=3)
-    with Refusal("2)", "shape (", parameter="y"):
+    with Refusal("2)", "shape (", kind=ValueError):
         model.fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("y_val", parameter="X_val"):
         model.fit(X, y, qid=qid, X_val=X)

@@ -168,7 +168,7 @@ def test_bad_parameters(parameters, refusal):
 
 def test_bad_data():
     X, y, qid = ranking_data(9)
-    with Refusal("RankingPursuit takes", parameter="y"):
+    with Refusal("1d array", kind=ValueError):
         RankingPursuit().fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("Nothing to compare", parameter="y"):
         RankingPursuit().fit(X, y * 0, qid=qid)

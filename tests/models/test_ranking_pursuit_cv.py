@@ -138,10 +138,10 @@ def test_preferences_are_left_out_by_refits(grouped):
     model = RankingPursuitCV(5, gamma=0.2, cv=None if grouped else 4)
     model.fit_pairs(X, i, j, strength=s, groups=groups)
     assert model.selection_ == ("5 folds of 7 groups of preferences" if grouped else "4 folds of 60 preferences")
-    from rankrls.models.inputs.validation import preferred_items
+    from rankrls.models.fitting import preferred
     from rankrls.selection.folds import preference_blocks
 
-    data = preferred_items(RankingPursuit(), X, i, j, s, None, kernel="rbf", groups=groups)
+    data = preferred(RankingPursuit(), X, i, j, s, None, groups=groups)
     blocks = preference_blocks(data, 5 if grouped else 4)[0]
     values = np.zeros((len(blocks), 5))
     for b, block in enumerate(blocks):
@@ -174,7 +174,7 @@ def test_bad_parameters(parameters, refusal):
 
 def test_bad_data():
     X, y, qid = ranking_data(9)
-    with Refusal("RankingPursuitCV takes", parameter="y"):
+    with Refusal("1d array", kind=ValueError):
         RankingPursuitCV().fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("either cv", "validation data", parameter="cv"):
         RankingPursuitCV(cv=3).fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)

@@ -222,5 +222,5 @@ def test_refuses_an_exact_kernel_machine_on_many_items(monkeypatch):
 
 def test_refuses_several_targets():
     X, y, qid = ranking_data(1)
-    with Refusal("one target", parameter="y"):
+    with Refusal("1d array", kind=ValueError):
         RankSVM().fit(X, np.column_stack((y, y)), qid=qid)

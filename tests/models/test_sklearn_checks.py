@@ -59,7 +59,7 @@ ESTIMATORS = [
     TransductiveRankRLSCV([0.1, 1.0], penalty=1.0),
     SparseRankRLSCV(gamma=(0.1, 1.0)),
     CGRankRLS(),
-    CGRankRLS((0.1, 10.0), selection="tikhonov", cv=2, ties="exclude"),
+    CGRankRLS((0.1, 10.0), selection="tikhonov", tol=1e-9, cv=2, ties="exclude"),
 ]
 
 

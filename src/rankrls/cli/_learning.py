@@ -160,7 +160,7 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
     if options.by_pairs and not hasattr(estimator, "fit_pairs"):
         raise InputError(f"{cls.__name__} is fitted on labels, not on preferences.", parameter="method")
     fits = estimator.fit_pairs if options.by_pairs else estimator.fit
-    if options.vali is not None and "X_val" not in inspect.signature(fits).parameters:
+    if options.vali is not None and (options.by_pairs or "X_val" not in inspect.signature(fits).parameters):
         how = "preferences" if options.by_pairs else "held-out queries"
         raise InputError(f"{cls.__name__} chooses by {how}, not by validation data.", parameter="vali")
     return estimator
@@ -282,11 +282,9 @@ def _fit(found: Study) -> None:
 
 
 def _fit_pairs(found: Study, extra: dict[str, Any]) -> None:
-    pairs, judging, fit = found.pairs["train"], found.pairs.get("validation"), found.estimator.fit_pairs
+    pairs, fit = found.pairs["train"], found.estimator.fit_pairs
     if pairs.groups is not None and "groups" in inspect.signature(fit).parameters:
         extra["groups"] = pairs.groups
-    if judging is not None:
-        extra |= {f"{name}_val": getattr(judging, name) for name in ("winners", "losers", "strength", "weight")}
     fit(found.training.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **extra)
 
 

@@ -18,7 +18,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.models.inputs.validation import check_features, check_no_extra_qid
+from rankrls.models.fitting import check_features, check_no_extra_qid
 
 
 def explain(

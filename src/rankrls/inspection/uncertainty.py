@@ -16,9 +16,8 @@ from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.models.fitting import check_features, preferred
 from rankrls.models.inputs.parameters import check_alpha
-from rankrls.models.inputs.validation import check_features, preferred_items
-from rankrls.models.rankrls import constrained
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.posterior import Evidence, ItemScores, feature_posterior, kernel_posterior
 from rankrls.selection.least_squares import BasisForm, DualForm, Form, LeastSquares
@@ -145,7 +144,7 @@ def pair_posterior(
     array([0.79])
     """
     model, start = _checked(estimator, alpha, noise, "pair_posterior")
-    data = preferred_items(model, X, winners, losers, strength, weight, kernel=model.kernel)
+    data = preferred(model, X, winners, losers, strength, weight)
     return _assembled(model, data, start, noise)
 
 
@@ -259,7 +258,7 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
         raise InputError(
             f"{what} evaluates the kernel between new items. Give kernel by name or as a function.", parameter="kernel"
         )
-    if constrained(model):
+    if getattr(model, "positive", False) is not False:
         raise InputError(
             f"{what} is Gaussian, and weights of given signs are not. Leave positive out.", parameter="positive"
         )

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
+from rankrls.models.fitting import check_comparable, labelled
 from rankrls.models.inputs.parameters import check_alphas
-from rankrls.models.inputs.validation import check_comparable, labelled_items
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 
@@ -45,7 +45,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
 
 def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0) -> LabelledItems:
     """Checked data with one target, which order something unless a part ``beta`` of the loss is regression."""
-    data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel)
+    data = labelled(model, X, y, qid, sample_weight, comparable=False)
     check_comparable(data, beta)
     if data.Y.shape[1] != 1:
         raise InputError(f"y must hold one target at a time; y has {data.Y.shape[1]}.", parameter="y")

@@ -15,7 +15,6 @@ from rankrls._shown import Shown, table_text
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
 from rankrls.models.inputs.parameters import number
-from rankrls.models.rankrls import constrained
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     METHOD,
@@ -224,7 +223,7 @@ def _result(grid: NDArray[np.float64], found: Any, several: bool, n_pairs: int, 
 
 def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> None:
     """Refuse graphs for which the shortcut would be wrong."""
-    if constrained(model):
+    if getattr(model, "positive", False) is not False:
         raise InputError(
             f"{what} cannot hold out pairs without refitting: the signs of weights are constrained. "
             "leave_query_out is exact under constraints.",
@@ -265,7 +264,7 @@ def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
 
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
-    if not hasattr(model, "solver") or constrained(model):
+    if not hasattr(model, "solver") or model.positive is not False:
         raise InputError(
             "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls._preferences import Preferences, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query, unwrapped
-from rankrls.models.inputs.validation import check_no_extra_qid
+from rankrls.models.fitting import check_no_extra_qid
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
 
@@ -93,21 +92,13 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
         )
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
-        known = _names_after(step, known)
+        own = [str(name) for name in getattr(step, "feature_names_in_", known)]  # it insists on those of its fit
+        try:
+            out = [str(name) for name in step.get_feature_names_out(own)]
+        except (AttributeError, ValueError, TypeError):
+            out = []
+        known = known if out == own else out
     return tuple(known) if len(known) == n else tuple(f"x{j}" for j in range(n))
-
-
-def _names_after(step: Any, names: list[str]) -> list[str]:
-    """The names of a transformer's columns; none where it does not say."""
-    own = getattr(step, "feature_names_in_", None)
-    try:
-        # A transformer that was fitted on names insists on those; ours replace them where it passes them on.
-        out = [str(name) for name in step.get_feature_names_out(None if own is not None else names)]
-    except (AttributeError, ValueError, TypeError):
-        return []
-    if own is not None and out == [str(name) for name in own]:
-        return names
-    return out
 
 
 def fit_pairs(
@@ -164,63 +155,38 @@ def fit_pairs(
     np.int64(2)
     """
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    head = _head(model)
-    _check_learner(final, model, options)
-    m = _num_samples(X)
-    preferences = check_preferences(winners, losers, m, strength, weight)
-    if qid is not None:
-        _check_queries(head, preferences, qid, m)
-    validation = options.get("X_val")
-    if head is not None:
-        if qid is None:
-            X = head.fit_transform(X)
-            if validation is not None:
-                options["X_val"] = head.transform(validation)
-        else:
-            with sklearn.config_context(enable_metadata_routing=True):
-                X = head.fit_transform(X, qid=qid)
-                if validation is not None:
-                    options["X_val"] = head.transform(validation, qid=options.get("qid_val"))
-            if options.get("y_val") is None:
-                options.pop("qid_val", None)  # validation preferences need it for their items' scale only
+    if not hasattr(final, "fit_pairs") or isinstance(final, type):
+        raise InputError(
+            "fit_pairs needs an estimator that learns from preferences, as RankRLS, CGRankRLS or RankSVM do, or a "
+            f"pipeline that ends in one; got {final!r}.",
+            parameter="model",
+        )
+    preferences = check_preferences(winners, losers, _num_samples(X), strength, weight)
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        head, given = model[:-1], {}
+        if qid is not None:
+            _check_inside_queries(preferences, query_layout(qid, _num_samples(X)).codes)
+            given = {"qid": qid}
+        with sklearn.config_context(enable_metadata_routing=qid is not None):
+            X = head.fit_transform(X, **given)
+            if options.get("X_val") is not None:
+                of_validation = {"qid": options.get("qid_val")} if given else {}
+                options["X_val"] = head.transform(options["X_val"], **of_validation)
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
+    elif qid is not None:
+        raise InputError("qid is for transformers that look at queries, and there are none.", parameter="qid")
     final.fit_pairs(X, *preferences[:2], strength=preferences.strength, weight=preferences.weight, **options)
     return model
 
 
-def _head(model: Any) -> Pipeline | None:
-    """The pipeline without its last step; None where there is nothing before it."""
-    return model[:-1] if isinstance(model, Pipeline) and len(model.steps) > 1 else None
-
-
-def _check_learner(final: Any, model: Any, options: dict[str, Any]) -> None:
-    if isinstance(model, type):
-        raise InputError(f"model must be an estimator, not its class: {model.__name__}().", parameter="model")
-    name = type(final).__name__
-    if getattr(final, "fit_pairs", None) is None:
-        where = "the pipeline's last step" if isinstance(model, Pipeline) else "the model"
-        raise InputError(
-            f"{where} must learn from preferences, as RankRLS, CGRankRLS or RankSVM do; {name} has no fit_pairs.",
-            parameter="model",
-        )
-    takes = inspect.signature(final.fit_pairs).parameters
-    unknown = [option for option in options if option not in takes]
-    if unknown:
-        raise InputError(f"{name}.fit_pairs takes no {unknown[0]!r}.", parameter=unknown[0])
-
-
-def _check_queries(head: Pipeline | None, preferences: Preferences, qid: Any, m: int) -> None:
-    steps = [] if head is None else [step for _, step in head.steps if hasattr(step, "fit")]
-    if not any("qid" in inspect.signature(step.fit).parameters for step in steps):
-        raise InputError("qid was given, but no transformer of the pipeline takes it. Leave it out.", parameter="qid")
-    layout = query_layout(qid, m)
-    apart = layout.codes[preferences.winners] != layout.codes[preferences.losers]
+def _check_inside_queries(preferences: Preferences, codes: NDArray[np.intp]) -> None:
+    """Refuse preferences between items whose features are scaled apart."""
+    apart = codes[preferences.winners] != codes[preferences.losers]
     if apart.any():
         e = int(np.argmax(apart))
-        i, j = preferences.winners[e], preferences.losers[e]
         raise InputError(
-            f"Preference {e} compares rows {i} and {j} of different queries, whose features are scaled "
-            "apart. Leave it out, or use a scaler that looks at all rows.",
+            f"Preference {e} compares rows {preferences.winners[e]} and {preferences.losers[e]} of different queries, "
+            "whose features are scaled apart. Leave it out, or use a scaler that looks at all rows.",
             parameter="qid",
             row=e,
         )

@@ -23,8 +23,8 @@ from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import fitting
+from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import check_parameters, choice, estimator, flag, number, parameter
-from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV

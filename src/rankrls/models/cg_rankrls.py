@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
 from rankrls._compiled.threads import one_blas_thread
 from rankrls._errors import InputError
-from rankrls._preferences import PreferenceTable, check_preferences
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models import fitting
@@ -28,7 +27,6 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import check_features
 from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
@@ -36,12 +34,10 @@ from rankrls.selection.folds import (
     fifth_of_preferences,
     fifth_of_rows,
     folds_plan,
-    preference_judge,
     preference_plan,
 )
-from rankrls.selection.judging import PreferenceJudge
 from rankrls.selection.krylov_systems import KrylovSystems
-from rankrls.selection.plans import Nothing, Plan, Validation
+from rankrls.selection.plans import Nothing, Plan
 from rankrls.selection.surface import Reading, Surface, Watched
 
 __all__ = ["CGRankRLS"]
@@ -228,22 +224,14 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
-        winners_val: Any = None,
-        losers_val: Any = None,
-        strength_val: Any = None,
-        weight_val: Any = None,
     ) -> Self:
         """Fit preferences.
 
         Parameters
         ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-        groups : array-like of shape (p,), optional
-            A group for each preference (the annotator, the prompt); held out together.
+        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
         X_val, y_val, qid_val : optional
             Validation items with labels.
-        winners_val, losers_val, strength_val, weight_val : optional
-            Validation preferences between rows of ``X_val``, or of X where there is none.
 
         Returns
         -------
@@ -258,20 +246,8 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         check_parameters(self)
         alphas, measure = self._alphas(), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        pairs = (winners_val, losers_val, strength_val, weight_val)
-        plan: Plan | None = None
-        if any(part is not None for part in pairs):
-            if self.cv is not None:
-                raise InputError("Give either cv or validation data (winners_val), not both.", parameter="cv")
-            if y_val is not None or qid_val is not None:
-                raise InputError(
-                    "Give validation labels (y_val) or validation preferences (winners_val), not both.",
-                    parameter="y_val",
-                )
-            plan = self._validation_preferences(measure, data, X_val, *pairs)
-        else:
-            plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        self._choose(data, plan or self._preference_plan(measure, data), alphas)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._preference_plan(measure, data)
+        self._choose(data, plan, alphas)
         return self
 
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
@@ -285,31 +261,6 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
             return preference_plan(measure, data, self.cv)
         rng = check_random_state(self.random_state)
         return fifth_of_preferences(measure, data, rng) if self._selects else Nothing()
-
-    def _validation_preferences(
-        self, measure: RankingMeasure, data: PreferredItems, X_val: Any, winners: Any, losers: Any, *how: Any
-    ) -> Validation:
-        if winners is None or losers is None:
-            raise InputError("Validation preferences need both winners_val and losers_val.", parameter="winners_val")
-        other = None if X_val is None else check_features(self, X_val, kernel=self.kernel)
-        try:
-            given = check_preferences(winners, losers, data.n_rows if other is None else other.shape[0], *how)
-        except InputError as error:
-            name = f"{error.parameter}_val"
-            message = error.message.replace(str(error.parameter), name, 1)
-            raise error.replace(message=message, parameter=name) from None
-        if not (given.weight * np.abs(given.strength)).any():
-            raise InputError(
-                "The validation preferences hold none that can be judged: all have strength 0 or weight 0, "
-                "or there are none.",
-                parameter="winners_val",
-            )
-        graph = PreferenceTable(given.winners, given.losers, 0, given.strength, given.weight)
-        whole = PreferenceJudge(graph, preference_judge(measure, data).greater_is_better)
-        rows = np.arange(graph.n_rows)
-        watched = whole.watched(rows)
-        description = f"validation data with {graph.n_rows} preferences"
-        return Validation(whole.part(rows), watched if other is None else other[watched], description)
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -334,7 +285,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
     def _choose(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> None:
         fitting.check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
-        setting, _ = next(data.settings((self.ties,), (self.balance,), float(self.regression_weight)))
+        setting, _ = fitting.settings_of(self, data)[0]
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
         fitting.begin(self, data)
         # threads that BLAS wakes for a vector would spin in the way of the next product's

@@ -18,7 +18,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import PartlyScored
+from rankrls.models.partly_scored import PartlyScored
 from rankrls.models.views import CoPursuitCandidate, ViewPursuer
 from rankrls.selection.folds import few_folds
 from rankrls.selection.rules import RULES

@@ -21,6 +21,7 @@ from rankrls.learners.solutions import PathSolutions
 from rankrls.learners.views import ViewPlan, select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -31,10 +32,8 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import PartlyScored
-from rankrls.models.inputs.validation import check_matrix
 from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_scored import PartlyScoredRanker
+from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.folds import exact_plan, folds_plan

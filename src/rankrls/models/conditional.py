@@ -18,7 +18,7 @@ from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide, kernel_root
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
-from rankrls.models.fitting import check_square
+from rankrls.models.fitting import check_features, check_labels, check_matrix, check_square, check_weights
 from rankrls.models.inputs.parameters import (
     KernelParameters,
     check_alphas,
@@ -29,7 +29,6 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import check_features, check_labels, check_matrix, check_weights
 from rankrls.ranking import rank_positions
 from rankrls.selection.judging import Curve
 from rankrls.selection.optimism import Entries
@@ -127,7 +126,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
             What each query counts; the same by default.
         """
         scores = self.predict(X, items=items)
-        Y, _ = check_labels(y)
+        Y, _ = check_labels(self, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
         error = _judged(Measure("disagreement"), Y, np.ascontiguousarray(scores))
@@ -175,11 +174,9 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                     "'precomputed'.",
                     parameter=name,
                 )
-        if y is None:
-            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None.", parameter="y")
+        Y, _ = check_labels(self, y)
         X = check_matrix(self, X, reset=True, products=True)
         check_square(X, self.kernel)
-        Y, _ = check_labels(y)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if Y.shape[1] == 1:

@@ -1,30 +1,119 @@
-"""What the estimators do around a solver, as plain functions: read parameters, check data, store results."""
+"""What the estimators do around a solver, as plain functions: check data, read parameters, store results.
+
+Data are checked here, once, where they come in through an estimator's methods.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import fields
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
+from rankrls._checks import numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
+from rankrls._preferences import PreferenceTable, check_preferences
+from rankrls._queries import in_words, label_varies, query_layout
+from rankrls._rows import check_finite_features
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import RankingMeasure
+from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
-from rankrls.models.inputs.validation import (
-    check_comparable,
-    labelled_items,
-    preferred_items,
-    validation_data,
-)
 from rankrls.numerics.scorer import Scorer
+from rankrls.selection.judging import LabelJudge, judged_queries
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Validation
 from rankrls.selection.search import Results
+
+
+def labelled(
+    model: Any,
+    X: Any,
+    y: Any,
+    qid: Any,
+    sample_weight: Any,
+    *,
+    partly: bool = False,
+    comparable: bool = True,
+    reset: bool = True,
+) -> LabelledItems:
+    """Checked items with labels, without rows of weight zero.
+
+    ``partly`` allows NaN, for rows without a label; ``comparable`` asks for labels that order something; ``reset`` has
+    the model remember the features of X.
+    """
+    kernel = data_kernel(model)
+    Y, one_target = check_labels(model, y, partly=partly)
+    X = check_features(model, X, kernel=kernel, reset=reset, products=True)
+    m = _num_samples(X)
+    if m != len(Y):
+        raise InputError(f"X has {m} items but y has {len(Y)} labels; it needs one label per item.", parameter="y")
+    layout, weights = query_layout(qid, m), check_weights(sample_weight, m)
+    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
+    data = data.of_positive_weight(square=is_precomputed(kernel))
+    if comparable:
+        check_comparable(data, float(getattr(model, "regression_weight", 0.0)))
+    return data
+
+
+def preferred(
+    model: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, groups: Any = None
+) -> PreferredItems:
+    """Checked items with preferences between them; preferences of weight zero are dropped."""
+    X = check_features(model, X, kernel=data_kernel(model), reset=True, products=True)
+    m = _num_samples(X)
+    given = check_preferences(winners, losers, m, strength, weight)
+    codes = None if groups is None else query_layout(groups, len(given.winners), name="groups").codes
+    kept = given.weight > 0.0
+    if not kept.any():
+        raise InputError(
+            "There are no preferences to learn from: none is given, or all have weight zero.",
+            parameter="weight" if len(kept) else "winners",
+        )
+    if not kept.all():
+        given = given.rows(kept)
+        codes = None if codes is None else np.unique(codes[kept], return_inverse=True)[1]
+    if not given.strength.any():
+        raise InputError("Every strength is 0: ties alone order nothing.", parameter="strength")
+    i, j, s, c = given
+    return PreferredItems(X, None, False, True, PreferenceTable(i, j, m, s, c, codes))
+
+
+def validation(
+    model: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any
+) -> Validation | None:
+    """Validation data as a plan; None if none are given."""
+    if X_val is None and y_val is None and qid_val is None:
+        return None
+    if getattr(model, "cv", None) is not None:
+        raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
+    if X_val is None or y_val is None:
+        raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
+    check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
+    kernel = data_kernel(model)
+    X, (Y, _) = check_features(model, X_val, kernel=kernel), check_labels(model, y_val)
+    rows, targets = _num_samples(X), data.Y.shape[1] if hasattr(data, "Y") else 1
+    if Y.shape != (rows, targets):
+        raise InputError(
+            f"y_val has {len(Y)} labels for {Y.shape[1]} targets; X_val has {rows} rows, and y {targets} targets.",
+            parameter="y_val",
+        )
+    if is_precomputed(kernel) and data.kept is not None and not isinstance(data.X, LinearOperator):
+        X = X[:, data.kept]  # the columns that a model of the kept rows takes
+    layout = query_layout(qid_val, rows)
+    if not judged_queries(measure, Y[:, 0], layout).any():
+        raise InputError(
+            "The validation data hold no query that the measure can judge (two different labels).", parameter="y_val"
+        )
+    return Validation(LabelJudge(measure, Y, layout), X, f"validation data with {in_words(layout.n_queries)}")
 
 
 def data_kernel(model: Any) -> Any:
@@ -43,39 +132,132 @@ def data_kernel(model: Any) -> Any:
     return kernels[0]
 
 
-def labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, *, partly: bool = False) -> LabelledItems:
-    """Checked items with labels that order something; ``partly`` says that some of the labels are none."""
-    single = model._single_target
-    if single and y is not None and (given := np.asarray(y)).ndim == 2 and given.shape[1] == 1:
-        y = column_or_1d(given, warn=True)
-    data = labelled_items(model, X, y, qid, sample_weight, kernel=data_kernel(model))
-    if single and data.Y.shape[1] > 1:
+def is_precomputed(kernel: Any) -> bool:
+    """Whether X is a kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def check_features(model: Any, X: Any, *, kernel: Any, reset: bool = False, products: bool = False) -> Any:
+    """Check items against what ``fit`` saw, or remember them (``reset``); ``products`` says they are there to learn."""
+    if callable(kernel) and not _is_matrix(X):
+        X = list(X)
+        if products and not X:
+            raise InputError("X is empty: there is nothing to learn from.", parameter="X")
+        return X
+    if isinstance(X, LinearOperator) and is_precomputed(kernel) and getattr(model, "_accepts_operators", False):
+        validate_data(model, X, reset=reset, skip_check_array=True)
+        return X
+    return check_matrix(model, X, reset=reset, products=products)
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether X holds features, and not objects for a callable kernel."""
+    numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    return numbers or sparse.issparse(X) or hasattr(X, "iloc")
+
+
+def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> Any:
+    """A dense C-ordered or CSR matrix of finite features, whose ``products`` are finite too; float32 stays float32."""
+    if hasattr(X, "__dask_graph__"):
         raise InputError(
-            f"{type(model).__name__} takes one target: y should be a 1d array, got an array of shape "
-            f"{data.Y.shape} instead. Fit one model a target.",
+            "X is a Dask collection, which would be pulled into the memory of this process. Use the estimators of "
+            "rankrls.dask, which have the same names, or call compute() yourself.",
+            parameter="X",
+        )
+    try:  # whether all is finite is checked below, with the row and the column in the message
+        dtypes = [np.float64, np.float32]
+        checked = validate_data(
+            model, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C", ensure_all_finite=False
+        )
+    except ValueError as error:
+        _refuse_text(X, error)
+        raise
+    checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
+    products = products and getattr(model, "_multiplies_features", True)
+    check_finite_features(checked, getattr(model, "feature_names_in_", None), products=products)
+    return checked
+
+
+def _refuse_text(X: Any, error: ValueError) -> None:
+    """An error about the first cell that is not a number, if there is one: scikit-learn's names no place."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2 or not any(isinstance(value, str) for value in cells.flat):
+        return
+    for (row, number), value in np.ndenumerate(cells):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            column = str(X.columns[number]) if hasattr(X, "columns") else number
+            raise InputError(
+                f"Input X holds the text {str(value)!r}: row {row}, column {column}. Features are numbers. "
+                "Encode such columns, or leave them out.",
+                parameter="X",
+                row=row,
+                column=column,
+            ) from error
+
+
+def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[np.float64], bool]:
+    """Labels as (m, targets) float64, and whether they came as (m,); ``partly`` allows NaN."""
+    if y is None:
+        raise InputError(f"{type(model).__name__} requires y to be passed, but the target y is None.", parameter="y")
+    given = column_or_1d(y, warn=True) if getattr(model, "_single_target", False) else np.asarray(y)
+    if given.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")
+    Y = numbers_of("y", given)
+    if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
+        raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
+    good = np.isfinite(Y) | (np.isnan(Y) & partly)
+    if not good.all():
+        row, *target = np.argwhere(~good)[0].tolist()
+        value = "NaN" if np.isnan(Y[row, *target]) else f"{Y[row, *target]}"
+        raise InputError(
+            f"Input y contains {value} in row {row}{f', target {target[0]}' if target else ''}: "
+            "every row needs a finite label.",
+            parameter="y",
+            row=row,
+        )
+    return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
+
+
+def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+    """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
+    given = None if sample_weight is None else np.asarray(sample_weight)
+    weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
+    if weights is not None and not weights.any():
+        raise InputError(
+            "All values of sample_weight are zero: there is nothing to learn from.", parameter="sample_weight"
+        )
+    return weights
+
+
+def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
+    """A model of queries cannot be judged as if everything were one query."""
+    if fitted_with_qid and qid is None:
+        raise InputError(
+            f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
+            f"compared. Pass qid to {what}, one id per row. If scikit-learn makes the call (pipelines, searches, "
+            "cross_validate), call sklearn.set_config(enable_metadata_routing=True) first.",
+            parameter="qid",
+        )
+
+
+def check_comparable(data: LabelledItems, regression_weight: float) -> None:
+    """Refuse labels that order nothing."""
+    if regression_weight == 0.0 and not label_varies(data.Y, data.layout).any():
+        m, q = data.layout.n_rows, data.layout.n_queries
+        where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
+        raise InputError(
+            f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''}). "
+            "Learning to rank needs at least one query with two different labels. Check the labels and the query ids.",
             parameter="y",
         )
-    if not partly:
-        check_comparable(data, float(getattr(model, "regression_weight", 0.0)))
-    return data
 
 
-def preferred(
-    model: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, groups: Any = None
-) -> PreferredItems:
-    """Checked items with preferences between them."""
-    return preferred_items(model, X, winners, losers, strength, weight, kernel=data_kernel(model), groups=groups)
-
-
-def validation(
-    model: Any, measure: RankingMeasure, data: Comparisons, X_val: Any, y_val: Any, qid_val: Any
-) -> Validation | None:
-    """Validation data as a plan; None if none are given."""
-    if X_val is None and y_val is None and qid_val is None:
-        return None
-    if getattr(model, "cv", None) is not None:
-        raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
-    return validation_data(model, measure, data, X_val, y_val, qid_val, kernel=data_kernel(model))
+def check_square(X: Any, kernel: Any) -> None:
+    """A kernel matrix to fit has a row and a column for each item."""
+    if is_precomputed(kernel) and X.shape[0] != X.shape[1]:
+        raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")
 
 
 def setting_of(model: Any) -> Setting:
@@ -85,8 +267,10 @@ def setting_of(model: Any) -> Setting:
 
 def settings_of(model: Any, data: Comparisons) -> list[tuple[Setting, dict[str, Any]]]:
     """The graphs to try, and what each chooses."""
-    ties, balances = options(model.ties, "ties"), options(model.balance, "balance")
-    return list(data.settings(ties, balances, float(model.regression_weight)))
+    if isinstance(data, PreferredItems):  # labels play no part
+        return [(Setting(), {})]
+    both = combinations(model, ("ties", "balance"))
+    return [(Setting(**values, regression_weight=float(model.regression_weight)), values) for values in both]
 
 
 def kernel_of(model: Any, X: Any) -> Kernel:
@@ -108,17 +292,62 @@ def kernels_of(model: Any, X: Any) -> list[tuple[Kernel, dict[str, Any]]]:
     return list(found.values())
 
 
-def check_square(X: Any, kernel: Any) -> None:
-    """A kernel matrix to fit has a row and a column for each item."""
-    if isinstance(kernel, str) and kernel == "precomputed" and X.shape[0] != X.shape[1]:
-        raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")
-
-
 def alphas_of(model: Any, *, positive: bool = False) -> NDArray[np.float64] | None:
     """The values to judge, the largest first; None for an automatic grid."""
     if isinstance(model.alphas, str) and model.alphas == "auto":
         return None
     return np.sort(check_alphas(model.alphas, positive=positive))[::-1]
+
+
+def signs_of(model: Any) -> NDArray[np.int8] | None:
+    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
+    positive = getattr(model, "positive", False)
+    if isinstance(positive, (str, bytes)) or not (isinstance(positive, (bool, np.bool_)) or np.iterable(positive)):
+        raise InputError(
+            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict of "
+            f"features to signs (-1, 0 or 1); got {positive!r}.",
+            parameter="positive",
+        )
+    if isinstance(positive, (bool, np.bool_)):
+        positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
+    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
+    if not given:
+        return None
+    other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
+    if other or model.solver not in ("auto", "primal"):
+        raise InputError(
+            "positive constrains the weights of features: it needs kernel='linear', and solver='auto' or 'primal'; got "
+            f"{f'kernel={other[0]!r}' if other else f'solver={model.solver!r}'}.",
+            parameter="positive",
+        )
+    signs = np.zeros(model.n_features_in_, dtype=np.int8)
+    for feature, sign in given.items():
+        if isinstance(sign, str) or sign not in (-1, 0, 1):
+            raise InputError(
+                f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {sign!r} for "
+                f"{feature!r}.",
+                parameter="positive",
+            )
+        signs[_feature_number(model, feature)] = sign
+    return signs if signs.any() else None
+
+
+def _feature_number(model: Any, feature: Any) -> int:
+    """The number of a feature that ``positive`` names."""
+    if isinstance(feature, str):
+        known = list(getattr(model, "feature_names_in_", ()))
+        if feature in known:
+            return known.index(feature)
+        why = "which X does not have" if known else "but X has no column names. Use feature numbers"
+        raise InputError(f"positive names feature {feature!r}, {why}.", parameter="positive")
+    n = model.n_features_in_
+    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= int(feature) < n:
+        raise InputError(
+            f"positive names feature {feature!r}, but the features are 0 to {n - 1}. For signs give a dict from "
+            "features to signs.",
+            parameter="positive",
+        )
+    return int(feature)
 
 
 def begin(model: Any, data: Comparisons) -> None:

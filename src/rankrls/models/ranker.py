@@ -14,7 +14,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._checks import scored_rows
-from rankrls.models.inputs.validation import check_features, check_no_extra_qid
+from rankrls.models.fitting import check_features, check_no_extra_qid
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 

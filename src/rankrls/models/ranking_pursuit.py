@@ -16,6 +16,7 @@ from rankrls.learners.graphs import graph_of
 from rankrls.learners.pursuit_problem import Pursuit, PursuitProblem, Terms
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fitting import check_features
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -26,7 +27,6 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.inputs.validation import check_features
 from rankrls.models.ranker import Ranker
 from rankrls.selection.folds import few_folds, few_preference_folds
 from rankrls.selection.plans import Plan

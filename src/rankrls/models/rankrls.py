@@ -19,10 +19,8 @@ from rankrls.models.inputs.parameters import (
     check_parameters,
     choice,
     estimator,
-    options,
     parameter,
 )
-from rankrls.models.inputs.signs import check_positive, constrained_signs
 from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import Status
 from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
@@ -257,11 +255,10 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
 
     def _check(self) -> None:
         check_parameters(self)
-        constrained(self)
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""
-        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), _signs(self)
+        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), fitting.signs_of(self)
         solver = "auto" if self.solver == "cg" else self.solver
         return LeastSquares(kernel=kernel, setting=setting, solver=solver, signs=signs)
 
@@ -396,7 +393,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         -------
         self
         """
-        self._check()
+        check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight)
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
@@ -431,7 +428,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         Chosen by the weighted share of held-out preferences that are ordered correctly (``scoring`` must be
         "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
         """
-        self._check()
+        check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
         self._search(data, self._preference_plan(measure, data), alphas)
@@ -463,17 +460,13 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         held-out scores of each query are evaluated for all alphas; one more where the grid is extended. Of each query
         its value for each alpha is kept; ``held_out_scores_`` is None.
         """
-        self._check()
-        return streamed.choose_streamed(self, data, validation, executor)
-
-    def _check(self) -> None:
         check_parameters(self, several=True)
-        constrained(self)
+        return streamed.choose_streamed(self, data, validation, executor)
 
     def _plan(self, measure: RankingMeasure, data: Any) -> Plan:
         """How labelled items are held out."""
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        signed = constrained(self)
+        signed = fitting.signs_of(self) is not None
         if isinstance(self.cv, str) and self.cv == "leave_pair_out":
             return LeavePairOut.of(measure, data, settings, constrained=signed)
         if self.cv is not None:
@@ -483,7 +476,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
     def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
         """How preferences are held out."""
         if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            return LeavePreferredPairOut.of_preferences(measure, data, constrained=constrained(self))
+            return LeavePreferredPairOut.of_preferences(measure, data, constrained=fitting.signs_of(self) is not None)
         return preference_plan(measure, data, self.cv)
 
     def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
@@ -498,25 +491,12 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph."""
-        given: dict[str, Any] = {"solver": self.solver, "signs": _signs(self)}
+        given: dict[str, Any] = {"solver": self.solver, "signs": fitting.signs_of(self)}
         return [
             LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
             for kernel, choices in fitting.kernels_of(self, data.X)
             for setting, chosen in fitting.settings_of(self, data)
         ]
-
-
-def constrained(model: Any) -> bool:
-    """Whether signs of weights are constrained; refuses what cannot be."""
-    positive = getattr(model, "positive", False)
-    return check_positive(positive, options(model.kernel, "kernel"), model.solver)
-
-
-def _signs(model: Any) -> NDArray[np.int8] | None:
-    """The sign of each feature's weight; None if all are free."""
-    if not constrained(model) or not hasattr(model, "n_features_in_"):
-        return None
-    return constrained_signs(model.positive, model.n_features_in_, getattr(model, "feature_names_in_", None))
 
 
 def _warn_unless_converged(found: Convergence) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,45 +20,45 @@ from rankrls.metrics._averages import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.basis import basis_size, generator
 from rankrls.models.inputs.parameters import options
-from rankrls.models.inputs.signs import constrained_signs
+from rankrls.models.updating import scorer_of, solve
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.nonnegative import signed_path
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.selection.folds import check_two_vary
 from rankrls.selection.judging import Curve
-from rankrls.selection.least_squares import BasisForm
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 from rankrls.streaming.executors import map_parts
-from rankrls.streaming.fitting import Model, Summed, check_streams, held_out_values, sum_equations, validated_values
+from rankrls.streaming.fitting import Model, check_streams, held_out_values, sum_equations, validated_values
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedData:
-    """A data set as the data of a fit."""
+    """A data set as the data of a search, one query after another and with one target."""
 
     dataset: Any
     executor: Any
     n_queries: int = 0
-    has_qid: bool = True
-    one_target: bool = True
 
-    def settings(self, ties: Any, balances: Any, regression_weight: float) -> Iterator[tuple[Setting, dict[str, Any]]]:
-        """The graphs to try, and what each chooses."""
-        for t in ties:
-            for b in balances:
-                yield Setting(t, b, regression_weight), {"ties": t, "balance": b}
+    has_qid = one_target = True
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedProblem:
-    """The path over alpha of equations that were added up."""
+    """A kernel and a graph whose equations were added up over parts: a candidate of the search, and its problem."""
 
+    kernel: Kernel
+    setting: Setting
+    choices: dict[str, Any]
     equations: Equations
+    counts: NDArray[np.int64]
     basis: Basis | None
 
     parameter = "alpha"
+
+    def problem(self, data: StreamedData) -> StreamedProblem:
+        """The path over alpha."""
+        return self
 
     @cached_property
     def smoother(self) -> Smoother:
@@ -76,23 +76,7 @@ class StreamedProblem:
 
     def path(self, values: NDArray[np.float64]) -> list[Scorer]:
         """The functions of several alphas."""
-        return [read(self.basis, found) for found in self.smoother.path(values)]
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedCandidate:
-    """A kernel and a graph; the sums of all graphs of a kernel come from one pass."""
-
-    kernel: Kernel
-    setting: Setting
-    choices: dict[str, Any]
-    sums: Callable[[], Summed]
-    number: int
-    basis: Basis | None
-
-    def problem(self, data: StreamedData) -> StreamedProblem:
-        """The problem of all rows."""
-        return StreamedProblem(self.sums().equations[self.number], self.basis)
+        return [scorer_of(self.basis, found) for found in self.smoother.path(values)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +94,7 @@ class StreamedPlan(Plan):
     def curve(self, comparisons: Any, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
         model, executor = Model(candidate.setting, problem.smoother, values), comparisons.executor
         if self.validation is None:
-            _, queries, varied = candidate.sums().counts.tolist()
+            _, queries, varied = candidate.counts.tolist()
             check_two_vary(varied, queries, "Give validation data (validation).")
             found = held_out_values(comparisons.dataset, model, self.measure, candidate.basis, executor)
         else:
@@ -122,12 +106,8 @@ def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:
     """One pass: the equations of all rows, solved for the model's alpha."""
     _check(model, dataset)
     data, alpha = StreamedData(dataset, executor), float(model.alpha)
-    candidate = next(_candidates(model, data, [(fitting.setting_of(model), {})]))
-    equations, names = candidate.problem(data).equations, dataset.feature_names
-    positive = getattr(model, "positive", False)
-    signs = constrained_signs(positive, dataset.n_features, None if names is None else np.array(names, dtype=object))
-    found = equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
-    _keep(model, data, candidate, read(candidate.basis, found))
+    problem = next(_problems(model, data, [(fitting.setting_of(model), {})]))
+    _keep(model, data, problem, scorer_of(problem.basis, solve(problem.equations, alpha, model)))
     model.alpha_ = alpha
     return model
 
@@ -138,25 +118,20 @@ def choose_streamed(model: Any, dataset: Any, validation: Any, executor: Any) ->
     measure, alphas = resolve_measure(model.scoring), fitting.alphas_of(model)
     check_streams(measure)
     data: Any = StreamedData(dataset, executor)
-    candidates = _candidates(model, data, fitting.settings_of(model, data))
-    results = search(candidates, data, StreamedPlan(measure, validation), model.rule, alphas, int(model.verbose))
+    problems = _problems(model, data, fitting.settings_of(model, data))
+    results = search(problems, data, StreamedPlan(measure, validation), model.rule, alphas, int(model.verbose))
     chosen = results.best_state
-    n_queries = _keep(model, data, chosen.candidate, chosen.solutions[0])
+    _keep(model, data, chosen.candidate, chosen.solutions[0])
     fitting.warn_of_lost_feature(model, chosen.lost_feature)
-    description = f"leave-query-out over {in_words(n_queries)}"
+    description = f"leave-query-out over {in_words(model.n_queries_)}"
     if validation is not None:
         description = f"validation data with {in_words(validation.n_queries)}"
     fitting.publish(model, results, description, data)
     return model
 
 
-def read(basis: Basis | None, coefficients: NDArray[np.float64]) -> Scorer:
-    """Coefficients (coefficients, targets) as functions of items."""
-    return Scorer(coefficients) if basis is None else BasisForm(None, None, basis).read(coefficients)  # type: ignore[arg-type]
-
-
 def _check(model: Any, dataset: Any) -> None:
-    """Refuse, before anything is read, what needs all rows at once."""
+    """Refuse, before anything is read, what needs all rows at once; remember the features."""
     over_basis, choosing = hasattr(model, "n_basis"), hasattr(model, "alphas")
     kernels = options(model.kernel, "kernel")
     needs_all = {
@@ -178,26 +153,27 @@ def _check(model: Any, dataset: Any) -> None:
         )
     if not dataset.n_rows:
         raise InputError("The data set has no rows.", parameter="data")
+    names = dataset.feature_names
+    model.n_features_in_ = int(dataset.n_features)
+    model.__dict__.pop("feature_names_in_", None)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _candidates(
+def _problems(
     model: Any, data: StreamedData, settings: list[tuple[Setting, dict[str, Any]]]
-) -> Iterator[StreamedCandidate]:
-    """Every kernel with every graph."""
-    for kernel, choices, basis in _functions(model, data):
-        sums = cache(partial(sum_equations, data.dataset, [s for s, _ in settings], basis, data.executor))
-        for number, (setting, chosen) in enumerate(settings):
-            yield StreamedCandidate(kernel, setting, {**choices, **chosen}, sums, number, basis)
-
-
-def _functions(model: Any, data: StreamedData) -> Iterator[tuple[Kernel, dict[str, Any], Basis | None]]:
-    """Every kernel with what it chooses, and the basis of items that functions expand over."""
-    if not hasattr(model, "n_basis"):
-        yield Kernel("linear"), {"kernel": "linear"}, None
-        return
-    numbers, items = _drawn_items(model, data)
-    for kernel, choices in fitting.kernels_of(model, np.empty((0, data.dataset.n_features))):
-        yield kernel, choices, Basis.build(kernel, items, numbers)
+) -> Iterator[StreamedProblem]:
+    """Every kernel with every graph; the sums of all graphs of a kernel come from one pass."""
+    kernels: list[tuple[Kernel, dict[str, Any]]] = [(Kernel("linear"), {"kernel": "linear"})]
+    numbers, items = None, None
+    if hasattr(model, "n_basis"):
+        kernels = fitting.kernels_of(model, np.empty((0, data.dataset.n_features)))
+        numbers, items = _drawn_items(model, data)
+    for kernel, choices in kernels:
+        basis = None if items is None else Basis.build(kernel, items, numbers)
+        summed = sum_equations(data.dataset, [setting for setting, _ in settings], basis, data.executor)
+        for equations, (setting, chosen) in zip(summed.equations, settings, strict=True):
+            yield StreamedProblem(kernel, setting, {**choices, **chosen}, equations, summed.counts, basis)
 
 
 def _drawn_items(model: Any, data: StreamedData) -> tuple[NDArray[np.intp], Any]:
@@ -216,15 +192,9 @@ def _rows_of(numbers: NDArray[Any], part: Any) -> Any:
     return part.read().X[own]
 
 
-def _keep(model: Any, data: StreamedData, candidate: StreamedCandidate, scorer: Scorer) -> int:
-    """Keep a function, and what is known of the data, as public attributes; the number of queries."""
-    names, n_queries = data.dataset.feature_names, int(candidate.sums().counts[1])
-    model.n_features_in_ = int(data.dataset.n_features)
-    model.__dict__.pop("feature_names_in_", None)
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    fitting.begin(model, StreamedData(data.dataset, None, n_queries))  # type: ignore[arg-type]
-    fitting.keep(model, scorer, candidate.kernel)
-    if candidate.basis is not None:
-        model.basis_indices_ = candidate.basis.numbers
-    return n_queries
+def _keep(model: Any, data: StreamedData, problem: StreamedProblem, scorer: Scorer) -> None:
+    """Keep a function, and what is known of the data, as public attributes."""
+    fitting.begin(model, replace(data, n_queries=int(problem.counts[1])))  # type: ignore[arg-type]
+    fitting.keep(model, scorer, problem.kernel)
+    if problem.basis is not None:
+        model.basis_indices_ = problem.basis.numbers

@@ -17,6 +17,7 @@ from rankrls.learners.transductive_problem import Transduced, TransductiveProble
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
+from rankrls.models.fitting import check_comparable
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -28,8 +29,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.unscored import partly_scored
-from rankrls.models.inputs.validation import check_comparable
+from rankrls.models.partly_scored import partly_scored
 from rankrls.models.ranker import Ranker
 from rankrls.selection.folds import few_folds, group_blocks
 from rankrls.selection.least_squares import LeastSquares

@@ -14,11 +14,10 @@ from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
-from rankrls.models.inputs.signs import constrained_signs
-from rankrls.models.inputs.validation import check_no_extra_qid, labelled_items
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array
 from rankrls.numerics.nonnegative import signed_path
+from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, normal_equations
 from rankrls.selection.least_squares import BasisForm, LeastSquaresProblem, PrimalForm
 
@@ -31,7 +30,7 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
             "partial_fit cannot continue this model: it was fitted in the dual, from pairs, by conjugate "
             "gradients or from a data set. Fit it with solver='primal', or start from a clone."
         )
-    data = labelled_items(model, X, y, qid, sample_weight, kernel=model.kernel, reset=state is None)
+    data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False, reset=state is None)
     if state is not None:
         _check_continued(model, state, data, qid)
     queries = _more_queries([] if state is None else state["queries"], data)
@@ -49,8 +48,7 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     coefficients = [solve(one, float(model.alpha), model) for one in batch]
     if state is None:
         model._one_target, model._fitted_with_qid = data.one_target, data.has_qid
-    form = PrimalForm(None, None) if basis is None else BasisForm(None, None, basis)  # type: ignore[arg-type]
-    fitting.keep(model, form.read(np.hstack(coefficients)), kernel)
+    fitting.keep(model, scorer_of(basis, np.hstack(coefficients)), kernel)
     if state is None and basis is not None:
         model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
     model._update_state = _state(model, batch, queries, basis)
@@ -71,11 +69,15 @@ def remember(model: Any, data: Comparisons, problem: Any) -> None:
 
 def solve(equations: Equations, alpha: float, model: Any) -> Array:
     """Coefficients of one alpha, under the model's constraints on signs."""
-    names = getattr(model, "feature_names_in_", None)
-    signs = constrained_signs(getattr(model, "positive", False), model.n_features_in_, names)
+    signs = fitting.signs_of(model)
     if signs is None:
         return equations.solve(alpha)
     return signed_path(equations, np.array([alpha]), signs)[0]
+
+
+def scorer_of(basis: Basis | None, coefficients: Array) -> Scorer:
+    """Coefficients (coefficients, targets) as functions of items."""
+    return Scorer(coefficients) if basis is None else basis.scorer(coefficients)
 
 
 def equations_of(state: dict[str, Any], whitening: Array | None) -> list[Equations]:
@@ -138,7 +140,7 @@ def _check_continued(model: Any, state: dict[str, Any], data: LabelledItems, qid
             f"{state['setting']}, its parameters are now {_settings(model)}. Only alpha may change "
             "between updates."
         )
-    check_no_extra_qid(model._fitted_with_qid, qid, "partial_fit")
+    fitting.check_no_extra_qid(model._fitted_with_qid, qid, "partial_fit")
     if qid is not None and not model._fitted_with_qid:
         raise InputError("partial_fit was called with qid, but this model was fitted without.", parameter="qid")
     targets = sum(right.shape[1] for right in state["right"])

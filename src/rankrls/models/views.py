@@ -20,11 +20,10 @@ from rankrls.learners.pursuit_problem import Terms
 from rankrls.learners.views import ViewPlan, select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fitting import check_comparable, check_matrix
 from rankrls.models.inputs.parameters import GraphParameters, KernelParameters, choice, estimator, flag, parameter
-from rankrls.models.inputs.unscored import PartlyScored
-from rankrls.models.inputs.validation import check_comparable, check_matrix
 from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_scored import PartlyScoredRanker
+from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.folds import few_folds
 

@@ -22,6 +22,7 @@ from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.numerics.eigen import EPS, check_semidefinite, symmetric_eigen
 from rankrls.numerics.graph import Array, Index
+from rankrls.numerics.scorer import Scorer
 
 _CONDITION = 1e7
 """Up to here Gram matrices are whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
@@ -85,6 +86,14 @@ class Basis:
     def whitening(self) -> Array | None:
         """What is left to multiply Gram matrices of :meth:`features` by."""
         return None if self.rows_first else self.to_items
+
+    def scorer(self, coefficients: Array) -> Scorer:
+        """Weights of the features (columns, targets), or of what was whitened of them, as functions of items."""
+        a = self.to_items @ coefficients if self.rows_first else coefficients  # else they were whitened already
+        if self.kernel.name == "precomputed":
+            return Scorer(None, a, self.kernel, columns=self.numbers)
+        weights = np.asarray(self.items.T @ a, dtype=np.float64) if self.kernel.is_linear else None
+        return Scorer(weights, a, self.kernel, self.items)
 
     def features(self, X: Any) -> BasisFeatures:
         """The features of items X, evaluated when rows of them are asked for."""
