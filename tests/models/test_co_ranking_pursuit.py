@@ -357,7 +357,7 @@ def test_bad_data():
         fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("are X_unscored", parameter="qid_unscored"):
         fit(X, y, qid=qid, qid_unscored=qu)
-    with Refusal("fit's unscored", parameter="qid", remedy="Pass"):
+    with Refusal("a query each", parameter="qid_unscored"):
         fit(X, y, qid=qid, X_unscored=Xu)
     with Refusal("a query each", parameter="qid_unscored"):
         fit(X, y, X_unscored=Xu, qid_unscored=qu)

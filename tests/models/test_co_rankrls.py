@@ -179,7 +179,7 @@ def test_refusals_of_data():
     for labels, more, parameter in (
         (np.full(len(y), np.nan), {}, "y"),
         (np.where(np.isnan(y), np.nan, 1.0), {}, "y"),
-        (y, {"X_unscored": X}, "qid"),
+        (y, {"X_unscored": X}, "qid_unscored"),
         (y, {"qid_unscored": qid}, "qid_unscored"),
     ):
         with pytest.raises(ValueError) as error:
