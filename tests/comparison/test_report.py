@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rankrls._errors import InputError
 from rankrls.comparison import compare_rankings
-from rankrls.comparison._charts import tick_values
+from rankrls.comparison._page import differences_chart, tick_values
 from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure
 
@@ -213,8 +213,6 @@ def test_no_winner_is_named_without_its_test():
 
 def test_differences_point_to_the_better_ranking(report):
     """Of an error the winner is below zero: the words and colours turn with the measure."""
-    from rankrls.comparison._charts import differences_chart
-
     gap = np.array([0.5, 0.2, -0.1])
     up, down = (differences_chart(gap, "a", "b", better) for better in (True, False))
     assert up.count('class="first"') == 2 == down.count('class="second"')

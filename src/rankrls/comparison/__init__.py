@@ -1,11 +1,13 @@
 """Comparing rankings: is one better than another over queries, or was it luck?"""
 
-from rankrls.comparison.per_query import Comparison, PairComparison, compare_per_query
 from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
 from rankrls.comparison.significance import (
+    Comparison,
     Interval,
+    PairComparison,
     PairedTest,
     bootstrap_interval,
+    compare_per_query,
     holm,
     paired_randomization,
     paired_wilcoxon,

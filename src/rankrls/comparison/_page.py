@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rankrls.comparison._charts import differences_chart, intervals_chart
-from rankrls.comparison.per_query import COLUMNS, PairComparison
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls.comparison.significance import COLUMNS, Interval, PairComparison
 
 if TYPE_CHECKING:
     from rankrls.comparison.report import MeasureReport, RankingReport
@@ -17,6 +20,8 @@ Row = Sequence[str | tuple[str, bool]]
 """Cells of text, some of them marked."""
 
 _MAX_PAIRS = 12
+_MAX_BARS = 800
+_WIDTH = 480  # of a chart
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a202c; background: #fff; margin: 0 auto; max-width: 46rem;
   padding: 1rem; }
@@ -117,3 +122,72 @@ def _table(head: Sequence[str], rows: Iterable[Row]) -> str:
 def _cell(cell: str | tuple[str, bool]) -> str:
     text, strong = (cell, False) if isinstance(cell, str) else cell
     return f"<td{' class=strong' if strong else ''}>{escape(text)}</td>"
+
+
+def intervals_chart(rows: Sequence[tuple[str, Interval]], best: str | None) -> str:
+    """Means with their intervals as SVG, one row a ranking; the best is marked, if there is one."""
+    low, high = min(interval.low for _, interval in rows), max(interval.high for _, interval in rows)
+    pad = 0.06 * (high - low) or 0.01
+    low, high, bottom = low - pad, high + pad, 6 + 40 * len(rows)
+    x = lambda value: round(8 + (value - low) / (high - low) * (_WIDTH - 82), 1)
+    parts = []
+    for tick in tick_values(low, high, 5):
+        parts.append(_line("grid", x(tick), 6, x(tick), bottom))
+        parts.append(_text("tick", x(tick), bottom + 16, f"{tick:g}", "middle"))
+    for k, (name, interval) in enumerate(rows):
+        mark, y = " best" if name == best else "", 34 + 40 * k
+        parts.append(_text("name", 8, y - 14, _shortened(name, 52)))
+        parts.append(_line(f"whisker{mark}", x(interval.low), y, x(interval.high), y))
+        parts.append(f'<circle class="dot{mark}" cx="{x(interval.estimate)}" cy="{y}" r="5"/>')
+        parts.append(_text(f"value{mark}", _WIDTH - 64, y + 5, f"{interval.estimate:.4f}"))
+    return _svg(bottom + 24, "Means with confidence intervals", parts)
+
+
+def differences_chart(gap: NDArray[np.float64], first: str, second: str, greater_is_better: bool) -> str:
+    """Differences of the judged queries as SVG, sorted: above zero one ranking is ahead, below it the other."""
+    gap = np.sort(gap[~np.isnan(gap)])[::-1]
+    reach = float(np.abs(gap).max(initial=0.0)) or 1.0
+    y = lambda value: round(100 - value / reach * 78, 2)
+    wide = (_WIDTH - 60) / max(len(gap), 1)
+    parts = []
+    for value in (reach, 0.0, -reach):
+        parts.append(_line("grid", 52, y(value), _WIDTH - 8, y(value)))
+        parts.append(_text("tick", 46, y(value) + 4, f"{value:+.2g}" if value else "0", "end"))
+    edges = np.linspace(0, len(gap), min(len(gap), _MAX_BARS) + 1).astype(int).tolist()
+    for a, b in pairwise(edges):
+        value = float(gap[a:b].mean())
+        if value != 0.0:
+            side = "first" if (value > 0.0) == greater_is_better else "second"
+            size = f'width="{max((b - a) * wide * 0.9, 0.3):.2f}" height="{max(abs(y(value) - 100), 0.5):.2f}"'
+            parts.append(f'<rect class="{side}" x="{52 + a * wide:.2f}" y="{min(y(value), 100)}" {size}/>')
+    above, below = (first, second) if greater_is_better else (second, first)
+    parts.append(_text("name", 56, 14, f"{_shortened(above, 28)} better"))
+    parts.append(_text("name", _WIDTH - 8, 194, f"{_shortened(below, 28)} better", "end"))
+    return _svg(200, f"Differences by query, {first} minus {second}", parts)
+
+
+def tick_values(low: float, high: float, most: int) -> list[float]:
+    """At most ``most`` round numbers between two ends."""
+    power = 10.0 ** np.floor(np.log10((high - low) / most))
+    for step in (power, 2.0 * power, 5.0 * power, 10.0 * power):
+        numbers = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+        if len(numbers) <= most:
+            break
+    return [float(f"{k * step:.10g}") for k in numbers]
+
+
+def _svg(height: float, label: str, parts: Iterable[str]) -> str:
+    head = f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(label)}">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+
+
+def _text(kind: str, x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else "…" + text[1 - most :]

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls.comparison.per_query import COLUMNS, Comparison, compare_per_query
-from rankrls.comparison.significance import Interval, bootstrap_interval
+from rankrls.comparison.significance import COLUMNS, Comparison, Interval, bootstrap_interval, compare_per_query
 from rankrls.io import atomic_write
 from rankrls.metrics import resolve_measure
 
@@ -31,11 +30,6 @@ class ChangedQuery:
     first: float
     second: float
     difference: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        qid = self.qid if isinstance(self.qid, int | float | str) else str(self.qid)
-        return {**asdict(self), "qid": qid}
 
 
 @dataclass(frozen=True)
@@ -115,8 +109,12 @@ class RankingReport(Shown):
         top : int, default=10
             At most so many; queries without a difference are left out.
         """
-        found = self.named(measure, first, second)
-        a, b = found.per_query[first], found.per_query[second]
+        measures = {m.name: m for m in self.measures}
+        asked = [("measure", measure, tuple(measures)), *(("ranking", name, self.names) for name in (first, second))]
+        for what, name, known in asked:
+            if name not in known:
+                raise InputError(f"No {what} {name!r} in this report; it has {', '.join(known)}.")
+        a, b = (measures[measure].per_query[name] for name in (first, second))
         gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
@@ -128,40 +126,26 @@ class RankingReport(Shown):
             for c in self.changed(measure, first, second, top=top)
         ]
 
-    def named(self, measure: str | None, *rankings: str) -> MeasureReport:
-        """One measure, the main one for None; a name that the report does not have is refused."""
-        measures = {m.name: m for m in self.measures}
-        asked = self.measures[0].name if measure is None else measure
-        wanted = [("measure", asked, tuple(measures)), *(("ranking", name, self.names) for name in rankings)]
-        for what, name, known in wanted:
-            if name not in known:
-                raise InputError(f"No {what} {name!r} in this report; it has {', '.join(known)}.")
-        return measures[asked]
-
     def __str__(self) -> str:
         tables = self.tables(top=0)
         return "\n\n".join(f"{title}\n{table_text(columns, rows)}" for title, columns, rows in tables)
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
-        return {
-            "rankings": list(self.names),
-            "n_queries": len(self.qid),
-            "convention": self.convention,
-            "confidence": self.confidence,
-            "measures": {m.name: self._measure_as_dict(m, top) for m in self.measures},
-        }
-
-    def _measure_as_dict(self, m: MeasureReport, top: int) -> dict[str, Any]:
-        pairs = []
-        for line in m.comparison:
-            changed = self.changed(m.name, line.first, line.second, top=top)
-            pairs.append({**asdict(line), "changed_most": [c.as_dict() for c in changed]})
-        values = {
-            name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
-            for name, i in m.intervals.items()
-        }
-        return {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
+        plain = lambda qid: qid if isinstance(qid, int | float | str) else str(qid)
+        measures = {}
+        for m in self.measures:
+            pairs = []
+            for line in m.comparison:
+                changed = self.changed(m.name, line.first, line.second, top=top)
+                pairs.append({**asdict(line), "changed_most": [{**asdict(c), "qid": plain(c.qid)} for c in changed]})
+            values = {
+                name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
+                for name, i in m.intervals.items()
+            }
+            measures[m.name] = {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
+        about = {"n_queries": len(self.qid), "convention": self.convention, "confidence": self.confidence}
+        return {"rankings": list(self.names), **about, "measures": measures}
 
     def tables(self, of: str = "", *, top: int = 10) -> list[tuple[str, list[str], list[list[str]]]]:
         """Titles, columns and rows of text: the means, the differences, and the queries that changed most.
@@ -174,7 +158,8 @@ class RankingReport(Shown):
             Most changed queries of each pair.
         """
         level = f"{100 * self.confidence:g} % intervals"
-        means = [[m.name, *(_interval_text(m.intervals[name]) for name in self.names)] for m in self.measures]
+        shown = lambda interval: f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+        means = [[m.name, *(shown(m.intervals[name]) for name in self.names)] for m in self.measures]
         what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
@@ -315,7 +300,3 @@ def compare_rankings(
         reports.append(MeasureReport(name, better, values, intervals, pairs))
     names, ids = tuple(map(str, scores)), tuple(layout.ids.tolist())
     return RankingReport(names, tuple(reports), ids, layout.counts, convention or "letor", confidence)
-
-
-def _interval_text(interval: Interval) -> str:
-    return f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"

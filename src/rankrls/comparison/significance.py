@@ -1,4 +1,4 @@
-"""Is one ranking better than another over queries, or was it luck? Paired tests, intervals, adjustment for many tests.
+"""Is one ranking better than another over queries, or was it luck? Paired tests, intervals, all pairs of rankings.
 
 Everything here works on one number per query. NaN is a query that a measure did not judge: it is dropped, in pairs,
 and counted.
@@ -6,15 +6,18 @@ and counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from rankrls._checks import check_count, vector_of
 from rankrls._errors import InputError
+from rankrls._shown import Shown, p_text, table_text
 
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
 _BLOCK = 1 << 20  # resampled values held at once
@@ -117,30 +120,21 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """
     d, counted = _differences(a, b)
     moved = d[d != 0]
-    n = len(moved)
-    _, group, sizes = np.unique(np.abs(moved), return_inverse=True, return_counts=True)
-    ends = np.cumsum(sizes)
-    doubled = (2 * ends - sizes + 1)[group]  # twice the mean rank: an integer
-    w = int(doubled[moved > 0].sum())
-    if n <= _EXACT_UP_TO:
-        tail = _signed_rank_tail(doubled, w)
-    else:
-        from scipy.special import ndtr
-
-        variance = n * (n + 1) * (2 * n + 1) / 24 - np.sum(sizes**3 - sizes) / 48
-        tail = float(ndtr(-abs(w / 2 - n * (n + 1) / 4) / np.sqrt(variance)))
-    return PairedTest("wilcoxon", w / 2, min(1.0, 2 * tail), n <= _EXACT_UP_TO, False, **counted)
+    doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
+    w, exact = int(doubled[moved > 0].sum()), len(moved) <= _EXACT_UP_TO
+    p = _signed_rank_p(doubled, w) if exact else float(stats.wilcoxon(moved, method="asymptotic").pvalue)
+    return PairedTest("wilcoxon", w / 2, p, exact, False, **counted)
 
 
-def _signed_rank_tail(doubled: NDArray[np.intp], w: int) -> float:
-    """P(sum <= the smaller of w and its mirror image), each rank being in the sum with probability one half."""
+def _signed_rank_p(doubled: NDArray[np.intp], w: int) -> float:
+    """2 P(sum <= the smaller of w and its mirror image), each rank being in the sum with probability one half."""
     total = int(doubled.sum())
     chance = np.zeros(total + 1)
     chance[0] = 1.0
     for rank in doubled:
         chance[rank:] = 0.5 * (chance[rank:] + chance[:-rank])
         chance[:rank] *= 0.5
-    return float(chance[: min(w, total - w) + 1].sum())
+    return min(1.0, 2.0 * float(chance[: min(w, total - w) + 1].sum()))
 
 
 def paired_randomization(
@@ -187,9 +181,10 @@ def paired_randomization(
     observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
     draws, extreme = 2**n if exact else n_resamples, 0
-    bits, rng = np.arange(n), np.random.default_rng(random_state)
-    for block in _blocks(draws, n):
-        signs = (block[:, None] >> bits) & 1 if exact else rng.integers(0, 2, (len(block), n), dtype=np.int8)
+    rng, block = np.random.default_rng(random_state), max(1, _BLOCK // max(1, n))
+    for start in range(0, draws, block):
+        drawn = np.arange(start, min(start + block, draws))
+        signs = (drawn[:, None] >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(drawn), n), dtype=np.int8)
         extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
     p = extreme / draws if exact else (1 + extreme) / (1 + draws)
     return PairedTest("randomization", counted["difference"], p, exact, extreme == 0, **counted)
@@ -239,19 +234,16 @@ def bootstrap_interval(
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}.", parameter="confidence")
     n_resamples = check_count("n_resamples", n_resamples)
-    x = per_query_vector(values, "values")
+    x = _per_query(values, "values")
     judged = x[~np.isnan(x)]
     n, dropped = len(judged), int(len(x) - len(judged))
     _check_enough(n, dropped)
-    estimate = float(judged.mean())
     if (judged == judged[0]).all():
         return Interval(float(judged[0]), float(judged[0]), float(judged[0]), confidence, n, dropped)
-    rng = np.random.default_rng(random_state)
-    means = np.concatenate(
-        [judged[rng.integers(0, n, (len(block), n))].mean(axis=1) for block in _blocks(n_resamples, n)]
-    )
-    low, high = np.quantile(means, [0.5 - confidence / 2, 0.5 + confidence / 2])
-    return Interval(estimate, float(low), float(high), confidence, n, dropped)
+    rng, how = np.random.default_rng(random_state), {"method": "percentile", "vectorized": True}
+    drawn = {"n_resamples": n_resamples, "batch": max(1, _BLOCK // n), "rng": rng}
+    low, high = stats.bootstrap((judged,), np.mean, confidence_level=confidence, **drawn, **how).confidence_interval
+    return Interval(float(judged.mean()), float(low), float(high), confidence, n, dropped)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -280,21 +272,154 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     array([0.03, 0.06, 0.06])
     """
     p = vector_of("p_values", p_values, "one for each test")
-    inside = (p >= 0) & (p <= 1)
-    if not inside.all():
-        at = int(np.argmin(inside))
-        raise InputError(
-            f"p value {p[at]} at position {at} does not lie between 0 and 1.", parameter="p_values", row=at
-        )
+    if not ((p >= 0) & (p <= 1)).all():
+        raise InputError(f"p values lie between 0 and 1; got {p_values!r}.", parameter="p_values")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
 
 
+@dataclass(frozen=True)
+class PairComparison:
+    """One line of a :class:`Comparison`.
+
+    ``difference`` is the mean of first minus second, with its bootstrap interval from ``low`` to ``high``. The p values
+    are those of Fisher's randomization test and of Wilcoxon's signed-rank test, as they are and adjusted by Holm for
+    the number of pairs. If ``at_floor``, those of randomization are the smallest that so many draws can show.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p_randomization: float
+    p_randomization_holm: float
+    p_wilcoxon: float
+    p_wilcoxon_holm: float
+    at_floor: bool
+    wins: int
+    ties: int
+    losses: int
+    n_queries: int
+    n_dropped: int
+
+    @property
+    def p_texts(self) -> tuple[str, str]:
+        """The adjusted p values as people read them; one that may be smaller still with "<"."""
+        p = self.p_randomization_holm
+        return f"< {p:.2g}" if self.at_floor else p_text(p), p_text(self.p_wilcoxon_holm)
+
+
+COLUMNS = ("", "difference", "interval", "won/tied/lost", "p randomization", "p Wilcoxon")
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
+    """Every pair of rankings compared. Iterates over its lines; prints as a table.
+
+    Attributes
+    ----------
+    pairs : tuple of PairComparison
+        One line a pair.
+    confidence : float
+        Level of the intervals, each for its own pair.
+    """
+
+    pairs: tuple[PairComparison, ...]
+    confidence: float
+
+    def __iter__(self) -> Iterator[PairComparison]:
+        return iter(self.pairs)
+
+    def rows(self) -> list[list[str]]:
+        """Cells of text, in the order of ``COLUMNS``; the p values are adjusted."""
+        return [
+            [
+                f"{p.first} - {p.second}",
+                f"{p.difference:+.4f}",
+                f"{p.low:+.4f} to {p.high:+.4f}",
+                f"{p.wins}/{p.ties}/{p.losses}",
+                *p.p_texts,
+            ]
+            for p in self.pairs
+        ]
+
+    def __str__(self) -> str:
+        return table_text(COLUMNS, self.rows())
+
+
+def compare_per_query(
+    values: Mapping[str, ArrayLike],
+    *,
+    baseline: str | None = None,
+    greater_is_better: bool = True,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    random_state: Any = None,
+) -> Comparison:
+    """Compare rankings pair by pair: mean difference with its interval, and p values of two tests, adjusted by Holm.
+
+    Parameters
+    ----------
+    values : mapping from a name to an array-like of shape (q,)
+        One value per query for each ranking, in the same order of queries; NaN is a query that is not judged.
+    baseline : str, optional
+        Compare every other ranking with this one only (fewer pairs, gentler adjustment); all pairs by default.
+    greater_is_better : bool
+        Which side of a difference is a win; set it False for errors.
+    confidence, n_resamples, random_state
+        See :func:`bootstrap_interval` and :func:`paired_randomization`.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        For fewer than two rankings, unknown options, and what the tests refuse; the message names the pair.
+
+    Examples
+    --------
+    >>> from rankrls.comparison import compare_per_query
+    >>> table = compare_per_query({"ours": [0.9, 0.8, 0.7], "theirs": [0.5, 0.6, 0.7]}, random_state=0)
+    >>> pair = table.pairs[0]
+    >>> round(pair.difference, 3), pair.p_randomization, (pair.wins, pair.ties, pair.losses)
+    (0.2, 0.5, (2, 1, 0))
+    """
+    rng = np.random.default_rng(random_state)
+    if len(values) < 2:
+        raise InputError(f"at least two rankings are needed for a comparison; got {len(values)}.")
+    if baseline is not None and baseline not in values:
+        known = ", ".join(map(repr, values))
+        raise InputError(f"baseline {baseline!r} is not among {known}.", parameter="baseline")
+    names = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
+    found = []
+    for first, second in names:
+        a, b = values[first], values[second]
+        try:
+            test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
+            ranks = paired_wilcoxon(a, b)
+            gap = _per_query(a, "a") - _per_query(b, "b")
+            interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
+        except InputError as error:
+            raise error.replace(message=f"comparing {first!r} (a) with {second!r} (b): {error.message}") from None
+        found.append((first, second, test, ranks, interval))
+    by_chance, by_rank = holm([f[2].p_value for f in found]), holm([f[3].p_value for f in found])
+    lines = []
+    for (first, second, test, ranks, interval), p, p_ranks in zip(found, by_chance, by_rank, strict=True):
+        won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
+        p_values = test.p_value, float(p), ranks.p_value, float(p_ranks), test.at_floor
+        counts = won, test.ties, lost, test.n_queries, test.n_dropped
+        lines.append(PairComparison(first, second, test.difference, interval.low, interval.high, *p_values, *counts))
+    return Comparison(tuple(lines), confidence)
+
+
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Differences of the queries that both judge, rounded so that 0 is a tie, and what to report of them."""
-    x, z = per_query_vector(a, "a"), per_query_vector(b, "b")
+    x, z = _per_query(a, "a"), _per_query(b, "b")
     if x.shape != z.shape:
         problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
         raise InputError(problem, parameter="a")
@@ -308,7 +433,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[
     return d, {"difference": float(np.mean(x - z)), **counts}
 
 
-def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
     x = vector_of(name, values, "one value per query")
     if np.isinf(x).any():
@@ -320,10 +445,3 @@ def per_query_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def _check_enough(n: int, dropped: int) -> None:
     if n < 2:
         raise InputError(f"at least two judged queries are needed; there are {n} ({dropped} are not judged).")
-
-
-def _blocks(total: int, width: int) -> Iterator[NDArray[np.int64]]:
-    """The numbers 0 to ``total``, in pieces such that ``width`` values for each of a piece fit into a block."""
-    size = max(1, _BLOCK // max(1, width))
-    for start in range(0, total, size):
-        yield np.arange(start, min(start + size, total))
