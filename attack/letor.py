@@ -31,10 +31,7 @@ _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5
 @contextlib.contextmanager
 def blocks_of(size: int) -> Iterator[None]:
     """Files and streams in pieces of about this size."""
-    with (
-        mock.patch.multiple(source, _LEAST_BLOCK=size, _LARGEST_BLOCK=size),
-        mock.patch.object(source, "_PIECE", max(3, size)),
-    ):
+    with mock.patch.object(source, "_BLOCK", size):
         yield
 
 
@@ -95,15 +92,6 @@ def _text_of(data: bytes) -> bytes:
         raise Unclear(f"gzip: {type(error).__name__}") from None
 
 
-def _based(text: bytes, given: int | None, single: bool) -> bool:
-    """Whether any line before the first one that is wrong in either way of counting names feature 0."""
-    try:
-        plain.letor(text, largest=10**18 if given is None else given, single=single)
-    except plain.BadLine as error:
-        text = b"\n".join(text.split(b"\n")[: (error.line or 1) - 1])
-    return plain.names_feature_0(text)
-
-
 def judge(case: bytes) -> None:
     """Read the case by both."""
     options, data = unpacked(case)
@@ -118,11 +106,13 @@ def judge(case: bytes) -> None:
         text = _text_of(data)
         if plain.is_foreign(data) or not data:
             raise plain.BadLine(None)
-        based = _based(text, given, options["single"]) if zero_based == "auto" else zero_based
-        first = 0 if based else 1
-        largest = 10**18 if given is None else given - 1 + first
-        rows = plain.letor(text, least=first, largest=largest, single=options["single"])
+        least, largest = int(zero_based is False), 10**18 if given is None else given - int(zero_based is True)
+        rows = plain.letor(text, least=least, largest=largest, single=options["single"])
         names = [name for row in rows for name in row.features]
+        based = min(names, default=1) == 0 if zero_based == "auto" else zero_based
+        first = 0 if based else 1
+        if given is not None and max(names, default=0) - first >= given:  # the line that names feature 0 may be any
+            raise plain.BadLine(None)
         columns = max(names, default=first - 1) + 1 - first if given is None else given
         if not rows or columns == 0 or (given is None and columns > 2**27):
             raise plain.BadLine(None)

@@ -73,12 +73,6 @@ def letor(data: bytes, *, least: int = 0, largest: int = 10**18 - 1, single: boo
     return rows
 
 
-def names_feature_0(data: bytes) -> bool:
-    """Whether any line of LETOR text names feature 0, be the line right or wrong."""
-    bodies = (line.partition(b"#")[0].strip(BLANKS) for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
-    return any(re.match(rb"0{1,18}:", token) for body in bodies for token in re.split(rb"[ \t\r\v\f]+", body)[1:])
-
-
 def _decimal(token: bytes) -> float:
     if not NUMBER.fullmatch(token) or not math.isfinite(float(token)):
         raise ValueError

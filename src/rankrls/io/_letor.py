@@ -1,28 +1,36 @@
-"""LETOR text to arrays: the blocks of a file joined to a table, or one table each."""
+"""LETOR text to arrays: whole lines are parsed in threads, and the first bad line is described."""
 
 from __future__ import annotations
 
+import math
+import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, BinaryIO, Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import check_count
-from rankrls._compiled.threads import map_threads
+from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
-from rankrls.io._letor_blocks import LetorBlock, LetorReader, Seen
-from rankrls.io._letor_loop import scatter
-from rankrls.io._rows import coded, float_type, objects
-from rankrls.io._source import block_size, blocks, open_bytes
-from rankrls.io._table import LetorTable
+from rankrls.io._letor_loop import Found, Room, parse_block, scatter
+from rankrls.io._rows import SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, quoted
+from rankrls.io._source import Text
+from rankrls.io._table import LetorError, LetorTable
 
-DENSE_FROM = 0.1
+Source = str | os.PathLike[str] | BinaryIO
+_DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
+_MOST_COLUMNS = 1 << 27
+"""More features have to be confirmed: what works on so many columns takes gigabytes."""
+_LARGEST_SINGLE = float(2**128 - 2**103)
+"""From here on a float32 is infinite."""
+_NO_ID = 10**18
+_BLANKS = b" \t\r\v\f"
 
 
 def load_letor(
@@ -100,141 +108,359 @@ def load_letor(
     for key, choice in (("zero_based", zero_based), ("dense", dense)):
         if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
-    kind = float_type(dtype)
     threads = usual_threads() if n_threads is None else int(n_threads)
-    with open_bytes(path) as (name, start, source, digest):
-        size = block_size(None if hasattr(path, "read") else os.stat(path).st_size, threads)
-        reader = LetorReader(source, start, name, size, threads, n_features, zero_based, kind)
-        parts = [*reader]
-    return joined(reader, parts, dense, kind, digest.hexdigest(), threads)
+    options = _Options(float_type(dtype), n_features, zero_based, threads)
+    text = Text(path, LetorError)
+    blocks = [*_parsed(text, options)]
+    shape = _shape_of(blocks, text.name, options)
+    dense = shape.dense if dense == "auto" else dense
+    return _joined(blocks, text, options._replace(n_features=shape.columns, zero_based=shape.zero_based), dense)
 
 
-@contextmanager
-def _opened(path: str | os.PathLike[str] | BinaryIO, n_features: int | None, zero_based: Any) -> Iterator[LetorReader]:
-    """A file to be read in blocks of float64, on all threads."""
-    threads = usual_threads()
-    with open_bytes(path) as (name, start, source, _):
-        yield LetorReader(source, start, name, block_size(None, threads), threads, n_features, zero_based)
+class Shape(NamedTuple):
+    """Rows and features of a file, whether its features are counted from 0, and whether a table of it is dense."""
+
+    rows: int
+    columns: int
+    zero_based: bool
+    dense: bool
 
 
-def letor_query_ids(path: str | os.PathLike[str] | BinaryIO) -> tuple[int, NDArray[Any] | None]:
-    """How many rows a file has, and their query ids; features are checked and forgotten."""
-    with _opened(path, None, "auto") as reader:
-        parts = [replace(block, ids=block.ids[:0].copy(), values=block.values[:0].copy()) for block in reader]
-    return reader.seen.rows, _joined_qid(parts) if reader.seen.with_qid else None
+class _Options(NamedTuple):
+    """How a file is read."""
+
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    n_features: int | None = None
+    zero_based: bool | Literal["auto"] = "auto"
+    threads: int = 1
+
+    @property
+    def taken(self) -> tuple[int, int]:
+        """The least and the largest feature id that is taken."""
+        largest = _NO_ID if self.n_features is None else self.n_features - int(self.zero_based is True)
+        return int(self.zero_based is False), largest
+
+    @property
+    def limit(self) -> float:
+        """Values from here on are too large."""
+        return _LARGEST_SINGLE if self.dtype == np.float32 else math.inf
 
 
-def letor_lines(path: str | os.PathLike[str] | BinaryIO) -> Iterator[bytes]:
-    """The lines of a file that are rows, as they are, each with a line end."""
-    with open_bytes(path) as (_, _, source, _):
-        for block in blocks(source):
-            for line in block.text[block.first : block.last].tobytes().split(b"\n"):
-                if (bare := line.strip(b" \t\r\v\f")) and not bare.startswith(b"#"):
-                    yield line + b"\n"
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Consecutive rows of LETOR text.
 
-
-def letor_tables(
-    path: str | os.PathLike[str], *, n_features: int, zero_based: bool, dense: bool
-) -> Iterator[LetorTable]:
-    """The rows of a file as tables of some megabytes of text each, in the file's order; memory is a few of them.
-
-    Parameters
+    Attributes
     ----------
-    path : path
-    n_features, zero_based, dense
-        As :func:`letor_shape` finds them.
+    lines : int
+        With those that are no rows.
+    y : ndarray of shape (m,)
+    ends : ndarray of shape (m,)
+        Where each row's entries end.
+    ids : ndarray of shape (entries,)
+        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them.
+    values : ndarray of shape (entries,)
+    runs : ndarray of shape (runs, 2)
+        The first row of each run of rows of one query, and a byte of it.
+    qids : list of str
+        The query id of each run; "" where the rows have none.
+    comments : list of str, or None
+        What stands behind ``#`` in each row; None if that is nothing in all of them.
+    least, largest : int
+        Feature ids.
+    bad : int, or None
+        A byte of the first bad line.
+    """
 
-    Yields
-    ------
-    LetorTable
-        Its ``sha256`` is empty. A query may go on in the next table.
+    lines: int
+    y: NDArray[np.float64]
+    ends: NDArray[np.int64]
+    ids: NDArray[Any]
+    values: NDArray[Any]
+    runs: NDArray[np.int64]
+    qids: list[str]
+    comments: list[str] | None
+    least: int
+    largest: int
+    bad: int | None
+
+
+def letor_query_ids(path: Source) -> tuple[int, NDArray[Any] | None]:
+    """How many rows a file has, and their query ids; features are checked and forgotten."""
+    ids, rows, with_qid = Ids(), 0, False
+    for block in _parsed(Text(path, LetorError), _Options(threads=usual_threads())):
+        _add_qids(ids, block)
+        rows, with_qid = rows + len(block.y), bool(block.qids[0])
+    return rows, ids.finish(numbers=True) if with_qid else None
+
+
+def letor_lines(path: Source) -> Iterator[bytes]:
+    """The lines of a file that are rows, as they are, each with a line end."""
+    for block in Text(path, LetorError).blocks():
+        for line in block.split(b"\n"):
+            if (bare := line.strip(_BLANKS)) and not bare.startswith(b"#"):
+                yield line + b"\n"
+
+
+def letor_shape(path: Source) -> Shape:
+    """The shape of a file's table, in one pass over the text; memory is a few blocks of it."""
+    text, options = Text(path, LetorError), _Options(threads=usual_threads())
+    return _shape_of(_parsed(text, options), text.name, options)
+
+
+def letor_tables(path: Source, *, n_features: int, zero_based: bool, dense: bool) -> Iterator[LetorTable]:
+    """The rows of a file as tables of about a megabyte of text each, in the file's order; memory is a few of them.
+
+    The arguments are as :func:`letor_shape` finds them. A query may go on in the next table.
+    """
+    text, options = Text(path, LetorError), _Options(np.dtype(np.float64), n_features, zero_based, usual_threads())
+    for block in _parsed(text, options):
+        yield _joined([block], text, options, dense)
+
+
+def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
+    """The rows of a file, block by block.
 
     Raises
     ------
-    LetorError, OSError
-        As of :func:`load_letor`.
+    LetorError
+        For the first bad line.
     """
-    with _opened(path, n_features, zero_based) as reader:
-        for block in reader:
-            yield joined(reader, [block], dense, np.dtype(np.float64), "", 1)
+    spare: list[Room] = []
+
+    def parse(item: tuple[bytes, Room]) -> tuple[bytes, _Block]:
+        block = _parse(*item, options)
+        spare.append(item[1])
+        return item[0], block
+
+    def with_room(block: bytes) -> tuple[bytes, Room]:
+        room = spare.pop() if spare else None
+        return block, Room.for_text(len(block)) if room is None or 4 * len(room.ids) < len(block) else room
+
+    lines, with_qid = 0, None
+    for raw, block in stream_threads(parse, map(with_room, text.blocks()), threads=options.threads):
+        bad = [] if block.bad is None else [block.bad]
+        if block.qids:
+            with_qid = bool(block.qids[0]) if with_qid is None else with_qid
+            bad += [
+                at for at, name in zip(block.runs[:, 1].tolist(), block.qids, strict=True) if bool(name) != with_qid
+            ][:1]
+        if bad:
+            number = raw.count(b"\n", 0, min(bad))
+            error = _described(raw.split(b"\n")[number], with_qid, options)
+            raise error.replace(file=text.name, line=lines + number + 1)
+        if len(block.y):
+            yield block
+        lines += block.lines
+    if with_qid is None:
+        raise LetorError("there is no row: the file is empty, or has only blank lines and comments.", file=text.name)
 
 
-def letor_shape(path: str | os.PathLike[str]) -> tuple[int, int, bool, bool]:
-    """Rows and features of a file, whether its features are counted from 0, and whether a table of it is dense.
-
-    One pass over the text; memory is a few blocks of it.
-    """
-    with _opened(path, None, "auto") as reader:
-        for _block in reader:
-            pass
-    return reader.seen.rows, reader.columns(), reader.zero_based, _is_dense(reader.seen, reader.columns())
-
-
-def _is_dense(seen: Seen, columns: int) -> bool:
-    return seen.entries >= DENSE_FROM * seen.rows * columns
-
-
-def joined(
-    reader: LetorReader,
-    parts: list[LetorBlock],
-    dense: bool | Literal["auto"],
-    dtype: np.dtype[Any],
-    sha256: str,
-    threads: int,
-) -> LetorTable:
-    """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
-    columns, zero_based, seen = reader.columns(), reader.zero_based, reader.seen
-    dense = _is_dense(seen, columns) if dense == "auto" else dense
-    largest = max(int(part.ids.max(initial=-1)) for part in parts)
+def _parse(text: bytes, room: Room, options: _Options) -> _Block:
+    """The rows of a block up to its first bad line."""
+    limit = options.limit
+    found: Found = parse_block(np.frombuffer(text, np.uint8), *options.taken, limit, room)
+    bad = [found.bad] if found.bad >= 0 else []
+    for first, last, at in room.hard[: found.hard].tolist():
+        value = float(text[first:last])
+        target, place, most = (room.labels, -1 - at, math.inf) if at < 0 else (room.values, at, limit)
+        target[place] = value
+        bad += [first] if abs(value) >= most else []
+    rows, ids, values = found.rows, room.ids[: found.entries], room.values[: found.entries]
+    ends, stops = room.ends[:rows].copy(), room.stops[:rows].tolist()
+    if found.unsorted:
+        ids, values, twice = _sorted(ends, ids, values)
+        bad += [stops[row] for row in twice]
+    runs, qids = room.runs[: found.runs].copy(), []
+    for _, first, last in runs.tolist():
+        try:
+            qids.append(text[first:last].decode())
+        except UnicodeDecodeError:
+            qids.append("?")
+            bad.append(first)
+        if "\0" in qids[-1]:
+            bad.append(first)
     comments = None
-    if any(part.comments for part in parts):
-        comments = [text for part in parts for text in part.comments or [""] * len(part.y)]
-    y, qid = np.concatenate([part.y for part in parts]), _joined_qid(parts) if seen.with_qid else None
-    fill = _dense if dense else _sparse
-    X = fill(parts, columns, 0 if zero_based else 1, dtype, threads)
-    n_named = max(largest + int(zero_based), 0)
-    return LetorTable(X, y, qid, comments, reader.name, sha256, zero_based, n_named)
+    if found.comments:
+        spans = zip(room.comments[:rows].tolist(), stops, strict=True)
+        comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in spans]
+    return _Block(
+        lines=found.lines,
+        y=room.labels[:rows].copy(),
+        ends=ends,
+        ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
+        values=_mapped(values, options.dtype),
+        runs=runs[:, :2],
+        qids=qids,
+        comments=comments if comments and any(comments) else None,
+        least=found.least,
+        largest=found.largest,
+        bad=min(bad, default=None),
+    )
 
 
-def _joined_qid(parts: list[LetorBlock]) -> NDArray[Any]:
-    runs = [np.diff(part.qid_starts, append=len(part.y)) for part in parts]
-    if all(isinstance(part.qids, np.ndarray) for part in parts):
-        return np.concatenate([np.repeat(np.asarray(part.qids), run) for part, run in zip(parts, runs, strict=True)])
-    known, codes = coded(str(name) for part in parts for name in part.qids)
-    return objects(known)[np.repeat(codes, np.concatenate(runs))]
+def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """A copy in memory that goes back to the system when it is dropped: the allocator would keep most of it."""
+    size = len(values) * np.dtype(dtype).itemsize
+    out = np.frombuffer(mmap.mmap(-1, size), dtype=dtype) if size else np.empty(0, dtype=dtype)
+    out[:] = values
+    return out
 
 
-def _dense(parts: list[LetorBlock], columns: int, shift: int, dtype: np.dtype[Any], threads: int) -> NDArray[Any]:
-    starts = np.cumsum([0, *(len(part.y) for part in parts)]).tolist()
-    waiting: list[LetorBlock | None] = [*parts]
-    parts.clear()
-    X = np.zeros((starts[-1], columns), dtype=dtype)
+def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, list[int]]:
+    """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
+    from scipy.sparse import csr_array
 
-    def fill(k: int) -> None:
-        part, waiting[k] = waiting[k], None
-        assert part is not None
-        room = X[starts[k] : starts[k + 1]]
-        if part.full:
-            first = int(part.ids[0]) - shift
-            room[:, first : first + len(part.ids)] = part.values.reshape(len(room), -1)
-        else:
-            scatter(part.ends, part.ids, shift, part.values, room)
+    indptr = np.concatenate(([0], ends))
+    shape = (len(ends), int(ids.max(initial=0)) + 1)
+    rows = csr_array((values[: indptr[-1]].copy(), ids[: indptr[-1]].copy(), indptr), shape=shape)
+    rows.sort_indices()
+    same = np.diff(rows.indices) == 0
+    same[ends[(ends > 0) & (ends < len(rows.indices))] - 1] = False  # the last of one row and the first of the next
+    twice = np.searchsorted(ends, np.flatnonzero(same)[:1], side="right")
+    return rows.indices, rows.data, twice.tolist()
 
-    map_threads(fill, range(len(waiting)), threads=threads)
+
+def _described(line: bytes, with_qid: bool | None, options: _Options) -> LetorError:
+    """What is wrong with a bad line."""
+    label, *tokens = line.partition(b"#")[0].split()
+    if why := _not_a_value(label, math.inf):
+        # a first cell with separators is that of a table
+        parameter = "format" if b"," in label or b";" in label else None
+        problem = f"the label {quoted(label)} {why}."
+        if b":" in label:
+            problem = f"the line starts with {quoted(label)}, but a label has to come first."
+        return LetorError(problem, column="label", parameter=parameter)
+    least, largest = options.taken
+    has_qid, ids = False, set[int]()
+    for token in tokens:
+        shown, (name, colon, value) = quoted(token), token.partition(b":")
+        if name == b"qid" and colon:
+            if not value:
+                return LetorError("the query id behind 'qid:' is missing.", column="qid")
+            if has_qid:
+                return LetorError(f"there is a second query id, {shown}.", column="qid")
+            if not is_utf8(value):
+                return LetorError(f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}", column="qid")
+            if b"\0" in value:
+                return LetorError(f"the query id {shown} holds a NUL byte.", column="qid")
+            if with_qid is False:
+                problem = f"the line has a query id, {shown}, but the lines before it have none."
+                return LetorError(problem, column="qid")
+            has_qid = True
+            continue
+        if not colon or not name.isdigit():
+            return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
+        if len(name) > 18:
+            return LetorError(f"the feature id of {shown} is too large.")
+        feature = int(name)
+        if feature < least:
+            problem = f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."
+            return LetorError(problem, column=feature, parameter="zero_based")
+        if feature > largest:
+            return _beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
+        if not value:
+            return LetorError(f"feature {feature} has no value ({shown}).", column=feature)
+        if why := _not_a_value(value, options.limit):
+            return LetorError(f"the value {quoted(value)} of feature {feature} {why}.", column=feature)
+        if feature in ids:
+            return LetorError(f"feature {feature} is named twice.", column=feature)
+        ids.add(feature)
+    return LetorError("the line has no qid, but the lines before it have one.", column="qid")
+
+
+def _not_a_value(text: bytes, limit: float) -> str:
+    """Why a word is no number that is read; "" if it is one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return "is not a number"
+    if b"_" in text:  # which Python reads
+        return "is not a number"
+    if math.isnan(value) or b"n" in text.lower():
+        return "is not finite"
+    return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
+
+
+def _beyond(what: str, feature: int, n_features: int | None, first: int) -> LetorError:
+    problem = f"{what} is beyond the {n_features} features that are read, with ids from {int(first)} on."
+    return LetorError(problem, column=feature, parameter="n_features")
+
+
+def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
+    """What the blocks of a file add up to.
+
+    Raises
+    ------
+    LetorError
+        If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
+        feature that is beyond those that are given because the text names feature 0 too.
+    """
+    rows, entries, least, largest = 0, 0, _NO_ID, -1
+    for block in blocks:
+        rows, entries = rows + len(block.y), entries + len(block.ids)
+        least, largest = min(least, block.least), max(largest, block.largest)
+    zero_based = least == 0 if options.zero_based == "auto" else options.zero_based
+    columns = max(largest + int(zero_based), 0)
+    given = options.n_features
+    if given is not None and columns > given:
+        raise _beyond(f"feature {largest}", largest, given, 0).replace(file=name)
+    if given is None and columns == 0:
+        problem = "no line names a feature; pass n_features if that is right."
+        raise LetorError(problem, file=name, parameter="n_features")
+    if given is None and columns > _MOST_COLUMNS:
+        problem = f"feature {largest} makes {columns} columns, most of them empty: pass n_features if that is right."
+        raise LetorError(problem, file=name, parameter="n_features", column=largest)
+    columns = given or columns
+    return Shape(rows, columns, zero_based, entries >= _DENSE_FROM * rows * columns)
+
+
+def _add_qids(ids: Ids, block: _Block) -> None:
+    ids.append(block.qids, np.repeat(np.arange(len(block.qids)), np.diff(block.runs[:, 0], append=len(block.y))))
+
+
+def _joined(blocks: list[_Block], text: Text, options: _Options, dense: bool) -> LetorTable:
+    """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
+    largest, ids, comments = max(block.largest for block in blocks), Ids(), None
+    if any(block.comments for block in blocks):
+        comments = [note for block in blocks for note in block.comments or [""] * len(block.y)]
+    for block in blocks:
+        _add_qids(ids, block)
+    qid = ids.finish(numbers=True) if blocks[0].qids[0] else None
+    y, zero_based = np.concatenate([block.y for block in blocks]), bool(options.zero_based)
+    X = (_dense if dense else _sparse)(blocks, options)
+    return LetorTable(X, y, qid, comments, text.name, text.sha256, zero_based, max(largest + int(zero_based), 0))
+
+
+def _dense(blocks: list[_Block], options: _Options) -> NDArray[Any]:
+    starts = np.cumsum([0, *(len(block.y) for block in blocks)]).tolist()
+    X = np.zeros((starts[-1], options.n_features or 0), dtype=options.dtype)
+    waiting = dict(zip(pairwise(starts), blocks, strict=True))
+    blocks.clear()
+
+    def fill(room: tuple[int, int]) -> None:
+        block = waiting.pop(room)
+        scatter(block.ends, block.ids.astype(np.int64), int(not options.zero_based), block.values, X[slice(*room)])
+
+    map_threads(fill, [*waiting], threads=options.threads)
     return X
 
 
-def _sparse(parts: list[LetorBlock], columns: int, shift: int, dtype: np.dtype[Any], threads: int) -> Any:
+def _sparse(blocks: list[_Block], options: _Options) -> Any:
     from scipy.sparse import csr_array
 
-    before = np.cumsum([0, *(len(part.values) for part in parts)]).tolist()
-    indptr, entries = np.concatenate([part.ends + at for part, at in zip(parts, before, strict=False)]), before[-1]
-    index: Any = np.int32 if max(entries, columns) <= np.iinfo(np.int32).max else np.int64
-    values, indices = np.empty(entries, dtype=dtype), np.empty(entries, dtype=index)
-    for k in range(len(parts) - 1, -1, -1):
-        part, here = parts.pop(), slice(before[k], before[k + 1])
-        values[here] = part.values
-        np.subtract(np.tile(part.ids, len(part.y)) if part.full else part.ids, shift, out=indices[here])
-    X = csr_array((values, indices, np.concatenate(([0], indptr)).astype(index)), shape=(len(indptr), columns))
+    columns, entries = options.n_features or 0, sum(len(block.ids) for block in blocks)
+    integer = np.dtype(np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64)
+    values, indices, indptr = Growing((), options.dtype), Growing((), integer), Growing((), integer)
+    indptr.append(np.zeros(1, integer))
+    before = 0
+    while blocks:
+        block = blocks.pop(0)
+        values.append(block.values)
+        indices.append(block.ids.astype(integer) - int(not options.zero_based))
+        indptr.append(block.ends + before)
+        before += len(block.ids)
+    ends = indptr.finish()
+    X = csr_array((values.finish(), indices.finish(), ends), shape=(len(ends) - 1, columns))
     X.has_canonical_format = True
     return X

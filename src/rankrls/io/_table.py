@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,15 +12,13 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.io._rows import SAVE_AS_UTF8, objects, quoted
+from rankrls.io._rows import objects
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""Of a comment: a byte that is not UTF-8."""
 
 
 class FileTable:
@@ -127,14 +124,9 @@ class LetorTable(FileTable):
 
     @property
     def docids(self) -> NDArray[Any] | None:
-        """The items' ids, as text: what stands behind ``docid =`` in the comments if it does in every one, else None.
-
-        Raises
-        ------
-        LetorError
-            For an id that is not UTF-8.
-        """
-        return docids_of(self.comments, self.path)
+        """The items' ids as text: what stands behind ``docid =`` in the comments if it does in every one, else None."""
+        found = [_DOCID.search(comment) for comment in self.comments or [""]]
+        return objects(match[1] for match in found if match) if all(found) else None
 
 
 def counted_labels(labels: NDArray[np.float64], counts: NDArray[Any], none: int) -> dict[str, Any]:
@@ -143,18 +135,3 @@ def counted_labels(labels: NDArray[np.float64], counts: NDArray[Any], none: int)
     if len(labels) > _FEW_LABELS:
         found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
     return found | ({"none": none} if none else {})
-
-
-def docids_of(comments: Sequence[str] | None, path: str) -> NDArray[Any] | None:
-    """What stands behind ``docid =`` in comments if it does in every one, else None."""
-    found = [_DOCID.search(comment) for comment in comments] if comments else [None]
-    ids = [match[1] for match in found if match]
-    if len(ids) < len(found):
-        return None
-    for row, name in enumerate(ids):
-        if _NOT_UTF8.search(name):
-            shown = quoted(name.encode("utf-8", "surrogateescape"))
-            raise LetorError(
-                f"row {row}, counted from 0: the docid {shown} is not UTF-8 text: {SAVE_AS_UTF8}", file=path, row=row
-            )
-    return objects(ids)
