@@ -1,0 +1,85 @@
+"""Numbers that users reported as wrong, through public functions alone: each is what refits give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankrls import RankRLS, RankRLSCV
+from rankrls.comparison import compare_rankings
+from rankrls.metrics import Measure
+from rankrls.model_selection import leave_pair_out
+
+
+def refitted_error(X, y, qid, alpha):
+    """Mean disagreement of queries left out one by one."""
+    errors = []
+    for query in np.unique(qid):
+        out = qid == query
+        model = RankRLS(alpha).fit(X[~out], y[~out], qid=qid[~out])
+        errors.append(Measure("disagreement")(y[out], model.predict(X[out]), qid=qid[out]))
+    return np.mean(errors)
+
+
+def test_a_feature_of_a_much_larger_spread_in_long_queries():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(5), 1000)
+    X = rng.normal(size=(5000, 3)) * [1e6, 1, 1]
+    y = X[:, 1] + 0.1 * rng.normal(size=5000)
+    assert RankRLSCV(alphas=[1e6]).fit(X, y, qid=qid).best_score_ == pytest.approx(0.3653917, abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3])
+def test_a_price_whose_missing_values_are_the_largest_integer(share):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(5), 1000)
+    X = rng.normal(size=(5000, 4))
+    X[:, 2] = rng.integers(1, 500, 5000)
+    X[rng.random(5000) < share, 2] = 2147483647.0
+    y = np.round(X[:, 0] + 0.5 * rng.normal(size=5000))
+    table = RankRLSCV().fit(X, y, qid=qid).cv_results_
+    for k in (len(table["alpha"]) // 2, -1):
+        expected = refitted_error(X, y, qid, table["alpha"][k])
+        # some hundreds of 10^6 pairs of the largest values are equal up to rounding
+        assert table["mean_score"][k] == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_outlier_beside_a_thousand_close_scores():
+    x = np.append(1e5, 0.001 * np.arange(999))
+    X, y, qid = np.tile(x, 3)[:, None], np.tile(np.argsort(np.argsort(x)), 3), np.repeat([0, 1, 2], 1000)
+    assert RankRLSCV(alphas=[1.0]).fit(X, y, qid=qid).best_score_ == 0.0
+
+
+def test_every_alpha_of_leave_pair_out_is_evaluated_at_itself():
+    rng = np.random.default_rng(1)
+    X = 4.0 * rng.normal(size=(20, 2))
+    y = np.round(X[:, 0] + X[:, 1] ** 2 / 4 + rng.normal(size=20), 1)
+    options = {"kernel": "polynomial", "degree": 5, "gamma": 1.0}
+    alphas, expected = np.geomspace(1e-6, 1e2, 5), []
+    for alpha in alphas:
+        right, pairs = 0.0, 0
+        for i in range(20):
+            for j in np.flatnonzero(y < y[i]):
+                rest = np.delete(np.arange(20), [i, j])
+                lead = np.subtract(*RankRLS(alpha, **options).fit(X[rest], y[rest]).predict(X[[i, j]]))
+                right, pairs = right + (np.sign(lead) + 1) / 2, pairs + 1
+        expected.append(right / pairs)
+    found = leave_pair_out(RankRLS(**options), X, y, alphas=alphas).score
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert len(set(found)) > 2
+
+
+@pytest.mark.parametrize("seed", [0, 2, 7])
+def test_an_automatic_grid_goes_on_where_its_largest_alpha_is_the_best(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(60, 1))
+    X, qid, y = z + 0.3 * rng.normal(size=(60, 6)), np.repeat(np.arange(10), 6), z[:, 0] + rng.normal(size=60)
+    assert not RankRLSCV().fit(X, y, qid=qid).alpha_at_edge_
+
+
+def test_a_page_shows_the_floor_of_sampling_as_a_bound():
+    rng = np.random.default_rng(0)
+    qid, y = np.repeat(np.arange(300), 5), np.tile([0.0, 0.0, 1.0, 1.0, 2.0], 300)
+    scores = {name: y * sign + 0.5 * rng.normal(size=1500) for name, sign in (("a", 1), ("b", -1), ("c", 0))}
+    page = compare_rankings(y, scores, qid=qid, measures=["map"]).to_html()
+    assert "&lt; 0.0003" in page
