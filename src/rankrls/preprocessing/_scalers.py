@@ -94,7 +94,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = self._validated(X, reset=True)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
-        self.scaler_ = None if qid is not None else self._of_all_rows().fit(values)
+        self.scaler_ = None
+        if qid is None:  # of arrays, whatever set_output asks for; sums depend on the order of numbers in memory
+            own = self._of_all_rows().set_output(transform="default")
+            self.scaler_ = own.fit(values if issparse(values) else np.ascontiguousarray(values))
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -113,9 +116,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         name = type(self).__name__
         if qid is None and self.fitted_with_qid_:
             raise InputError(
-                f"{name} was fitted with qid and needs qid for the rows that it transforms, which would otherwise be "
-                "scaled as one query. In a pipeline, call sklearn.set_config(enable_metadata_routing=True) first, and "
-                "give qid to predict.",
+                f"{name} was fitted with qid and has to be given qid for the rows that it transforms, which would "
+                "otherwise be scaled as one query. In a pipeline, call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to predict.",
                 parameter="qid",
             )
         if qid is not None and not self.fitted_with_qid_:
