@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -33,7 +32,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons(ABC):
+class _Items:
     """Checked items that are compared with each other.
 
     Attributes
@@ -53,52 +52,6 @@ class Comparisons(ABC):
     has_qid: bool
     one_target: bool
 
-    @property
-    @abstractmethod
-    def n_queries(self) -> int:
-        """Queries among the items."""
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Items that count."""
-
-    @property
-    @abstractmethod
-    def n_units(self) -> int:
-        """What can be held out: items, or preferences."""
-
-    @abstractmethod
-    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
-        """The settings that make different graphs, and what each chooses."""
-
-    @abstractmethod
-    def numeric_graphs(self, setting: Setting) -> list[LabelledGraph] | list[PreferenceGraph]:
-        """One graph for all targets, or one for each."""
-
-    @abstractmethod
-    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> Comparisons:
-        """Some units as comparisons of their own.
-
-        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
-        """
-
-    @abstractmethod
-    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What a function of items says of some units: scores of rows, or leads of winners over losers."""
-
-    def rows_of(self, units: NDArray[np.intp] | None) -> NDArray[np.intp]:
-        """The rows of X that :meth:`take` of some units is over; of all units with None."""
-        return np.arange(self.n_rows, dtype=np.intp)
-
-    @abstractmethod
-    def sample(self, most: int, rng: np.random.Generator) -> tuple[Comparisons, NDArray[np.intp]]:
-        """About so many items with their comparisons, without features, and their numbers."""
-
-    def columns_of(self, units: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """The columns of a kernel matrix that a model of some units has coefficients for; None for all."""
-        return None
-
     def given_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
         if self.kept is None:
@@ -113,7 +66,7 @@ class Comparisons(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems(Comparisons):
+class LabelledItems(_Items):
     """Items with labels, compared inside queries.
 
     Attributes
@@ -129,21 +82,31 @@ class LabelledItems(Comparisons):
 
     @property
     def n_queries(self) -> int:
+        """Queries among the items."""
         return self.layout.n_queries
 
     @property
     def n_rows(self) -> int:
+        """Items that count."""
         return self.layout.n_rows
 
     @property
     def n_units(self) -> int:
+        """What can be held out: items."""
         return self.layout.n_rows
 
+    @property
+    def n_given(self) -> int:
+        """Rows as they were given, those of weight zero too."""
+        return self.n_rows if self.kept is None else len(self.kept)
+
     def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
+        """The settings that make different graphs, and what each chooses."""
         for tie, balance in product(ties, balances):
             yield Setting(tie, balance, beta), {"ties": tie, "balance": balance}
 
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
+        """One graph for all targets, or one for each."""
         targets = self.Y.shape[1]
         every = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
         return [
@@ -159,6 +122,10 @@ class LabelledItems(Comparisons):
         ]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
+        """Some units as comparisons of their own.
+
+        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
+        """
         X = take_items(self.X, units) if items else None
         return replace(
             self,
@@ -169,17 +136,9 @@ class LabelledItems(Comparisons):
             kept=None,
         )
 
-    def columns_of(self, units: NDArray[np.intp]) -> NDArray[np.intp]:
-        return units
-
-    def rows_of(self, units: NDArray[np.intp] | None) -> NDArray[np.intp]:
-        rows = np.arange(self.n_rows, dtype=np.intp)
-        if self.kept is not None and not hasattr(self.X, "__getitem__"):
-            rows = np.flatnonzero(self.kept)
-        return rows if units is None else rows[units]
-
-    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
-        return score(take_items(self.X, units))
+    def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], LabelledItems]:
+        """The items of some units, and what is known of these, without features."""
+        return units, self.take(units, items=False)
 
     def sample(self, most: int, rng: np.random.Generator) -> tuple[LabelledItems, NDArray[np.intp]]:
         """Random whole queries; of one larger query random rows."""
@@ -207,8 +166,8 @@ class LabelledItems(Comparisons):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferredItems(Comparisons):
-    """Items between which preferences are known."""
+class PreferredItems(_Items):
+    """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units."""
 
     graph: PreferenceTable
 
@@ -243,6 +202,10 @@ class PreferredItems(Comparisons):
         """All of them: preferences are few numbers each."""
         return self, np.arange(self.n_rows, dtype=np.intp)
 
-    def scores_of(self, units: NDArray[np.intp], score: Callable[[Any], NDArray[np.float64]]) -> NDArray[np.float64]:
-        items, part = self.graph.among_own_items(units)
-        return part.differences(score(take_items(self.X, items)))
+    def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], PreferredItems]:
+        """The items of some preferences, ascending, and these preferences between them alone, without features."""
+        items, table = self.graph.among_own_items(units)
+        return items, replace(self, X=None, graph=table)
+
+
+Comparisons = LabelledItems | PreferredItems

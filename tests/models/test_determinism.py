@@ -22,8 +22,8 @@ from rankrls import (
     SparseRankRLSCV,
     TransductiveRankRLSCV,
 )
-from rankrls.selection.choice import best_within_rounding, is_better, reaches, scale_of
-from rankrls.selection.judging import Curve
+from rankrls.selection.curves import Curve
+from rankrls.selection.rules import best_within_rounding, is_better, reaches, scale_of
 from rankrls.selection.search import Results
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from rankrls import RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.selection.judging import Curve
+from rankrls.selection.curves import Curve
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.search import Results
 

@@ -14,8 +14,7 @@ from rankrls._queries import query_layout
 from rankrls.model_selection._estimators import checked_model
 from rankrls.models.fitting import labelled, preferred
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
-from rankrls.selection.least_squares import LeastSquaresProblem
-from rankrls.selection.plans import block_queries, held_out_scores
+from rankrls.selection.plans import block_queries
 
 
 def leave_query_out(
@@ -187,8 +186,5 @@ def leave_preference_out(
 
 def _held_out(model: Any, data: Comparisons, blocks: list[Any], grid: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of each block by models of all others, (units, alphas, targets)."""
-    candidate = model._candidate(data)
-    problem = candidate.problem(data)
-    if isinstance(problem, LeastSquaresProblem):
-        return problem.held_out_scores(grid, data.n_units, block_queries(data, blocks))
-    return held_out_scores(data, candidate, problem, blocks, grid)
+    problem = model._candidate(data).problem(data)
+    return np.asarray(problem.held_out_scores(grid, data.n_units, block_queries(data, blocks)))

@@ -29,11 +29,11 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
+from rankrls.selection.curves import evaluated
 from rankrls.selection.folds import exact_plan, folds_plan
 from rankrls.selection.optimism import Entries
 from rankrls.selection.plans import Plan
-from rankrls.selection.progress import progress
-from rankrls.selection.search import Results
+from rankrls.selection.search import Results, progress
 
 __all__ = ["AutoRankRLS"]
 
@@ -244,7 +244,7 @@ class AutoRankRLS(Ranker):
     def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
         if self.cv is not None:
             return folds_plan(self.cv, measure, data)
-        return exact_plan(measure, data, [Setting()], constrained=False)
+        return exact_plan(None, measure, data, [Setting()])
 
     def _models(self, data: LabelledItems) -> Iterator[_Model]:
         """Every model, the simplest first, with its scaler fitted."""
@@ -313,7 +313,7 @@ class AutoRankRLS(Ranker):
         """The measure of choices that never saw the queries (or rows) which they are judged on, and its error."""
         assert self.nested is not None
         found, ids = [], data.layout.ids
-        for part in folds_plan(int(self.nested), measure, data).parts(data):
+        for part in folds_plan(int(self.nested), measure, data).parts():
             assert part.train is not None
             inner = clone(self).set_params(nested=None, verbose=0)
             train, test = data.take(part.train), np.asarray(part.watched)
@@ -321,7 +321,7 @@ class AutoRankRLS(Ranker):
             inner.fit(train.X, train.Y[:, 0] if data.one_target else train.Y, qid=qid, sample_weight=train.weights)
             own = data.layout.codes[test] if data.has_qid else None
             scores = inner.predict(take_items(data.X, test), qid=own)
-            curve = part.judge.curve(scores.reshape(len(test), 1, -1))
+            curve = evaluated(measure, part.data, scores.reshape(len(test), 1, -1))
             assert curve.values is not None
             found.append(curve.values)
         mean, error = mean_and_error(np.vstack(found))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
+from rankrls._comparisons import Comparisons
 from rankrls._compiled.threads import one_blas_thread
 from rankrls._errors import InputError
 from rankrls.kernels import resolve_kernel
@@ -30,15 +31,11 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.folds import (
-    fifth_of_preferences,
-    fifth_of_rows,
-    folds_plan,
-    preference_plan,
-)
-from rankrls.selection.krylov_systems import KrylovSystems
-from rankrls.selection.plans import Nothing, Plan
-from rankrls.selection.surface import Reading, Surface, Watched
+from rankrls.selection.curves import evaluated
+from rankrls.selection.folds import a_fifth
+from rankrls.selection.krylov import KrylovSystems
+from rankrls.selection.plans import Plan
+from rankrls.selection.surface import Surface, Watched
 
 __all__ = ["CGRankRLS"]
 
@@ -246,21 +243,14 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         check_parameters(self)
         alphas, measure = self._alphas(), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._preference_plan(measure, data)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
         self._choose(data, plan, alphas)
         return self
 
-    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
-        if self.cv is not None:
-            return folds_plan(self.cv, measure, data, float(self.regression_weight))
-        rng = check_random_state(self.random_state)
-        return fifth_of_rows(measure, data, rng) if self._selects else Nothing()
-
-    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
-        if self.cv is not None:
-            return preference_plan(measure, data, self.cv)
-        rng = check_random_state(self.random_state)
-        return fifth_of_preferences(measure, data, rng) if self._selects else Nothing()
+    def _plan(self, measure: RankingMeasure, data: Comparisons) -> Plan:
+        if self.cv is None and not self._selects:
+            return Plan(measure, "nothing held out")
+        return a_fifth(self.cv, measure, data, check_random_state(self.random_state), float(self.regression_weight))
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -305,16 +295,20 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
             return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-        parts = plan.parts(data)
-        late = self.rule == "best" or len(parts) > 1  # folds: the error is that of their values
-        watched = [Watched(start(part.train, part.watched), part.judge, late) for part in parts]
+        parts = plan.parts()
+        error = self.rule != "best" and len(parts) == 1  # folds: the error is that of their values
+        watched = [
+            Watched(start(part.train, part.watched), partial(evaluated, plan.measure, part.data), error)
+            for part in parts
+        ]
         final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
         surface = Surface(
             cg=cg,
             alphas=grid,
             final=final,
             parts=watched,
-            reading=Reading(self.selection != "tikhonov", int(self.patience)),
+            every_iteration=self.selection != "tikhonov",
+            patience=int(self.patience),
             greater_is_better=plan.greater_is_better,
             verbose=int(self.verbose),
         )
@@ -350,7 +344,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
         self.validation_surface_ = surface.table()
         self.status_, self.iterations_ = surface.status(), surface.iterations()
-        self.best_score_, self.best_score_error_ = surface.at_best(scores, errors)
+        self.best_score_, self.best_score_error_ = surface.at_best(errors)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
         self.cv_results_ = {
             "alpha": surface.alphas,
@@ -367,7 +361,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
     def _warn(self, surface: Surface) -> None:
         """Say where the model is not what was asked for."""
         k = surface.best[0]
-        if surface.reading.every_iteration:
+        if surface.every_iteration:
             if surface.still_improving:
                 self._say(f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it.")
             elif "breakdown" in self.status_:

@@ -36,7 +36,7 @@ from rankrls.models.inputs.views import view_plans
 from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
-from rankrls.selection.folds import exact_plan, folds_plan
+from rankrls.selection.folds import exact_plan
 from rankrls.selection.search import search
 
 __all__ = ["CoRankRLS"]
@@ -144,11 +144,9 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
     def _learn(self, rows: PartlyScored) -> None:
         alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known
         plans = self._plans(rows.everything.X)
-        if self.cv is not None:
-            plan = folds_plan(self.cv, measure, data, float(self.regression_weight))
-        else:  # pairs that are held out without refitting would be judged by the consensus, not by the prediction
-            settings = [setting for setting, _ in fitting.settings_of(self, data)]
-            plan = exact_plan(measure, data, settings, constrained=True)
+        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+        # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
+        plan = exact_plan(self.cv, measure, data, settings, constrained=True)
         candidates = self._candidates(data, rows.everything, plans)
         results = search(candidates, data, plan, self.rule, alphas, int(self.verbose))
         fitting.begin(self, data)

@@ -30,7 +30,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.ranking import rank_positions
-from rankrls.selection.judging import Curve
+from rankrls.selection.curves import Curve
 from rankrls.selection.optimism import Entries
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results

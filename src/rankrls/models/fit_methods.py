@@ -12,7 +12,7 @@ from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import check_parameters
 from rankrls.models.ranker import Ranker
-from rankrls.selection.folds import few_folds, few_preference_folds
+from rankrls.selection.folds import few_folds
 from rankrls.selection.plans import Plan
 
 _LINEAR = Kernel("linear")
@@ -138,7 +138,7 @@ class Chooses(Ranker):
         return few_folds(self.cv, measure, data, float(getattr(self, "regression_weight", 0.0)))
 
     def _pair_folds(self, measure: RankingMeasure, data: PreferredItems) -> Plan | None:
-        return few_preference_folds(self.cv, measure, data)
+        return few_folds(self.cv, measure, data)
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         raise NotImplementedError

@@ -28,9 +28,9 @@ from rankrls.metrics import RankingMeasure
 from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.judging import LabelJudge, judged_queries
+from rankrls.selection.curves import judged_queries
 from rankrls.selection.optimism import search_bias
-from rankrls.selection.plans import Validation
+from rankrls.selection.plans import Plan, validation_plan
 from rankrls.selection.search import Results
 
 
@@ -87,9 +87,7 @@ def preferred(
     return PreferredItems(X, None, False, True, PreferenceTable(i, j, m, s, c, codes))
 
 
-def validation(
-    model: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any
-) -> Validation | None:
+def validation(model: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if X_val is None and y_val is None and qid_val is None:
         return None
@@ -113,7 +111,8 @@ def validation(
         raise InputError(
             "The validation data hold no query that the measure can judge (two different labels).", parameter="y_val"
         )
-    return Validation(LabelJudge(measure, Y, layout), X, f"validation data with {in_words(layout.n_queries)}")
+    items = LabelledItems(X, None, data.has_qid, True, Y, layout, None)
+    return validation_plan(measure, items, f"validation data with {in_words(layout.n_queries)}")
 
 
 def data_kernel(model: Any) -> Any:

@@ -28,7 +28,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.ranker import Ranker
-from rankrls.selection.folds import few_folds, few_preference_folds
+from rankrls.selection.folds import few_folds
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
@@ -323,7 +323,7 @@ class RankingPursuitCV(_PathRanker):
         check_parameters(self, several=True)
         measure = resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._search(data, few_preference_folds(self.cv, measure, data))
+        return self._search(data, few_folds(self.cv, measure, data))
 
     def _search(self, data: Comparisons, plan: Plan) -> Self:
         most = int(self.max_basis)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from rankrls._comparisons import Comparisons, PreferredItems
+from rankrls._comparisons import Comparisons
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models import fitting, streamed, updating
 from rankrls.models.inputs.parameters import (
@@ -23,10 +23,10 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import Status
-from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
-from rankrls.selection.iterated import Convergence, iterate
+from rankrls.selection.folds import exact_plan
+from rankrls.selection.krylov import Convergence, iterate
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.plans import LeavePairOut, LeavePreferredPairOut, Plan
+from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
@@ -431,7 +431,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        self._search(data, self._preference_plan(measure, data), alphas)
+        self._search(data, self._plan(measure, data), alphas)
         return self
 
     def fit_dataset(  # type: ignore[override]
@@ -463,21 +463,10 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
 
-    def _plan(self, measure: RankingMeasure, data: Any) -> Plan:
-        """How labelled items are held out."""
+    def _plan(self, measure: RankingMeasure, data: Comparisons) -> Plan:
+        """How labels or preferences are held out."""
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        signed = fitting.signs_of(self) is not None
-        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            return LeavePairOut.of(measure, data, settings, constrained=signed)
-        if self.cv is not None:
-            return folds_plan(self.cv, measure, data, float(self.regression_weight))
-        return exact_plan(measure, data, settings, constrained=signed)
-
-    def _preference_plan(self, measure: RankingMeasure, data: PreferredItems) -> Plan:
-        """How preferences are held out."""
-        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            return LeavePreferredPairOut.of_preferences(measure, data, constrained=fitting.signs_of(self) is not None)
-        return preference_plan(measure, data, self.cv)
+        return exact_plan(self.cv, measure, data, settings, constrained=fitting.signs_of(self) is not None)
 
     def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
         """Judge every candidate, keep the best and what is known of it."""

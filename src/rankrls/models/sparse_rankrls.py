@@ -28,10 +28,10 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import Status
-from rankrls.selection.folds import exact_plan, folds_plan, preference_plan
-from rankrls.selection.iterated import Convergence, iterate
+from rankrls.selection.folds import exact_plan
+from rankrls.selection.krylov import Convergence, iterate
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.plans import LeavePairOut, LeavePreferredPairOut, Plan
+from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
@@ -306,11 +306,7 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            plan: Plan = LeavePreferredPairOut.of_preferences(measure, data, constrained=False)
-        else:
-            plan = preference_plan(measure, data, self.cv)
-        self._search(data, plan, alphas)
+        self._search(data, self._plan(measure, data), alphas)
         return self
 
     def fit_dataset(  # type: ignore[override]
@@ -323,14 +319,9 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
 
-    def _plan(self, measure: Any, data: Any) -> Plan:
-        """How labelled items are held out."""
-        settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        if isinstance(self.cv, str) and self.cv == "leave_pair_out":
-            return LeavePairOut.of(measure, data, settings, constrained=False)
-        if self.cv is not None:
-            return folds_plan(self.cv, measure, data, float(self.regression_weight))
-        return exact_plan(measure, data, settings, constrained=False)
+    def _plan(self, measure: Any, data: Comparisons) -> Plan:
+        """How labels or preferences are held out."""
+        return exact_plan(self.cv, measure, data, [setting for setting, _ in fitting.settings_of(self, data)])
 
     def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
         """Judge every candidate, keep the best and what is known of it."""

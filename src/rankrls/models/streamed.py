@@ -24,8 +24,8 @@ from rankrls.models.updating import scorer_of, solve
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
+from rankrls.selection.curves import Curve
 from rankrls.selection.folds import check_two_vary
-from rankrls.selection.judging import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 from rankrls.streaming.executors import map_parts
@@ -79,27 +79,20 @@ class StreamedProblem:
         return [scorer_of(self.basis, found) for found in self.smoother.path(values)]
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedPlan(Plan):
+def streamed_plan(measure: RankingMeasure, validation: Any) -> Plan:
     """Leave-query-out of all rows, or validation data: one pass for each candidate."""
 
-    measure: RankingMeasure
-    validation: Any
-    description: str = ""
-
-    @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.measure.greater_is_better
-
-    def curve(self, comparisons: Any, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        model, executor = Model(candidate.setting, problem.smoother, values), comparisons.executor
-        if self.validation is None:
+    def curve(data: Any, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
+        model, executor = Model(candidate.setting, problem.smoother, values), data.executor
+        if validation is None:
             _, queries, varied = candidate.counts.tolist()
             check_two_vary(varied, queries, "Give validation data (validation).")
-            found = held_out_values(comparisons.dataset, model, self.measure, candidate.basis, executor)
+            found = held_out_values(data.dataset, model, measure, candidate.basis, executor)
         else:
-            found = validated_values(self.validation, model, self.measure, candidate.basis, executor)
+            found = validated_values(validation, model, measure, candidate.basis, executor)
         return Curve(*mean_and_error(found), found)
+
+    return Plan(measure, "", exact=curve)
 
 
 def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:
@@ -119,7 +112,7 @@ def choose_streamed(model: Any, dataset: Any, validation: Any, executor: Any) ->
     check_streams(measure)
     data: Any = StreamedData(dataset, executor)
     problems = _problems(model, data, fitting.settings_of(model, data))
-    results = search(problems, data, StreamedPlan(measure, validation), model.rule, alphas, int(model.verbose))
+    results = search(problems, data, streamed_plan(measure, validation), model.rule, alphas, int(model.verbose))
     chosen = results.best_state
     _keep(model, data, chosen.candidate, chosen.solutions[0])
     fitting.warn_of_lost_feature(model, chosen.lost_feature)

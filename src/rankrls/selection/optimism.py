@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import one_blas_thread
-from rankrls.selection.choice import EQUAL, best_within_rounding, is_better
-from rankrls.selection.rules import RULES
+from rankrls.selection.rules import EQUAL, RULES, best_within_rounding, is_better
 from rankrls.selection.search import Results
 
 Array = NDArray[np.float64]

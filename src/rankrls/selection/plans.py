@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from scipy import sparse
 
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
-from rankrls._queries import label_varies
+from rankrls._queries import label_varies, query_layout
+from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.metrics import Measure, RankingMeasure
-from rankrls.metrics._averages import mean_and_error
-from rankrls.metrics._preferences import right_order
+from rankrls.metrics import Measure
+from rankrls.metrics._averages import mean_and_error, ratio
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,
@@ -26,277 +26,253 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.holdout import HeldOut
 from rankrls.numerics.pairs import leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
-from rankrls.selection.judging import (
-    Curve,
-    Judge,
-    LabelJudge,
-    PreferenceJudge,
-    mean_of_targets,
-    preference_curve,
-)
-from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.curves import Curve, evaluated, mean_of_targets, ordered_rightly
 
-TIED = 64.0 * float(np.finfo(np.float64).eps)
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+_TIED = 64.0 * float(np.finfo(np.float64).eps)
 """Two scores are equal if they differ by this share of both sizes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a model is learnt from and judged by.
+    """What a model is fitted on and evaluated with.
 
     Attributes
     ----------
     train : ndarray of int or None
-        Units to learn from; None for all.
+        Units to fit; None for all.
     watched : ndarray of int, or matrix
-        Whose scores are judged: numbers of items, or other items.
-    judge : Judge
+        Whose scores are evaluated: numbers of items, or other items.
+    data : Comparisons
+        What is known of these.
     """
 
-    train: NDArray[np.intp] | None
+    train: Rows | None
     watched: Any
-    judge: Judge
+    data: Comparisons
 
 
-class Plan(ABC):
-    """A way to judge; ``description`` puts it in words."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A way to evaluate every value of a problem's parameter.
 
+    Attributes
+    ----------
+    measure : Measure
+    description : str
+        The way in words.
+    parts : callable
+        Gives the parts that are fitted and evaluated.
+    exact : callable, optional
+        Gives the curve of ``(data, candidate, problem, values)`` in another way than by a fit of each part.
+    extends : bool
+        Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends.
+    """
+
+    measure: Measure
     description: str
-    greater_is_better: bool
-    extends = True
-    """Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends."""
-
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        """Judge every value of the problem's parameter."""
-        raise NotImplementedError
-
-    def axis(self, problem: Any) -> NDArray[np.float64]:
-        """The values that a problem is judged at if nobody gives them."""
-        return problem.axis()
-
-    def held_out_scores(
-        self, comparisons: Comparisons, problem: Any, value: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        """Held-out scores (rows, targets) of one value; None if each row has none, or they come with the curve."""
-        return None
-
-    def parts(self, comparisons: Comparisons) -> list[Part]:
-        """The same for solvers that watch scores while they iterate."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class Nothing(Plan):
-    """Nothing is held out, since there is one model only."""
-
-    greater_is_better: bool = True
-    description: str = "nothing held out"
-
-    def parts(self, comparisons: Comparisons) -> list[Part]:
-        return []
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedPlan(Plan):
-    """A plan whose scores a judge compares, which also knows what is better."""
-
-    judge: Judge
+    parts: Callable[[], list[Part]] = list
+    exact: Callable[..., Curve] | None = None
+    extends: bool = True
 
     @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.judge.greater_is_better
+    def greater_is_better(self) -> bool:
+        return self.measure.greater_is_better
+
+    def curve(self, data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+        """Evaluate every value of the problem's parameter."""
+        if self.exact is not None:
+            return self.exact(data, candidate, problem, values)
+        parts = self.parts()
+        curves = [
+            evaluated(self.measure, part.data, scores_of_part(data, candidate, problem, part, values)) for part in parts
+        ]
+        if parts[0].train is None:
+            return curves[0]
+        found = np.vstack([curve.values for curve in curves if curve.values is not None])
+        return Curve(*mean_and_error(found), found)
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks(JudgedPlan):
-    """Units held out in blocks, each at most once: whole queries, or preferences.
+def scores_of_part(data: Comparisons, candidate: Any, problem: Any, part: Part, values: Array) -> Array:
+    """Scores of the watched items by the models of a part, (items, values, targets)."""
+    if part.train is None:
+        return np.asarray(problem.path(values).scores(part.watched))
+    X, inner = take_items(data.X, part.watched), data.take(part.train, square=candidate.square)
+    if candidate.square and isinstance(data, LabelledItems):
+        X = X[:, part.train]
+    return np.asarray(candidate.problem(inner).path(values).scores(X))
 
-    Without refitting if the problem has a shortcut, and then judged together.
+
+def validation_plan(measure: Measure, items: Comparisons, description: str) -> Plan:
+    """Evaluate with items of their own."""
+    return Plan(measure, description, lambda: [Part(None, items.X, items)])
+
+
+def refit_plan(measure: Measure, data: Comparisons, folds: list[tuple[Rows, Rows]], description: str) -> Plan:
+    """Fit the training units of each fold, and evaluate with the others."""
+    return Plan(measure, description, lambda: [Part(train, *data.watch(test)) for train, test in folds], extends=False)
+
+
+def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], description: str, *, each: bool = False) -> Plan:
+    """Hold out units in blocks, each at most once: whole queries, or preferences.
+
+    Without refitting if the problem has a shortcut. ``each`` says that the blocks are the single queries (groups of
+    preferences), in their order.
     """
+    everything = np.arange(data.n_units)
 
-    judge: LabelJudge | PreferenceJudge
-    blocks: list[Any]
-    description: str
-    each: bool = False
-    """Whether the blocks are the single queries (groups of preferences), in their order."""
+    def parts() -> list[Part]:
+        held = [everything[block] for block in blocks]
+        return [Part(np.delete(everything, units), *data.watch(units)) for units in held]
 
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        if isinstance(problem, LeastSquaresProblem):
-            return self._exact_curve(comparisons, problem, values)
-        scores = held_out_scores(comparisons, candidate, problem, self.blocks, values)
-        return self.judge.of_blocks(scores, self.blocks)
+    def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+        if hasattr(problem, "hold_out"):
+            folds = None if each else block_queries(data, blocks)
+            if isinstance(data, PreferredItems):
+                return _exact_preferences(measure, problem, values, folds)
+            return _exact_queries(measure, data, problem, values, folds)
+        if isinstance(data, PreferredItems):
+            return Plan(measure, description, parts).curve(data, candidate, problem, values)
+        scores = held_out_scores(data, candidate, problem, blocks, values)
+        rows = np.sort(np.concatenate([everything[block] for block in blocks]))
+        found = evaluated(measure, data.take(rows, items=False), scores[rows])
+        each_query = np.full((data.n_queries, len(values)), np.nan)
+        each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
+        return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
-    def held_out_scores(
-        self, comparisons: Comparisons, problem: Any, value: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        if not isinstance(problem, LeastSquaresProblem) or isinstance(comparisons, PreferredItems):
-            return None
-        return problem.held_out_scores(
-            value, comparisons.n_rows, None if self.each else block_queries(comparisons, self.blocks)
-        )[:, 0]
-
-    def _exact_curve(
-        self, comparisons: Comparisons, problem: LeastSquaresProblem, values: NDArray[np.float64]
-    ) -> Curve:
-        folds = None if self.each else block_queries(comparisons, self.blocks)
-        if isinstance(self.judge, PreferenceJudge):
-            (found,) = problem.hold_out(values, judged_preferences, folds)
-            right, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-            if not self.judge.greater_is_better:
-                right = 1.0 - right
-            starts = problem.forms[0].graph.starts
-            sizes = np.diff(starts) if folds is None else [int(np.diff(starts)[fold].sum()) for fold in folds]
-            curve = preference_curve(right, weight, np.concatenate(([0], np.cumsum(sizes))))
-            curve.mean[problem.unresolved(values)] = np.nan
-            return curve
-        measure = self.judge.measure
-        used = measure.uses_sample_weight and self.judge.weights is not None
-
-        def judged(part: Any, held: HeldOut) -> Any:
-            given = {"weights": part.weights if used else None, "places": part.rows, "sizes": held.sizes}
-            targets = zip(held.scores, part.y.T, held.norms, strict=True)
-            return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
-
-        each, means = [], []
-        order = None if folds is None else np.concatenate(folds)
-        for form, found in zip(problem.forms, problem.hold_out(values, judged, folds), strict=True):
-            graph: Any = form.graph if order is None else form.graph.take(order)
-            weights = graph.weights if used else None
-            for found_of_target, y in zip(np.concatenate(found, axis=1), graph.y.T, strict=True):
-                each.append(found_of_target)
-                means.append(measure.mean_of(found_of_target, y, graph.starts, weights))
-        found_values, mean = mean_of_targets(each), mean_of_targets(means)
-        mean[problem.unresolved(values)] = np.nan
-        if order is not None and comparisons.n_queries:
-            full = np.full((comparisons.n_queries, len(values)), np.nan)
-            full[order] = found_values
-            found_values = full
-        return Curve(mean, measure.standard_error(found_values), found_values)
-
-    def parts(self, comparisons: Comparisons) -> list[Part]:
-        everything = np.arange(comparisons.n_units)
-        out = []
-        for block in self.blocks:
-            held = everything[block]
-            out.append(Part(np.delete(everything, held), self.judge.watched(held), self.judge.part(held)))
-        return out
+    return Plan(measure, description, parts, curve)
 
 
-@dataclass(frozen=True, eq=False)
-class Folds(JudgedPlan):
-    """Any folds of rows: a fit on the training rows of each."""
+def held_out_scores(data: LabelledItems, candidate: Any, problem: Any, blocks: list[Any], values: Array) -> Array:
+    """Scores of each block's rows by models of all others, (rows, values, targets), NaN for rows of no block.
 
-    extends = False
-
-    judge: LabelJudge
-    folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-    description: str
-
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        judged = []
-        for train, test in self.folds:
-            scores = refitted_scores(comparisons, candidate, train, test, values)
-            judged.append(self.judge.part(test).curve(scores, error=False).values)
-        stacked = np.vstack([part for part in judged if part is not None])
-        return Curve(*mean_and_error(stacked), stacked)
-
-    def parts(self, comparisons: Comparisons) -> list[Part]:
-        return [Part(train, test, self.judge.part(test)) for train, test in self.folds]
+    By the problem's own shortcut, or by a fit without each block.
+    """
+    if hasattr(problem, "held_out"):
+        return np.asarray(problem.held_out(blocks, values))
+    everything, out = np.arange(data.n_rows), np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
+    for block in blocks:
+        part = Part(np.delete(everything, block), everything[block], None)  # type: ignore[arg-type]
+        out[block] = scores_of_part(data, candidate, problem, part, values)
+    return out
 
 
-@dataclass(frozen=True, eq=False)
-class Validation(JudgedPlan):
-    """Items of their own to judge on: X, or row numbers of the training items."""
-
-    X: Any
-    description: str
-
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        curve = self.judge.curve(problem.path(values).scores(self.X))
-        return Curve(curve.mean, curve.error, curve.values)
-
-    def parts(self, comparisons: Comparisons) -> list[Part]:
-        return [Part(None, self.X, self.judge)]
+def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:
+    """The queries (groups of preferences) of each block."""
+    codes = data.graph.groups if isinstance(data, PreferredItems) else data.layout.codes
+    return [np.asarray(block) if codes is None else np.unique(codes[block]) for block in blocks]
 
 
-@dataclass(frozen=True, eq=False)
-class LeavePairOut(Plan):
-    """Every pair of items of a ranking held out in its turn."""
+def _exact_queries(
+    measure: Measure, data: LabelledItems, problem: Any, values: Array, folds: list[Rows] | None
+) -> Curve:
+    """Queries that are held out without refitting."""
+    weighted = measure.uses_sample_weight and data.weights is not None
 
-    greater_is_better: bool
-    description: str
+    def judge(part: Any, held: HeldOut) -> Array:
+        given = {"weights": part.weights if weighted else None, "places": part.rows, "sizes": held.sizes}
+        targets = zip(held.scores, part.y.T, held.norms, strict=True)
+        return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
 
-    @staticmethod
-    def of(
-        measure: RankingMeasure, data: LabelledItems, settings: Sequence[Setting], *, constrained: bool
-    ) -> LeavePairOut:
-        """The plan, because it was asked for.
+    found, means = [], []
+    order = np.arange(data.n_queries) if folds is None else np.concatenate(folds)
+    for form, chunks in zip(problem.forms, problem.hold_out(values, judge, folds), strict=True):
+        graph: Any = form.graph if folds is None else form.graph.take(order)
+        for of_target, y in zip(np.concatenate(chunks, axis=1), graph.y.T, strict=True):
+            found.append(of_target)
+            means.append(measure.mean_of(of_target, y, graph.starts, graph.weights if weighted else None))
+    each_query, mean = np.full((data.n_queries, len(values)), np.nan), mean_of_targets(means)
+    each_query[order] = mean_of_targets(found)
+    mean[problem.unresolved(values)] = np.nan
 
-        Raises
-        ------
-        InputError
-            If it is not exact for one of the graphs, or if a pair may leave nothing to fit.
-        """
-        _check_counts_pairs(measure)
-        reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
-        if reason is not None:
-            raise InputError(f"cv='leave_pair_out' cannot hold out pairs without refitting: {reason}.", parameter="cv")
+    def scores(k: int) -> Array:
+        return np.asarray(problem.held_out_scores(values[k : k + 1], data.n_rows, folds)[:, 0])
+
+    return Curve(mean, mean_and_error(each_query)[1], each_query, scores=scores)
+
+
+def _exact_preferences(measure: Measure, problem: Any, values: Array, folds: list[Rows] | None) -> Curve:
+    """Preferences that are held out without refitting: groups count the same, single preferences by their weights."""
+
+    def judge(part: Any, held: HeldOut) -> tuple[Array, Array]:
+        margins = held.scores[0].T.copy()
+        margins[np.abs(margins) <= _TIED * held.sizes[:, None] * held.norms[0]] = 0.0
+        return ordered_rightly(measure, margins, part.strength, part.weights)
+
+    (chunks,) = problem.hold_out(values, judge, folds)
+    right, weight = (np.concatenate(each) for each in zip(*chunks, strict=True))
+    del chunks
+    sizes = np.diff(problem.forms[0].graph.starts)
+    if folds is not None:
+        sizes = np.array([sizes[fold].sum() for fold in folds])
+    if (sizes == 1).all():
+        mean = np.asarray((weight @ right) / weight.sum())
+        squares = right - mean  # of very many preferences: no further copy
+        squares *= squares
+        error = np.sqrt((weight**2) @ squares) / weight.sum()
+        found = right
+        found[weight == 0.0] = np.nan
+    else:
+        starts = np.cumsum(sizes) - sizes
+        total = np.add.reduceat(weight, starts)
+        found = ratio(np.add.reduceat(weight[:, None] * right, starts, axis=0), total[:, None])
+        mean, error = mean_and_error(found)
+    mean[problem.unresolved(values)] = np.nan
+    return Curve(mean, error, found)
+
+
+def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool) -> Plan:
+    """Hold out every pair of items of a ranking; or the two items of every preference, with all that is known of them.
+
+    Raises
+    ------
+    InputError
+        If it is not exact for one of the graphs, or if a pair may leave nothing to fit; and by a measure of something
+        else than pairs.
+    """
+    if not is_concordance(measure):
+        raise InputError(
+            "cv=leave_pair_out counts pairs: choose by scoring=disagreement or scoring=pair_accuracy.",
+            parameter="scoring",
+        )
+    reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+    if reason is not None:
+        raise InputError(f"cv='leave_pair_out' cannot hold out pairs without refitting: {reason}.", parameter="cv")
+    if isinstance(data, PreferredItems):
+        what = f"{np.count_nonzero(data.graph.strength)} comparable pairs"
+    else:
         if settings[0].regression_weight == 0.0:
             check_something_is_left(data)
-        count = ordered_pairs(data.Y[:, 0], data.layout.codes)
-        return LeavePairOut(measure.greater_is_better, f"leave-pair-out over {count} pairs")
-
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        assert isinstance(comparisons, LabelledItems)
-        (form,) = problem.forms
-        mean, error = leave_pair_out(form.smoother, form.graph, form.features, values, candidate.setting.balance)
-        disjoint = disjoint_pairs(comparisons.Y[:, 0], comparisons.layout.codes)
-        ends = concordance_interval(mean, error, disjoint, CONFIDENCE)
-        return self._curve(mean, error, ends)
-
-    def _curve(self, mean: NDArray[np.float64], error: NDArray[np.float64], ends: Any) -> Curve:
-        if self.greater_is_better:
-            return Curve(mean, error, interval=ends)
-        return Curve(1.0 - mean, error, interval=None if ends is None else (1.0 - ends[1], 1.0 - ends[0]))
+        what = f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
+    return exact_pair_plan(measure, f"leave-pair-out over {what}")
 
 
-class LeavePreferredPairOut(LeavePairOut):
-    """The two items of every preference held out in their turn, with all that is known of either."""
+def exact_pair_plan(measure: Measure, description: str) -> Plan:
+    """Hold out pairs that are known to be exact."""
+    return Plan(measure, description, exact=partial(_pair_curve, measure))
 
-    @staticmethod
-    def of_preferences(measure: RankingMeasure, data: PreferredItems, *, constrained: bool) -> LeavePreferredPairOut:
-        """The plan; preferences of strength 0 are not judged.
 
-        Raises
-        ------
-        InputError
-            If the signs of weights are constrained, and by a measure of something else than pairs.
-        """
-        _check_counts_pairs(measure)
-        if constrained:
-            raise InputError(
-                "cv='leave_pair_out' cannot hold out pairs without refitting: the signs of weights are constrained.",
-                parameter="cv",
-            )
-        count = np.count_nonzero(data.graph.strength)
-        return LeavePreferredPairOut(measure.greater_is_better, f"leave-pair-out over {count} comparable pairs")
-
-    def curve(self, comparisons: Comparisons, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:
-        (graph,) = comparisons.numeric_graphs(candidate.setting)
-        assert isinstance(graph, PreferenceGraph)
+def _pair_curve(measure: Measure, data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+    if isinstance(data, PreferredItems):
+        (graph,) = data.numeric_graphs(candidate.setting)
         rows = np.flatnonzero(graph.strength)
         i, j = graph.winners[rows], graph.losers[rows]
-        Z = preference_features(candidate.kernel, comparisons.X)
-        margins = hold_out_preferred_pairs(Z, graph, values, i, j)
+        margins = hold_out_preferred_pairs(preference_features(candidate.kernel, data.X), graph, values, i, j)
         mean, error = judged_pairs(margins, np.sign(graph.strength[rows]), i, j, graph.n_items, graph.weights[rows])
-        return self._curve(mean, error, concordance_interval(mean, error, greedy_matching(i, j), CONFIDENCE))
+        disjoint = greedy_matching(i, j)
+    else:
+        (form,) = problem.forms
+        mean, error = leave_pair_out(form.smoother, form.graph, form.features, values, candidate.setting.balance)
+        disjoint = disjoint_pairs(data.Y[:, 0], data.layout.codes)
+    ends = np.stack(concordance_interval(mean, error, disjoint, CONFIDENCE))
+    return Curve(mean, error, None, ends) if measure.greater_is_better else Curve(1 - mean, error, None, 1 - ends[::-1])
 
 
-def preference_features(kernel: Kernel, X: Any) -> NDArray[np.float64]:
+def preference_features(kernel: Kernel, X: Any) -> Array:
     """Features in which the functions of a kernel are linear, (items, d); offsets are taken off."""
     if not kernel.is_linear or X.shape[1] > X.shape[0]:
         return kernel_features(kernel(X))
@@ -304,36 +280,23 @@ def preference_features(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     return Z - Z.mean(axis=0)
 
 
-def _check_counts_pairs(measure: RankingMeasure) -> None:
-    if not is_concordance(measure):
-        raise InputError(
-            "cv=leave_pair_out counts pairs: choose by scoring=disagreement or scoring=pair_accuracy.",
-            parameter="scoring",
-        )
-
-
-def is_concordance(measure: RankingMeasure) -> bool:
+def is_concordance(measure: Measure) -> bool:
     """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
-    return (
-        isinstance(measure, Measure)
-        and measure.name in ("disagreement", "pair_accuracy")
-        and measure.tied_labels in (None, "ignore")
-    )
+    return measure.name in ("disagreement", "pair_accuracy") and measure.tied_labels in (None, "ignore")
 
 
-def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> str | None:
+def why_pairs_cannot_be_held_out(data: Comparisons, settings: Sequence[Setting], *, constrained: bool) -> str | None:
     """Why the shortcut would be wrong, as a part of the template of an error; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
+    if isinstance(data, PreferredItems):
+        return None
     if data.Y.shape[1] > 1:
         return "there are several targets"
     weighted = data.weights is not None
-    for setting in settings:
-        for graph in data.numeric_graphs(setting):
-            reason = why_not_pairs(graph, balance=setting.balance, weighted=weighted)
-            if reason is not None:
-                return reason
-    return None
+    graphs = ((graph, setting) for setting in settings for graph in data.numeric_graphs(setting))
+    reasons = (why_not_pairs(graph, balance=setting.balance, weighted=weighted) for graph, setting in graphs)
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def check_something_is_left(data: LabelledItems) -> None:
@@ -341,8 +304,7 @@ def check_something_is_left(data: LabelledItems) -> None:
     comparable = np.flatnonzero(label_varies(data.Y, data.layout))
     if len(comparable) > 1:
         return
-    rows = np.flatnonzero(data.layout.codes == comparable[0])
-    y = data.Y[rows, 0]
+    y = data.Y[data.layout.codes == comparable[0], 0]
     values, counts = np.unique(y, return_counts=True)
     common = values[np.argmax(counts)]
     others = y[y != common]
@@ -352,54 +314,3 @@ def check_something_is_left(data: LabelledItems) -> None:
             "equal, and nothing to learn from.",
             parameter="y",
         )
-
-
-def held_out_scores(
-    comparisons: Comparisons, candidate: Any, problem: Any, blocks: list[Any], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Scores of each block's rows (leads of its preferences) by models of all others, (units, values, targets).
-
-    By the problem's own shortcut, or by a fit without each block.
-    """
-    shortcut: Any = getattr(problem, "held_out", None)
-    if shortcut is not None:
-        return np.asarray(shortcut(blocks, values))
-    everything = np.arange(comparisons.n_units)
-    refits = []
-    for block in blocks:
-        held = everything[block]
-        refits.append((held, refitted_scores(comparisons, candidate, np.delete(everything, held), held, values)))
-    out = np.full((len(everything), *refits[0][1].shape[1:]), np.nan)
-    for held, scores in refits:
-        out[held] = scores
-    return out
-
-
-def block_queries(comparisons: Comparisons, blocks: list[Any]) -> list[NDArray[np.intp]]:
-    """The queries (groups of preferences) of each block."""
-    if isinstance(comparisons, LabelledItems):
-        return [np.unique(comparisons.layout.codes[block]) for block in blocks]
-    assert isinstance(comparisons, PreferredItems)
-    groups = comparisons.graph.groups
-    return [np.asarray(block) if groups is None else np.unique(groups[block]) for block in blocks]
-
-
-def judged_preferences(part: Any, held: HeldOut) -> Any:
-    """How much of each preference is right, (preferences, values), and what it counts; equal scores are a half."""
-    margins = held.scores[0].T.copy()
-    margins[np.abs(margins) <= TIED * held.sizes[:, None] * held.norms[0]] = 0.0
-    return right_order(margins, part.strength, part.weights)
-
-
-def refitted_scores(
-    comparisons: Comparisons,
-    candidate: Any,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """What the model of some units says of others, (units, values, targets)."""
-    inner = comparisons.take(train, square=candidate.square)
-    solutions = candidate.problem(inner).path(values)
-    own = comparisons.columns_of(train) if candidate.square else None
-    return comparisons.scores_of(test, lambda X: solutions.scores(X if own is None else X[:, own]))

@@ -1,4 +1,8 @@
-"""Rules that choose one value from a curve. A further rule is a function here and its name in ``RULES``.
+"""Rules that choose one value from a curve, where rounding must not decide.
+
+Averages that are equal on paper differ in their last digits, and how they differ depends on the order of the rows and
+on the number of threads. Whatever chooses by a measure compares by the functions below. A further rule is a function
+here and its name in ``RULES``.
 
 The command line lists the names, which is why numpy is imported only where something is chosen.
 """
@@ -7,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,22 +19,23 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+EQUAL = 1e-10
+"""Averages that differ by no more than this share of what they average count as equal.
+
+That is far above the rounding of an average and far below any difference that a choice should rest on.
+"""
 Rule = Callable[["Array", "Array", "Array"], int]
-"""Takes how good each value is (NaN if it could not be judged), its standard error, and the scale of its rounding; the
-simplest model is first."""
+"""Takes how good each value is (NaN if it could not be evaluated), its standard error, and the scale of its rounding;
+the simplest model is first."""
 
 
 def best(goodness: Array, error: Array, scale: Array) -> int:
     """The best value; of equal ones the simplest."""
-    from rankrls.selection.choice import best_within_rounding
-
     return int(best_within_rounding(goodness, scale).argmax())
 
 
 def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
     """The simplest value within one standard error of the best one (Breiman et al. 1984)."""
-    from rankrls.selection.choice import reaches
-
     top = best(goodness, error, scale)
     if isnan(error[top]):
         return top
@@ -38,3 +43,30 @@ def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
 
 
 RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
+
+
+def scale_of(values: Array) -> Array:
+    """Mean absolute value of each column over its finite entries: what the rounding of its average is relative to."""
+    import numpy as np
+
+    finite = np.isfinite(values)
+    total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
+    return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
+
+
+def best_within_rounding(goodness: Array, scale: Array) -> NDArray[np.bool_]:
+    """Which entries equal the largest one, of those that are not NaN."""
+    import numpy as np
+
+    k = int(np.nanargmax(goodness))
+    return np.asarray(reaches(goodness, goodness[k], scale[k]))
+
+
+def is_better(new: Any, old: Any, scale: Any) -> Any:
+    """Whether a value exceeds another by more than rounding; a value or an array of each."""
+    return new > old + EQUAL * scale
+
+
+def reaches(value: Any, level: Any, scale: Any) -> Any:
+    """Whether a value is at least a level, up to rounding; a value or an array of each. NaN reaches nothing."""
+    return value >= level - EQUAL * scale

@@ -1,32 +1,32 @@
-"""The one search: candidates times the values of their parameter, judged by a plan, chosen by a rule."""
+"""The one search: candidates times the values of their parameter, evaluated by a plan, chosen by a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons
 from rankrls._compiled.threads import blas_threads_for
-from rankrls.selection.choice import EQUAL, check_judged, is_better
-from rankrls.selection.judging import Curve
+from rankrls._errors import InputError
+from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan
-from rankrls.selection.progress import progress
-from rankrls.selection.rules import RULES, best
+from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
+T = TypeVar("T")
+Array = NDArray[np.float64]
 _AT_EDGE = "_at_edge_"
 _EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
 _LEAST = 1e-11
-"""No value is judged that is smaller than this share of the largest: rounding would decide it."""
-_JUDGED = ("mean_score", "standard_error", "low", "high")
-"""Columns of ``cv_results_``; the last two if a curve has an interval."""
+"""No value is evaluated that is smaller than this share of the largest: rounding would decide it."""
 
 
 def choices_at_edges(estimator: Any) -> dict[str, bool]:
@@ -78,36 +78,32 @@ class Results:
     best_error: float = np.nan
     best_choices: dict[str, Any] = field(default_factory=dict)
     best_state: Any = None
-    best_values: NDArray[np.float64] | None = None
-    best_scores: NDArray[np.float64] | None = None
+    best_values: Array | None = None
+    best_scores: Array | None = None
     at_edge: bool = False
-    values: list[NDArray[np.float64] | None] = field(default_factory=list)
+    values: list[Array | None] = field(default_factory=list)
     _top: float = -np.inf
 
-    def add(
-        self, choices: dict[str, Any], values: NDArray[np.float64], curve: Curve, *, automatic: bool = False
-    ) -> bool:
+    def add(self, choices: dict[str, Any], values: Array, curve: Curve, *, automatic: bool = False) -> bool:
         """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
 
         Returns whether it is the best one so far. The end of an automatic grid is no edge if the curve is flat there.
         """
         first = len(self.rows)
         self.values.append(curve.values)
-        columns = (values, curve.mean, curve.error, *(curve.interval or ()))
+        columns = (values, curve.mean, curve.error, *(() if curve.interval is None else curve.interval))
         self.rows.extend((choices, *numbers) for numbers in zip(*(c.tolist() for c in columns), strict=True))
         goodness = curve.mean if self.greater_is_better else -curve.mean
-        check_judged(goodness)
+        check_evaluated(goodness)
         top = best(goodness, curve.error, curve.size)
         if not is_better(goodness[top], self._top, curve.size[top]):
             return False
         self._top = float(goodness[top])
         k = RULES[self.rule](goodness, curve.error, curve.size)
-        self.best_index = first + k
-        self.best_value = float(values[k])
-        self.best_score, self.best_error = float(curve.mean[k]), float(curve.error[k])
-        self.best_choices, self.best_state = choices, None
+        self.best_index, self.best_choices = first + k, choices
+        self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
         self.best_values = None if curve.values is None else curve.values[:, k].copy()
-        self.best_scores = None if curve.scores is None else curve.scores[:, k].copy()
+        self.best_scores = None if curve.scores is None else curve.scores(k)
         ends = _ends(goodness, curve.size) if automatic else [0, len(values) - 1]
         self.at_edge = len(values) > 2 and k in ends
         return True
@@ -130,22 +126,17 @@ class Results:
         """Columns for ``cv_results_``."""
         columns: dict[str, NDArray[Any]] = {}
         for name in dict.fromkeys(name for choices, *_ in self.rows for name in choices):
-            column = np.empty(len(self.rows), dtype=object)
-            column[:] = [choices.get(name) for choices, *_ in self.rows]
-            columns[name] = column
+            columns[name] = np.empty(len(self.rows), dtype=object)
+            columns[name][:] = [choices.get(name) for choices, *_ in self.rows]
         numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).T
-        return columns | dict(zip((self.parameter, *_JUDGED), numbers.copy(), strict=False))
+        names = (self.parameter, "mean_score", "standard_error", "low", "high")  # the last two if there is an interval
+        return columns | dict(zip(names, numbers.copy(), strict=False))
 
 
 def search(
-    candidates: Iterable[Any],
-    data: Comparisons,
-    plan: Plan,
-    rule: str,
-    values: NDArray[np.float64] | None,
-    verbose: int = 0,
+    candidates: Iterable[Any], data: Comparisons, plan: Plan, rule: str, values: Array | None, verbose: int = 0
 ) -> Results:
-    """Judge every candidate at every value, and solve for the one that is chosen, the state of the results.
+    """Evaluate every candidate at every value, and solve for the one that is chosen, the state of the results.
 
     Parameters
     ----------
@@ -162,45 +153,54 @@ def search(
     verbose : int
         1 shows a progress bar over the candidates; 0 only on a terminal.
     """
+    results = Results(plan.greater_is_better, rule)
     X = getattr(data, "X", ())  # streamed rows are not held
     shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
     # a small fit is over before the threads that BLAS wakes have done anything but spin
     with blas_threads_for(float(shape[0]) ** 2 * max(shape)):
-        return _searched(candidates, data, plan, rule, values, verbose)
-
-
-def _searched(
-    candidates: Iterable[Any],
-    data: Comparisons,
-    plan: Plan,
-    rule: str,
-    values: NDArray[np.float64] | None,
-    verbose: int,
-) -> Results:
-    results = Results(plan.greater_is_better, rule)
-    for candidate in progress(candidates, verbose):
-        problem = candidate.problem(data)
-        results.parameter = problem.parameter
-        grid = plan.axis(problem) if values is None else values
-        curve = plan.curve(data, candidate, problem, grid)
-        if values is None and plan.extends and problem.parameter == "alpha":
-            grid, curve = _extended(grid, curve, plan, partial(plan.curve, data, candidate, problem))
-        if results.add(candidate.choices, grid, curve, automatic=values is None):
-            # What is kept of the best candidate is small; its problem may hold matrices of all items.
-            best_value = np.array([results.best_value])
-            results.best_state = Chosen(candidate, problem.path(best_value), getattr(problem, "lost_feature", None))
-            if curve.scores is None:
-                results.best_scores = plan.held_out_scores(data, problem, best_value)
-        del candidate, problem, curve
+        for candidate in progress(candidates, verbose):
+            problem = candidate.problem(data)
+            results.parameter = problem.parameter
+            grid, curve_of = problem.axis() if values is None else values, partial(plan.curve, data, candidate, problem)
+            curve = curve_of(grid)
+            if values is None and plan.extends and problem.parameter == "alpha":
+                grid, curve = _extended(grid, curve, plan.greater_is_better, curve_of)
+            if results.add(candidate.choices, grid, curve, automatic=values is None):
+                # What is kept of the best candidate is small; its problem may hold matrices of all items.
+                solutions = problem.path(np.array([results.best_value]))
+                results.best_state = Chosen(candidate, solutions, getattr(problem, "lost_feature", None))
+            del candidate, problem, curve, curve_of
     return results
 
 
-def _extended(
-    grid: NDArray[np.float64], curve: Curve, plan: Plan, judge: Callable[[NDArray[np.float64]], Curve]
-) -> tuple[NDArray[np.float64], Curve]:
+def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
+    """The items one by one. A bar shows how many are done: with ``verbose``, or on a terminal.
+
+    Where there is no terminal, the bar is written once, when everything is done.
+    """
+    if not (verbose or (sys.stderr is not None and sys.stderr.isatty())):
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, what, console=Console(stderr=True), transient=not verbose)
+
+
+def check_evaluated(averages: Array) -> None:
+    """Refuse averages that are all NaN."""
+    if np.isnan(averages).all():
+        raise InputError(
+            "Nothing could be judged: no held-out query has two different labels. Give other folds (cv) "
+            "or validation data.",
+            parameter="cv",
+        )
+
+
+def _extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) -> tuple[Array, Curve]:
     """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
     for _ in range(_EXTENSIONS if len(grid) > 2 else 0):
-        goodness = curve.mean if plan.greater_is_better else -curve.mean
+        goodness = curve.mean if greater_is_better else -curve.mean
         if np.isnan(goodness).all():
             break
         k = best(goodness, curve.error, curve.size)
@@ -211,13 +211,14 @@ def _extended(
         more = more[more >= _LEAST * grid[0]]
         if not len(more):
             break
-        grids, curves = [grid, more], [curve, judge(more)]
-        order = slice(None, None, -1) if k == 0 else slice(None)
-        grid, curve = np.concatenate(grids[order]), Curve.joined(curves[order])
+        if k == 0:
+            grid, curve = np.concatenate((more, grid)), curve_of(more).joined(curve)
+        else:
+            grid, curve = np.concatenate((grid, more)), curve.joined(curve_of(more))
     return grid, curve
 
 
-def _ends(goodness: NDArray[np.float64], size: NDArray[np.float64]) -> list[int]:
+def _ends(goodness: Array, size: Array) -> list[int]:
     """The ends of a curve, where it is not flat: further values may be better or worse there."""
     last = len(goodness) - 1
     inner = {0: 1, last: last - 1}

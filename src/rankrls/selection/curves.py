@@ -1,0 +1,126 @@
+"""What scores are worth: a measure of every value of a parameter, with its standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import Comparisons, PreferredItems
+from rankrls._compiled.threads import map_threads
+from rankrls._preferences import PreferenceTable
+from rankrls._queries import QueryLayout
+from rankrls._rows import row_slices
+from rankrls.metrics import Measure
+from rankrls.metrics._averages import mean_and_error, mean_of_judged
+from rankrls.metrics._preferences import right_order
+from rankrls.selection.rules import scale_of
+
+Array = NDArray[np.float64]
+_PAIR_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A measure of every value of a parameter.
+
+    Attributes
+    ----------
+    mean, error : ndarray of shape (values,)
+        The measure, and its standard error over the evaluated blocks; of one ranking over its items for a measure of
+        pairs, else NaN.
+    values : ndarray of shape (blocks, values), optional
+        The measure of each query or block.
+    interval : ndarray of shape (2, values), optional
+        The ends of a confidence interval of the measure.
+    scores : callable, optional
+        Gives the held-out scores (items, targets) of value number k.
+    """
+
+    mean: Array
+    error: Array
+    values: Array | None = None
+    interval: Array | None = None
+    scores: Callable[[int], Array] | None = None
+
+    @property
+    def size(self) -> Array:
+        """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
+        return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
+
+    def joined(self, other: Curve) -> Curve:
+        """One curve of the values of two, of the same blocks."""
+
+        def join(a: Any, b: Any) -> Any:
+            return None if a is None else np.concatenate((a, b), axis=-1)
+
+        def scores(k: int) -> Array:
+            assert self.scores is not None
+            assert other.scores is not None
+            return self.scores(k) if k < len(self.mean) else other.scores(k - len(self.mean))
+
+        names = ("mean", "error", "values", "interval")
+        arrays = {name: join(getattr(self, name), getattr(other, name)) for name in names}
+        return Curve(**arrays, scores=None if self.scores is None else scores)
+
+
+def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool = True) -> Curve:
+    """Evaluate scores (items, values, targets) of the items of ``data``.
+
+    Scores of a query that differ by rounding only are ties. Several targets are averaged query by query. Preferences
+    are one block. Without ``error`` a single ranking has no standard error, which takes several times as long.
+    """
+    if isinstance(data, PreferredItems):
+        return _share_of_preferences(measure, data.graph, np.ascontiguousarray(scores[:, :, 0]))
+    weights = data.weights if measure.uses_sample_weight else None
+    targets = [(y, scores[:, :, t]) for t, y in enumerate(data.Y.T)]
+    found = [measure.judge(y, given, data.layout, weights, rounded=True) for y, given in targets]
+    values, mean = (mean_of_targets(each) for each in zip(*found, strict=True))
+    if data.layout.n_queries > 1:
+        return Curve(mean, mean_and_error(values)[1], values)
+    if not error:
+        return Curve(mean, np.full(len(mean), np.nan), values)
+    errors = [measure.jackknife(np.ascontiguousarray(given.T), y, weights) for y, given in targets]
+    return Curve(mean, np.sqrt(mean_of_targets([each**2 for each in errors])), values)
+
+
+def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Array) -> Curve:
+    """The weighted share that is ordered rightly (or wrongly); equal scores count half."""
+
+    def sums(some: slice) -> tuple[Any, ...]:
+        right, weight = ordered_rightly(
+            measure, table.differences(scores, some), table.strength[some], table.weight[some]
+        )
+        squares = weight**2
+        return weight.sum(), weight @ right, squares.sum(), squares @ right, squares @ right**2
+
+    chunks = map_threads(sums, row_slices(0, table.n_rows, _PAIR_ROWS))
+    total, right, squares, crossed, both = (sum(column) for column in zip(*chunks, strict=True))
+    mean = np.asarray(right / total)
+    # sum of c^2 (right - mean)^2, multiplied out
+    spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
+    several = np.count_nonzero(table.weight * table.strength) > 1
+    return Curve(mean, np.sqrt(spread) / total if several else np.full(len(mean), np.nan), mean[None, :])
+
+
+def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
+    """The measure of each preference, from margins (preferences, values), and what it counts."""
+    right, weight = right_order(margins, strength, weight)
+    return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
+
+
+def mean_of_targets(each: Sequence[Array]) -> Array:
+    """The mean over targets of arrays of one shape, of those that have a value."""
+    stack = np.stack(each)
+    return mean_of_judged(stack.reshape(len(stack), -1)).reshape(stack.shape[1:])
+
+
+def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[np.bool_]:
+    """Which queries the measure has a value for, whatever ranks them: it is asked about the ideal ranking.
+
+    A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
+    """
+    return ~np.isnan(measure.judge(y, y[:, None], layout)[0][:, 0])
