@@ -99,7 +99,7 @@ def test_the_same_as_the_whole_table(tmp_path):
 def test_labels_that_are_not_there(tmp_path):
     frame = frame_of([1, 1, 2])
     folder = write(tmp_path / "t", [frame.assign(label=[1.0, np.nan, 2.0])])
-    with Refusal("missing", row=1, column="label"):
+    with Refusal("nothing", row=1, column="label"):
         [*open_dataset(folder)]
     (table,) = open_dataset(folder, labels="optional")
     np.testing.assert_array_equal(table.y, [1, np.nan, 2])
@@ -175,7 +175,7 @@ def test_shards_hold_all_rows_and_whole_queries(tmp_path_factory, sizes, group, 
     frame.to_csv(folder / "t.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankrls.io.datasets.shards._GROUP_BYTES", 16 * group)
-        patch.setattr("rankrls.io.tables.text._BLOCK", max(64, 32 * block))
+        patch.setattr("rankrls.io.tables.opened._BLOCK", max(64, 32 * block))
         found = write_shards(folder / "t.csv", folder / "out", rows_per_file=limit)
     table = load_table(folder / "t.csv")
     assert found == {"files": len(groups_of(folder / "out")), "rows": len(frame), "queries": len(sizes), "features": 2}
@@ -290,6 +290,8 @@ def test_rows_are_passed_on_as_they_are(ending, tmp_path):
     frame = frame_of(["b", "a", "b"], text=['x "y", z', "", "two\nlines"])
     path, out = tmp_path / f"t.{ending}", tmp_path / f"out.{ending}"
     lines = ["1 qid:b 1:1e0 # c\n", "0 qid:a 3:0.50\n", "2 qid:b\n"]
+    if ending == "parquet":
+        frame["emb"] = [np.array([1.0, k]) for k in range(3)]
     if ending == "txt":
         path.write_text("# head\n\n" + "".join(lines))
     elif ending in ("parquet", "arrow"):

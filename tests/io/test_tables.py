@@ -7,6 +7,7 @@ import io
 import math
 import tracemalloc
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from rankrls.io import TableError, load_table, save_table
 from rankrls.io.tables.columns import ColumnRoles, matching, plan_columns
 
 BLANKS = " \t\n\r\v\f"
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+TEXTS = st.text(st.characters(codec="utf-8"))
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow"]
 
@@ -116,8 +117,8 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
     rows = [(a, b, f"q{text}".strip(BLANKS)) for a, b, text in rows]
     writer.writerows([(a, q, b, f"{q}\n" * 40) for a, b, q in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.tables.text._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
-        table = read(file.getvalue(), ignore=["junk"], delimiter=delimiter)
+        patch.setattr("rankrls.io.tables.opened._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
+        table = read(file.getvalue(), ignore=["junk"])
     np.testing.assert_array_equal(table.y, [a for a, _, _ in rows])
     np.testing.assert_array_equal(table.X[:, 0], [b for _, b, _ in rows])
     assert np.signbit(table.X[:, 0]).tolist() == [str(b).startswith("-") for _, b, _ in rows]
@@ -226,7 +227,7 @@ class TestRoles:
             ({"id": "zzz"}, Refusal("item's id", column="zzz", parameter="id")),
             ({"features": ["prise", "clicks"]}, Refusal("'price'", column="prise", parameter="features")),
             ({"features": ["z*"]}, Refusal("called like", column="z*", parameter="features")),
-            ({"features": ["relevance"]}, Refusal("both the label and a feature", column="relevance")),
+            ({"features": ["relevance"]}, Refusal("both a feature and the label", column="relevance")),
             ({"qid": "relevance"}, Refusal("both the label and the query id", column="relevance")),
             ({"ignore": ["ulr"]}, Refusal("'url'", column="ulr", parameter="ignore")),
             ({"ignore": ["*"]}, Refusal("no column is left", parameter="features")),
@@ -253,7 +254,6 @@ class TestRoles:
             ({"features": []}, "features"),
             ({"features": [1]}, "features"),
             ({"format": "xls"}, "format"),
-            ({"delimiter": " "}, "delimiter"),
             ({"dtype": "int32"}, "dtype"),
         ],
         ids=str,
@@ -265,7 +265,7 @@ class TestRoles:
     def test_many_patterns_of_many_columns(self):
         names = [f"feature_{k}_{'abc'[k % 3]}" for k in range(20_000)]
         roles = ColumnRoles(features=tuple(f"feature_{k}*" for k in range(100, 200)), labels="optional")
-        found = plan_columns(TableError, names, roles, {}).features
+        found = plan_columns(SimpleNamespace(columns=names, refuse=TableError), roles).features
         assert sorted(found) == sorted(
             n for k, n in enumerate(names) if 100 <= int(str(k)[:3]) < 200 <= k or 100 <= k < 200
         )
@@ -288,20 +288,19 @@ def test_a_cell_that_is_no_number(word):
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        (row("0,q,1,5,3"), Refusal("5 cells", "point", row=1)),
-        (row("0,q,1"), Refusal("3 cells", row=1)),
+        (row("0,q,1,5,3"), Refusal("Expected 4 columns, got 5", row=1)),
+        (row("0,q,1"), Refusal("Expected 4 columns, got 3", row=1)),
         (row("0,,1,3"), Refusal("empty", row=1, column="qid")),
-        (row("0,a\0,1,3"), Refusal("NUL", row=1, column="qid")),
+        (row('0,"q,1,3'), Refusal("quote", line=3)),
+        ("\n \n" + row('0,"q,1,3'), Refusal("quote", line=5)),
+        (row('0,"q"x,1,3'), Refusal("quote", line=3)),
+        (row('0,"q\n"\n1,"r"x,1,3'), Refusal("quote", line=5)),
         (b"label,qid,a\n1,1,2\n\x8b\n", Refusal("UTF-8", line=3)),
-        (row('0,"q,1,3'), Refusal("never closed", line=3)),
-        ("\n \n" + row('0,"q,1,3'), Refusal("never closed", line=5)),
-        (row('0,"q"x,1,3'), Refusal("behind the closing quote", line=3)),
-        (row('0,"q\n"\n1,"r"x,1,3'), Refusal("behind the closing quote", line=5)),
         ("", Refusal("empty")),
         (" \n\n", Refusal("empty")),
         ("label,a\n\n", Refusal("no row")),
         ("label,a\n", Refusal("no row")),
-        ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8", line=1)),
+        ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
         ("label,a\n".encode("utf-16"), Refusal("UTF-16", parameter="format")),
         (b"PK\x03\x04....", Refusal("zip", parameter="format")),
@@ -314,7 +313,7 @@ def test_what_is_no_table(text, refusal):
 
 
 def test_rows_are_counted_over_blocks(monkeypatch):
-    monkeypatch.setattr("rankrls.io.tables.text._BLOCK", 1000)
+    monkeypatch.setattr("rankrls.io.tables.opened._BLOCK", 1000)
     lines = ["1,q,2"] * 5_000
     for wrong, column in (("1,q,x", "a"), ("1,,2", "qid"), ("1,q,2,3", None)):
         lines[4_321] = wrong
@@ -352,7 +351,7 @@ class TestParquet:
         assert table.sha256 == hashlib.sha256(file.getvalue()).hexdigest()
 
     def test_batches(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("rankrls.io.tables.typed._BATCH_CELLS", 7)
+        monkeypatch.setattr("rankrls.io.tables.opened._BATCH_CELLS", 7)
         X = np.random.default_rng(1).normal(size=(11, 2))
         frame = pd.DataFrame(X, columns=["p.q", "p"]).assign(label=np.arange(11.0), qid=np.arange(11) // 2)
         frame.to_parquet(tmp_path / "t.parquet", row_group_size=4)
@@ -376,10 +375,9 @@ class TestParquet:
             ({"a": [1, 2, 3], "label": list("abc")}, None, "label"),
             ({"a": [1, 2, 3], "qid": ["a", None, "c"]}, 1, "qid"),
             ({"a": [1, 2, 3], "qid": ["a", "", "c"]}, 1, "qid"),
-            ({"a": [1, 2, 3], "qid": ["a", "b\0", "c"]}, 1, "qid"),
-            ({"a": [1, 2, 3], "qid": [b"b", b"\xe9", b"c"]}, 1, "qid"),
+            ({"a": [1, 2, 3], "qid": [b"b", b"\xe9", b"c"]}, None, "qid"),
             ({"a": [None] * 3}, 0, "a"),
-            ({"a": [2**60, 2**53, 2**53 + 1]}, 2, "a"),
+            ({"a": [1, 2**53 - 1, 2**53 + 1]}, 2, "a"),
             ({"a": []}, None, None),
         ],
     )
@@ -482,7 +480,7 @@ class TestLists:
 
     @pytest.mark.parametrize("kind", LISTS)
     def test_each_number_is_a_feature(self, kind, monkeypatch):
-        monkeypatch.setattr("rankrls.io.tables.typed._BATCH_CELLS", 12)
+        monkeypatch.setattr("rankrls.io.tables.opened._BATCH_CELLS", 12)
         E = np.random.default_rng(0).integers(-8, 8, size=(7, 3)) / 4
         file = parquet(a=np.arange(7.0), emb=LISTS[kind](E.tolist()), b=np.arange(7) + 0.5, label=range(7))
         table = load_table(file, format="parquet")
@@ -503,17 +501,14 @@ class TestLists:
         assert names(features=["a", "t_vec"]) == ("a", "t_vec[0]", "t_vec[1]")
         assert names(features=["t_vec[1]", "a", "t_vec[0]"]) == ("t_vec[1]", "a", "t_vec[0]")
         assert names(features="*_vec") == ("t_vec[0]", "t_vec[1]", "d_vec[0]")
+        assert names(features=["t_vec[1]", "a"], ignore=["a"]) == ("t_vec[1]",)
         assert names(features="?_vec[?]") == ("t_vec[0]", "t_vec[1]", "d_vec[0]")
         assert names(ignore="t_vec") == ("a", "d_vec[0]")
         assert names(ignore=["*_vec"]) == ("a",)
         assert names(features="*", ignore=["a", "d_vec[0]"]) == ("t_vec[0]", "t_vec[1]")
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"features": ["emb[0]", "emb[1]"]}, {"ignore": ["emb[0]"]}, {"features": ["emb[3]", "emb"]}, {"label": "emb"}],
-        ids=str,
-    )
-    def test_a_list_is_taken_whole(self, options):
+    @pytest.mark.parametrize("options", [{"features": ["emb[3]", "emb"]}, {"label": "emb"}], ids=str)
+    def test_columns_that_are_not_there(self, options):
         file = parquet(emb=[[1.0, 2, 3], [4, 5, 6]], a=[1, 2], label=[1, 0])
         assert "emb" in refused(file, format="parquet", **options).column
 
@@ -580,7 +575,7 @@ class TestWriting:
         assert found.tobytes() == np.array(X).tobytes()
 
     @pytest.mark.parametrize("ending", ENDINGS)
-    @pytest.mark.parametrize("bad", ["", "a\0", "\ud800"])
+    @pytest.mark.parametrize("bad", ["", "\ud800"])
     def test_ids_that_could_not_be_read(self, ending, bad, tmp_path):
         with pytest.raises(ValueError) as found:
             save_table(tmp_path / f"t.{ending}", [[1.0], [2.0]], [1, 0], ["a", bad])

@@ -225,10 +225,8 @@ def _read(found: Study, report: Report) -> None:
     found.items = read_items(options, report)
     found.about = how_read(found.training)
     if options.pairs is not None:
-        ids = "docid" if options.id is not None else None
         with report.working("reading", f"reading {options.pairs}"):
-            found.pairs["train"], known = read_pairs(options.pairs, found.training, ids, report.note)
-        found.about["ids"] = known
+            found.pairs["train"] = read_pairs(options.pairs, found.training, None, report.note)
 
 
 def _labels(role: str, options: Options) -> Any:

@@ -19,7 +19,7 @@ from rankrls.cli._report import Report, Result
 from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
 from rankrls.io.data import ReadOptions, Rows
 from rankrls.io.scores import read_scores
-from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.opened import table_format
 from rankrls.io.tables.writing import write_blocks
 from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.persistence.stored import StoredModel, by_item, stored_model
@@ -86,14 +86,14 @@ def scores_of(
 ) -> tuple[Any, dict[Path, NDArray[np.float64]]]:
     """The rows of DATA without their features, and their scores by models of one target and from files of scores.
 
-    Columns that no option names are called as in the data of the models, and then as in the files of scores.
+    Columns that no option names are called as in the data of the models.
     """
     _check_columns(options.data, models, reading)
     for stored in models:
         reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
     given = {path: read_scores(path, reading) for path in files}
-    for found in given.values():
-        reading = found.data(reading)
+    if given:
+        reading = replace(reading, names=())
     if models:
         tables, scores = _scored_chunks(options, models, reading, report)
     else:
@@ -102,7 +102,7 @@ def scores_of(
     if models and models[0].items:
         table, kept = by_item(table, models)
         scores = {path: values[kept] for path, values in scores.items()}
-    return table, scores | {path: found.of_rows(table, report.note) for path, found in given.items()}
+    return table, scores | {path: found.of_rows(table) for path, found in given.items()}
 
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:
@@ -168,7 +168,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
     empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
     table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)
-    return table, votes.preferences(), encoder
+    return table, votes, encoder
 
 
 def comparable_pairs(table: Rows) -> PairTable:

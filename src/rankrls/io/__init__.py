@@ -6,11 +6,10 @@ from rankrls.io._table import LetorError, LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.datasets.dataset import Dataset, open_dataset
 from rankrls.io.datasets.shards import write_shards
-from rankrls.io.preferences import PairsError, PairTable, load_pairs
+from rankrls.io.preferences import PairsError, PairTable, VoteTable, load_pairs, load_votes
 from rankrls.io.tables.columns import TableError
 from rankrls.io.tables.reading import ColumnTable, load_table
 from rankrls.io.tables.writing import save_table
-from rankrls.io.votes import VoteTable, load_votes
 
 __all__ = [
     "ColumnTable",

@@ -19,8 +19,8 @@ from rankrls.io._table import LetorTable
 from rankrls.io._writer import save_letor
 from rankrls.io.sizes import sizes_beside
 from rankrls.io.tables.columns import ColumnRoles, matching
-from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.reading import ColumnTable, RawTable, read_raw, read_table
+from rankrls.io.tables.opened import table_format
+from rankrls.io.tables.reading import ColumnTable, read_raw, read_table
 from rankrls.io.tables.writing import save_table
 
 Rows = LetorTable | ColumnTable
@@ -108,7 +108,7 @@ class ReadOptions(ColumnRoles):
             return replace(table, qid=None)
         sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
         if sizes is not None:
-            table = replace(table, qid=group_to_qid(sizes.counts))
+            table = replace(table, qid=group_to_qid(sizes[0]))
         self.check_queries(table)
         return table
 
@@ -143,12 +143,12 @@ class ReadOptions(ColumnRoles):
                 raise error.replace(message=f"{error.message} {self.fixed}") from error
             raise
 
-    def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> RawTable:
+    def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
         return read_raw(source, self, self.format_of(path), self.names)
 
     def _table(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
         wanted = self if self.names is None else replace(self, features=self.names, ignore=())
-        table = read_table(source, wanted, self.format_of(path), "auto", np.float64)
+        table = read_table(source, wanted, self.format_of(path))
         if self.names is None and self.n_features is not None:
             found = few(table.feature_names)
             if table.n_features != self.n_features:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from rankrls._errors import InputError
@@ -41,13 +41,9 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
         if target == "-" or is_written_in_place(target):
             continue
         for name in given:
-            if _is_read(target, name):
-                problem = f"{target} is read by this command, as part of {name}, and would be overwritten"
-                if not os.path.exists(target):
-                    problem = f"{target} would be read as part of {name} from then on"
-                elif _same(target, name):
-                    problem = f"{target} is read by this command and would be overwritten"
-                raise InputError(f"{problem}: name another file to write.", file=target)
+            if _is_member(target, name):
+                message = f"{target} would be overwritten, or read as part of {name} from then on: name another file."
+                raise InputError(message, file=target)
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):
             raise IsADirectoryError(21, "Is a directory, where a file should be written", target)
@@ -57,28 +53,19 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
             raise PermissionError(13, f"The folder {folder!r} may not be written", target)
 
 
-def _is_read(target: str, name: str) -> bool:
+def _is_member(target: str, name: str) -> bool:
     """Whether a file is an input, or becomes one when it is written."""
-    if any(_same(target, file) for file in _files_of(name)):
-        return True
     real = os.path.realpath(target)
-    if os.path.isdir(name):
-        above = Path(os.path.realpath(name))
-        inside = above in Path(real).parents and all("=" in part for part in Path(real).relative_to(above).parts[:-1])
-        return inside and has_data_ending(real) and not os.path.basename(real).startswith((".", "_"))
-    pattern = os.path.realpath(name)
-    here = any(fnmatch.fnmatchcase(real, p) for p in (pattern, pattern.replace("**" + os.sep, "")))
-    return here and not os.path.exists(name)
-
-
-def _files_of(name: str) -> Iterator[str]:
-    """The files that a name stands for, and those that are read beside them."""
     for file in data_files(name):
-        yield file
-        yield from beside(file)
-
-
-def _same(one: str, other: str) -> bool:
-    if os.path.exists(one) and os.path.exists(other):
-        return os.path.samefile(one, other)
-    return os.path.realpath(one) == os.path.realpath(other)
+        for each in (file, *beside(file)):
+            if os.path.realpath(each) == real or (
+                os.path.exists(each) and os.path.exists(real) and os.path.samefile(each, real)
+            ):
+                return True
+    above = os.path.realpath(name)
+    if os.path.isdir(above):
+        inside = Path(above) in Path(real).parents and all(
+            "=" in each for each in Path(real).relative_to(above).parts[:-1]
+        )
+        return inside and has_data_ending(real) and not os.path.basename(real).startswith((".", "_"))
+    return not os.path.exists(above) and any(fnmatch.fnmatchcase(real, p) for p in (above, above.replace("**/", "")))

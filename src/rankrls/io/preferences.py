@@ -1,4 +1,4 @@
-"""Preferences from a file: winner, loser, and what else is known of each."""
+"""Preferences from files: winner and loser of each, or votes between the two sides of a row."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import coded, quoted
+from rankrls.io._rows import coded, few, is_whole, objects, quoted
 from rankrls.io.tables.arrays import read_arrays
-from rankrls.io.tables.columns import ReadPlan, TableError
-from rankrls.io.tables.formats import Source, open_table
+from rankrls.io.tables.columns import ReadPlan, TableError, matching
+from rankrls.io.tables.opened import Source, Table, open_table
 
-_ITEMS, _NUMBERS = ("winner", "loser"), ("strength", "weight")
-_COLUMNS = (*_ITEMS, *_NUMBERS, "group")
-_WHOLE = np.iinfo(np.int64)
+Names = str | Sequence[str]
+_COLUMNS = ("winner", "loser", "strength", "weight", "group")
+_SIDES = {1.0: ("left", "a", "l", "first"), -1.0: ("right", "b", "r", "second")}
+_BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
+_TIES = (
+    *("tie", "tied", "draw", "both", "neither", "equal", "same", "none", *_BOTH),
+    *(f"tie ({both})" for both in _BOTH),
+)
 
 
 class PairsError(TableError):
@@ -79,10 +85,9 @@ class PairTable:
 def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
     r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
 
-    A first line that names the columns may give them in any order: ``winner``, ``loser``, and where wanted ``strength``
-    (by how much the winner should lead; 0 is a tie), ``weight`` (how much the preference counts) and ``group`` (what is
-    held out together); of others nothing is made, and the result names them as ``ignored``. Text
-    without such a line has the columns winner, loser, strength, weight.
+    The columns are called ``winner``, ``loser``, and where wanted ``strength`` (by how much the winner should lead; 0
+    is a tie), ``weight`` (how much the preference counts) and ``group`` (what is held out together), in any order.
+    Others are not read, and the result names them as ``ignored``.
 
     Parameters
     ----------
@@ -102,7 +107,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     PairsError
         A :class:`TableError`, with the row, counted from 0: an item that is not there, an id
         that several rows have, an item against itself, a strength or weight that is no finite number (or negative), a
-        missing cell; and for a file without a preference of positive weight.
+        missing cell.
     OSError
         If the file cannot be read.
 
@@ -119,141 +124,277 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     >>> table.winners, table.losers, table.strength
     (array([1, 2]), array([0, 1]), array([2., 1.]))
     """
-    return read_pair_text(path).table(n_items, ids)
+    with open_table(path, "auto", PairsError) as table:
+        known = [name for name in _COLUMNS if name in table.columns]
+        missing = next((name for name in _COLUMNS[:2] if name not in known), None)
+        if missing is not None:
+            message = f"there is no column {missing!r}: the first line names winner and loser."
+            raise table.refuse(message, column=missing)
+        twice = next((name for name in known if table.columns.count(name) > 1), None)
+        if twice is not None:
+            raise table.refuse(f"there are two columns {twice!r}.", column=twice)
+        numbers = {name: name for name in known if name in ("strength", "weight")}
+        texts = {name: name for name in known if name not in numbers}
+        found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group",)))
+        winners, losers = (_rows(table, name, found.texts[name], n_items, ids) for name in _COLUMNS[:2])
+        same = winners == losers
+        if same.any():
+            item = found.texts["winner"][np.argmax(same)]
+            raise _row_error(table, same, f"the item {quoted(str(item))} is compared with itself.", column="winner")
+        return PairTable(
+            winners=winners,
+            losers=losers,
+            strength=found.numbers.get("strength"),
+            weight=found.numbers.get("weight"),
+            groups=_strings(found.texts["group"]) if "group" in known else None,
+            path=table.name,
+            sha256=table.sha256,
+            ignored=tuple(name for name in table.columns if name not in known),
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class PairText:
-    """A file of preferences that has been read, while it is still open what its items are called.
+def _rows(
+    table: Table, what: str, values: NDArray[Any], n_items: int | None, ids: Sequence[Any] | None
+) -> NDArray[np.intp]:
+    """Rows of items that are called by their numbers, or by their ids."""
+    row_of: dict[str, int] = {}
+    for row, item in enumerate(() if ids is None else ids):
+        row_of[str(item)] = -1 if str(item) in row_of else row
+    most = np.iinfo(np.intp).max if n_items is None else n_items - 1
+
+    def place(text: str) -> int:
+        if ids is not None:
+            return row_of.get(text, -1)
+        return int(text) if is_whole(text) and int(text) <= most else -1
+
+    different, codes = coded(_strings(values))
+    found = np.array([place(text) for text in different], dtype=np.intp)[codes]
+    if (found < 0).any():
+        text = different[codes[np.argmax(found < 0)]]
+        why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {most}'}"
+        if ids is not None:
+            why = f"the id of {'several items' if text in row_of else 'no item'}"
+        raise _row_error(table, found < 0, f"the {what} {quoted(text)} is {why}.", column=what)
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class VoteTable(PairTable):
+    """Votes of a file between the items that it names, or describes.
 
     Attributes
     ----------
-    name, sha256 : str
-        The file, and the hash of its bytes.
-    items : object ndarray of shape (2, p) of str
-        What the file calls the winners, and the losers.
-    numbers : dict of str to ndarray
-        Strength and weight, as far as the file has them.
-    groups : ndarray of shape (p,) or None
-    ignored : tuple of str
-        Names of the other columns.
+    items : object ndarray of shape (m,) of str, or ndarray of shape (m, n), float64
+        Each different item once, in the order in which they appear: its text, or its features.
+    feature_names : tuple of str, or None
+        Names of the features: what the star of both sides' patterns stands for, or the columns of the first side.
+    winners, losers : ndarray of shape (p,), intp
+        Numbers of items. Of a tie the left one is the winner, with strength 0.
+    strength, weight : ndarray of shape (p,), float64, or None
+        None if there are no ties and no such column.
+    groups : object ndarray of shape (p,) of str, or None
+    n_ties, n_left_out : int
+        Ties among the votes; votes that were left out, because they were ties or between equal items.
+    path, sha256 : str
+        Where they came from, and the hash of the file's bytes; empty for a data frame.
     """
 
-    name: str
-    sha256: str
     items: NDArray[Any]
-    numbers: dict[str, NDArray[np.float64]]
-    groups: NDArray[Any] | None
-    ignored: tuple[str, ...]
+    feature_names: tuple[str, ...] | None
+    n_ties: int
+    n_left_out: int
 
-    def table(self, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
-        """The preferences between rows, as :func:`load_pairs` gives them."""
-        if n_items is not None and ids is not None and len(ids) != n_items:
-            raise InputError(f"ids has {len(ids)} entries for {n_items} items; it needs one for each.", parameter="ids")
-        rows = self._by_number(n_items) if ids is None else self._by_id(ids)
-        same = rows[0] == rows[1]
-        if same.any():
-            raise self._wrong(same, "winner", "the item {} is compared with itself.")
-        weight = self.numbers.get("weight")
-        check_weights(self.name, weight, "weight")
-        if weight is not None and not weight.any():
-            raise PairsError("every preference has weight 0.", file=self.name, column="weight")
-        strength = self.numbers.get("strength")
-        return PairTable(rows[0], rows[1], strength, weight, self.groups, self.name, self.sha256, self.ignored)
-
-    def _by_number(self, n_items: int | None) -> NDArray[np.intp]:
-        """Rows of winners and losers that are called by their numbers."""
-        texts, codes = self._coded()
-        most = _WHOLE.max if n_items is None else n_items - 1
-        found = np.array([_whole(text) for text in texts], dtype=np.int64)[codes]
-        outside = (found < 0) | (found > most)
-        for what, wrong in zip(_ITEMS, outside, strict=True):
-            if wrong.any():
-                numbered = f"rows are numbered {'from 0' if n_items is None else f'0 to {most}'}."
-                raise self._wrong(wrong, what, f"the {what} {{}} is no row number; {numbered}")
-        return found.astype(np.intp)
-
-    def _by_id(self, ids: Sequence[Any]) -> NDArray[np.intp]:
-        """Rows of winners and losers that are called by their ids."""
-        row_of: dict[str, int] = {}
-        several: dict[str, int] = {}
-        for row, item in enumerate(ids):
-            first = row_of.setdefault(str(item), row)
-            if first != row:
-                several.setdefault(str(item), row)
-        texts, codes = self._coded()
-        found = np.array([row_of.get(text, -1) for text in texts], dtype=np.intp)[codes]
-        twice = np.array([text in several for text in texts], dtype=bool)[codes]
-        for what, unknown, double in zip(_ITEMS, found < 0, twice, strict=True):
-            if unknown.any():
-                raise self._wrong(unknown, what, f"no item has the id {{}} of the {what}.")
-            if double.any():
-                text = self.items[_ITEMS.index(what), np.argmax(double)]
-                rows = f"rows {row_of[text]} and {several[text]}"
-                raise self._wrong(double, what, f"the {what} {{}} is the id of several items: {rows}.")
-        return found
-
-    def _coded(self) -> tuple[list[str], NDArray[np.int64]]:
-        """What items are called, each once, and the number of each winner and loser."""
-        texts, codes = coded(self.items.flat)
-        return texts, codes.reshape(self.items.shape)
-
-    def _wrong(self, wrong: NDArray[np.bool_], what: str, message: str) -> PairsError:
-        e = int(np.argmax(wrong))
-        return row_error(self.name, e, message.format(quoted(self.items[_ITEMS.index(what), e])), column=what)
+    def __repr__(self) -> str:
+        return f"<VoteTable {self.path}: {self.n_pairs} votes, {self.n_ties} of them ties, on {len(self.items)} items>"
 
 
-def read_pair_text(source: Source) -> PairText:
-    """Read a file of preferences, and look up no item yet."""
-    with open_table(source, "auto", PairsError, naming=_naming) as table:
-        words = [column.strip().lower() for column in table.columns]
-        for word in _ITEMS:
-            if word not in words:
-                raise table.refuse(f"there is no column {word!r}.", column=word)
-        twice = [word for word in _COLUMNS if words.count(word) > 1]
-        if twice:
-            raise table.refuse(f"there are two columns {twice[0]!r}.", column=twice[0])
-        column_of = dict(zip(words, table.columns, strict=True))
-        numbers = [word for word in _NUMBERS if word in words]
-        texts = {word: column_of[word] for word in (*_ITEMS, "group") if word in words}
-        wanted = tuple(column_of[word] for word in numbers)
-        found = read_arrays(table, ReadPlan(wanted, texts=texts, may_be_empty=("group",)))
-        items = np.array([strings(found.texts[word]) for word in _ITEMS], dtype=object)
-        groups = strings(found.texts["group"]) if "group" in texts else None
-        values = {word: np.ascontiguousarray(found.X[:, k]) for k, word in enumerate(numbers)}
-        ignored = tuple(dict.fromkeys(word for word in words if word not in _COLUMNS))
-        return PairText(table.name, table.sha256, items, values, groups, ignored)
+def load_votes(
+    path: Source,
+    *,
+    winner: Names | None = None,
+    loser: Names | None = None,
+    left: Names | None = None,
+    right: Names | None = None,
+    preferred: str | None = None,
+    group: str | None = None,
+    strength: str | None = None,
+    weight: str | None = None,
+    ties: str = "include",
+) -> VoteTable:
+    r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
+
+    A side is one column with the item's name or text, or several columns with its features: given by name, by a
+    pattern with one ``*`` such as ``left_*``, or as a column of lists of numbers. Either the sides are the winner's
+    and the loser's, or ``preferred`` is a column that says which of left and right was preferred.
+
+    Parameters
+    ----------
+    path : path, binary file object or data frame
+        As for :func:`load_table`.
+    winner, loser, left, right : str or sequence of str
+        The columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
+    preferred : str
+        The column of choices between left and right. A choice is the item's text or the name of the side's column, as
+        they are written; or one of these words, in small or capital letters: left, a, l or first; right, b, r or
+        second; or for a tie tie, tied, draw, both, neither, equal, same, none, both_bad or both_good (also ``both bad``
+        and ``bothbad``), or one of these last ones behind ``tie``, as in ``tie (bothbad)``. The item's text comes
+        before a word. Anything else is an error.
+    group : str, optional
+        The column that says which votes are held out together, such as the prompt or the voter.
+    strength, weight : str, optional
+        Columns of numbers: by how much the winner should lead (0 is a tie), and how much a vote counts.
+    ties : {"include", "exclude"}, default="include"
+        Whether ties are kept, with strength 0, or left out.
+
+    Returns
+    -------
+    VoteTable
+
+    Raises
+    ------
+    PairsError
+        A :class:`TableError`, with the row, counted from 0: a choice that is missing or neither side, a column that
+        is not there, a number that is not finite, a negative weight; and if no vote is left that prefers one item.
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    O(bytes). Votes between two equal items are left out: they say nothing. An empty cell on a side is the empty text.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_votes
+    >>> text = b"model_a,model_b,winner\nowl,crow,model_a\nowl,jay,tie\ncrow,jay,model_b\n"
+    >>> votes = load_votes(io.BytesIO(text), left="model_a", right="model_b", preferred="winner")
+    >>> votes.items
+    array(['owl', 'crow', 'jay'], dtype=object)
+    >>> votes.winners, votes.losers, votes.strength
+    (array([0, 0, 2]), array([1, 2, 1]), array([1., 0., 1.]))
+    """
+    check_word("ties", ties, ("include", "exclude"))
+    given = {"left": left, "right": right, "preferred": preferred, "winner": winner, "loser": loser}
+    wanted = ("left", "right", "preferred") if winner is None and loser is None else ("winner", "loser")
+    wrong = next((role for role, value in given.items() if (value is None) == (role in wanted)), None)
+    if wrong is not None:
+        message = f"votes have left, right and preferred, or winner and loser; {wrong} is missing, or one too many."
+        raise InputError(message, parameter=wrong)
+    sides: dict[str, Any] = {role: given[role] for role in wanted[:2]}
+    with open_table(path, "auto", PairsError) as table:
+        others = {"preferred": preferred, "group": group, "strength": strength, "weight": weight}
+        columns = {role: _columns(table, role, value) for role, value in (sides | others).items() if value is not None}
+        named = all(columns[role] == [value] for role, value in sides.items())
+        first, second = (columns[role] for role in sides)
+        feature_names = None if named else _feature_names(table, sides, first, second)
+        features = () if named else (*first, *second)
+        texts = {
+            role: columns[role][0] for role in ("preferred", "group", *(sides if named else ())) if role in columns
+        }
+        numbers: dict[str, str] = {role: columns[role][0] for role in ("strength", "weight") if role in columns}
+        found = read_arrays(table, ReadPlan(features, numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
+        items: NDArray[Any]
+        if named:
+            both = np.stack([_strings(found.texts[role]) for role in sides], axis=1)
+            different, codes = coded(both.ravel())
+            items = objects(different)
+        else:
+            rows = found.X.reshape(2 * len(found.X), -1) + 0.0  # -0 is 0
+            keys, codes = coded(row.tobytes() for row in rows)
+            items = np.frombuffer(b"".join(keys)).reshape(len(keys), -1)
+        pairs = codes.reshape(-1, 2)
+        choice = np.ones(len(pairs))
+        if preferred is not None:
+            choice = _choices(
+                table, _strings(found.texts["preferred"]), items if named else None, pairs, sides, preferred
+            )
+        lead = np.abs(choice) * found.numbers.get("strength", 1.0)
+        kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
+        lead = lead[kept]
+        if not lead.any():
+            raise table.refuse("no vote prefers one of two different items.")
+        used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
+        winners, losers = again.reshape(-1, 2).T.astype(np.intp)
+        return VoteTable(
+            items=items[used],
+            feature_names=feature_names,
+            winners=winners,
+            losers=losers,
+            strength=None if strength is None and lead.all() else lead,
+            weight=None if weight is None else found.numbers["weight"][kept],
+            groups=None if group is None else _strings(found.texts["group"])[kept],
+            n_ties=int((lead == 0.0).sum()),
+            n_left_out=int((~kept).sum()),
+            path=table.name,
+            sha256=table.sha256,
+        )
 
 
-def _naming(first: list[str]) -> list[str] | None:
-    """Names of the columns of a text whose first row is a preference; None if it names them itself."""
-    if {word.strip().lower() for word in first} & {*_ITEMS}:
-        return None
-    if len(first) > 4:
-        raise PairsError("without a line that names them there are at most winner, loser, strength, weight.")
-    return [*_COLUMNS[: max(len(first), 2)]]
+def _columns(table: Table, role: str, given: Names) -> list[str]:
+    """The columns of a role, by names or patterns."""
+    words = [given] if isinstance(given, str) else [*given]
+    found = {word: matching(word, table.columns) for word in words}
+    missing = next((word for word, names in found.items() if not names), None)
+    if missing is not None:
+        message = f"there is no column {missing!r} ({role}); there are {few([*map(repr, table.columns)], 8)}."
+        raise table.refuse(message, column=missing, parameter=role)
+    return [name for names in found.values() for name in names]
 
 
-def row_error(name: str, row: int, message: str, **facts: Any) -> PairsError:
-    """An error about a row of a file."""
-    return PairsError(f"row {row}, counted from 0: {message}", file=name, row=row, **facts)
+def _feature_names(table: Table, sides: dict[str, Any], first: list[str], second: list[str]) -> tuple[str, ...]:
+    """What both sides call their features: by name if the sides are patterns, else in their order."""
+    if not all(isinstance(given, str) for given in sides.values()):
+        stems, others = first, second if len(first) != len(second) else first
+    else:
+        stems, others = (_stems(given, names) for given, names in zip(sides.values(), (first, second), strict=True))
+    if sorted(stems) != sorted(others):
+        one, other = sides
+        message = f"{one} and {other} need the same features; they have {few(stems)} and {few(others)}."
+        raise table.refuse(message, parameter=other)
+    second[:] = [second[others.index(stem)] for stem in stems]
+    return tuple(stems)
 
 
-def check_weights(name: str, weight: NDArray[np.float64] | None, column: str | None) -> None:
-    """Refuse negative weights."""
-    if weight is not None and (weight < 0.0).any():
-        row = int(np.argmax(weight < 0.0))
-        raise row_error(name, row, f"the weight {weight[row]:g} is negative.", column=column)
+def _stems(pattern: str, columns: list[str]) -> list[str]:
+    """What stands for the star of a pattern; the number in a list."""
+    start, _, end = pattern.partition("*")
+    return [name.removeprefix(start).removesuffix(end) for name in columns]
 
 
-def strings(values: NDArray[Any]) -> NDArray[Any]:
+def _choices(
+    table: Table,
+    words: NDArray[Any],
+    items: NDArray[Any] | None,
+    pairs: NDArray[Any],
+    sides: dict[str, Any],
+    column: str,
+) -> NDArray[np.float64]:
+    """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
+    known = dict.fromkeys(_TIES, 0.0) | {word: sign for sign, words in _SIDES.items() for word in words}
+    exact = {name: sign for name, sign in zip(sides.values(), (1.0, -1.0), strict=True) if isinstance(name, str)}
+    different, codes = coded(words)
+    values = np.array([exact.get(word, known.get(word.lower(), np.nan)) for word in different])[codes]
+    if items is not None:
+        small, of_items = (objects(map(str.lower, texts)) for texts in (different, items))
+        for side in pairs.T:
+            values[small[codes] == of_items[side]] = np.nan  # in other letters, unless it is the item
+        for sign, side in ((-1.0, pairs[:, 1]), (1.0, pairs[:, 0])):
+            values[words == items[side]] = sign
+    wrong = np.isnan(values)
+    if wrong.any():
+        message = (
+            f"the choice {quoted(words[np.argmax(wrong)])} is neither side, nor a tie. A choice is the item or the "
+            f"column's name as they are written, left or right, or a word for a tie."
+        )
+        raise _row_error(table, wrong, message, column=column, parameter="preferred")
+    return values
+
+
+def _row_error(table: Table, wrong: NDArray[np.bool_], message: str, **facts: Any) -> InputError:
+    row = int(np.argmax(wrong))
+    return table.refuse(f"row {row}, counted from 0: {message}", row=row, **facts)
+
+
+def _strings(values: NDArray[Any]) -> NDArray[Any]:
     """A column of ids as texts, whole numbers too."""
-    return values if values.dtype == object else np.array([str(v) for v in values.tolist()], dtype=object)
-
-
-def _whole(text: str) -> int:
-    """A row number; -1 for what is none, and the largest of all for what is larger."""
-    try:
-        return min(int(text), _WHOLE.max) if text.isascii() and "_" not in text else -1
-    except ValueError:
-        return -1
+    return values if values.dtype == object else objects(map(str, values.tolist()))

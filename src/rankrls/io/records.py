@@ -18,10 +18,10 @@ from rankrls.io._letor import letor_lines, letor_query_ids
 from rankrls.io._writer import packed
 from rankrls.io.data import ReadOptions
 from rankrls.io.sizes import sizes_beside
-from rankrls.io.tables.arrays import Held, read_arrays
-from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.tables.formats import open_table
-from rankrls.io.tables.writing import write_arrow
+from rankrls.io.tables.arrays import read_arrays
+from rankrls.io.tables.columns import ColumnRoles, TableError, plan_columns
+from rankrls.io.tables.opened import open_table
+from rankrls.io.tables.writing import write_tables
 
 _PARTS = (".train", ".vali", ".valid", ".test")
 """What LightGBM's files end in: it says which part they are, and not which format."""
@@ -38,23 +38,13 @@ class Records:
     ending : str
         What the names of such files end in.
     write : callable
-        ``write(path, rows)`` writes some of them as a file of the same kind.
-    sizes : str
-        If a file beside the rows says how many each query has: what its name has behind theirs. The queries of some
-        rows are then written by ``write_sizes``.
+        ``write(path, rows)`` writes some of them, in their order, as a file of the same kind; if a file beside the rows
+        says how many each query has, with one too.
     """
 
     qid: Sequence[Any] | None
     ending: str
     write: Callable[[Path, Sequence[int]], None]
-    sizes: str = ""
-
-    def write_sizes(self, path: Path, rows: Sequence[int]) -> None:
-        """Write how many of some rows, which are in the file's order, each query has."""
-        assert self.qid is not None
-        counts = Counter(self.qid[row] for row in rows)
-        with atomic_write(path, "w") as file:
-            file.writelines(f"{count}\n" for count in counts.values())
 
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
@@ -76,7 +66,14 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:
         return Records(qid, suffix + gzip, write)
-    return Records(group_to_qid(sizes.counts).tolist(), suffix + gzip, write, sizes.end)
+    queries = group_to_qid(sizes[0]).tolist()
+
+    def write_both(target: Path, rows: Sequence[int]) -> None:
+        write(target, rows)
+        with atomic_write(f"{target}{sizes[1]}", "w") as file:
+            file.writelines(f"{count}\n" for count in Counter(queries[row] for row in rows).values())
+
+    return Records(queries, suffix + gzip, write_both)
 
 
 def _letor(path: Path) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
@@ -102,14 +99,10 @@ def _stream(data: bytes, name: str) -> Any:
 def _table(
     path: Path, options: ReadOptions, kind: str
 ) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
-    import pyarrow as pa
-
     with open_table(path, kind, TableError) as table:
-        roles = ColumnRoles(qid=options.qid, features=(), labels="ignored")
-        plan = plan_columns(table.refuse, table.columns, roles, {})
-        plan = ReadPlan(texts={role: name for role, name in plan.texts.items() if role == "qid"})
-        batches = [*table.batches(table.columns)]
-        qid = read_arrays(Held(table, batches), plan).texts.get("qid")
-    rows = pa.Table.from_batches(batches)
-    ids = None if qid is None else qid.tolist()
-    return ids, rows.num_rows, lambda target, chosen: write_arrow(target, rows.take([*chosen]), kind)
+        roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
+        plan = plan_columns(table, roles)
+        rows = table.whole().combine_chunks()
+        found = read_arrays(table, plan, batches=[(0, batch) for batch in rows.to_batches()]).texts.get("qid")
+    ids = None if found is None else found.tolist()
+    return ids, rows.num_rows, lambda target, chosen: write_tables(target, [rows.take([*chosen])], kind)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rankrls._errors import InputError
@@ -11,24 +11,10 @@ from rankrls.io._rows import quoted
 
 _ENDS = (".query", ".group")
 
-_DIGITS = 13  # of a number of rows, and one more
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The number of rows of each query, and the file that says it.
-
-    ``end`` is what such a file's name has behind that of the rows.
-    """
-
-    path: Path
-    counts: list[int]
-    end: str
-
 
 def sizes_beside(
     path: Path, given: Path | None, name: str, rows: int, has_ids: bool, note: Callable[[str], object]
-) -> Sizes | None:
+) -> tuple[list[int], str] | None:
     """The sizes of the queries of rows without query ids, from the file that is given or stands beside them.
 
     Parameters
@@ -46,44 +32,37 @@ def sizes_beside(
     note : callable
         Is told where the queries come from if nobody has said it.
 
+    Returns
+    -------
+    tuple or None
+        The number of rows of each query, and what the name of such a file has behind that of the rows.
+
     Raises
     ------
     InputError
         If the sizes are of another number of rows, or are given for rows that have query ids.
     """
-    if has_ids:
-        if given is not None:
-            raise InputError("the rows have query ids already.", parameter="group", file=name)
-        return None
+    if has_ids and given is not None:
+        raise InputError("the rows have query ids already.", parameter="group", file=name)
     found = given or next((Path(file) for file in beside(str(path)) if Path(file).is_file()), None)
-    if found is None:
+    if found is None or has_ids:
         return None
-    counts = read_sizes(found)
+    counts = []
+    for number, line in enumerate(found.read_text("utf-8-sig", errors="replace").splitlines(), 1):
+        word = line.strip()
+        if not re.fullmatch("[0-9]{0,12}", word):
+            message = f"{quoted(word)} is not a number of rows; it needs the size of each query, one a line."
+            raise InputError(message, file=str(found), line=number, parameter="group")
+        counts += [int(word)] if word else []
     if sum(counts) != rows:
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
     if given is None:
         note(f"the queries of {path} are those of {found}.")
-    return Sizes(found, counts, found.suffix if found.suffix in _ENDS else _ENDS[0])
+    return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
 
 
 def beside(path: str) -> list[str]:
     """Where the sizes of a file's queries are looked for if nobody names them."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
     return [f"{stem}{end}" for stem in stems for end in _ENDS]
-
-
-def read_sizes(path: Path) -> list[int]:
-    """Numbers of rows from a file, one a line."""
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        lines = ["?"]
-    out = []
-    for number, line in enumerate(lines, 1):
-        word = line.strip()
-        if word and not (word.isascii() and word.isdigit() and len(word) < _DIGITS):
-            message = f"{quoted(word)} is not a number of rows; it needs the size of each query, one a line."
-            raise InputError(message, file=str(path), line=number, parameter="group")
-        out += [int(word)] if word else []
-    return out

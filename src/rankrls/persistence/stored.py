@@ -41,8 +41,6 @@ class StoredModel:
         The features' names, where it knows them.
     usual : dict
         What the training data called the columns of labels, query ids and items' ids.
-    ids : str or None
-        What named an item in the preferences that it was fitted on or judged by.
     items : tuple of str
         The columns of the items that it ranks for each row, if it ranks the same ones for all.
     item_features : tuple of str, or None
@@ -55,7 +53,6 @@ class StoredModel:
     zero_based: Any
     names: tuple[str, ...] | None = None
     usual: dict[str, str] = field(default_factory=dict)
-    ids: str | None = None
     whole: Any = None
     encoder: Any = None
     items: tuple[str, ...] = ()
@@ -183,9 +180,8 @@ def stored_model(path: Path) -> StoredModel:
     items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
     usual = {k: v for k, v in usual.items() if isinstance(v, str)}
     names = None if names is None else tuple(str(name) for name in names)
-    ids = given.get("ids") if given.get("ids") in ("row", "docid", "comment") else None
     zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, ids, whole, encoder, items, known)
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder, items, known)
 
 
 def by_item(table: Any, models: Sequence[StoredModel]) -> tuple[Rows, NDArray[np.intp]]:

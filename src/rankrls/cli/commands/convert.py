@@ -10,7 +10,7 @@ from rankrls.cli._reading import read
 from rankrls.cli._report import Report, Result
 from rankrls.io import write_shards
 from rankrls.io.data import read_names, write_rows
-from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.opened import table_format
 
 
 def run(options: Options, report: Report) -> Result:

@@ -62,11 +62,9 @@ def run(options: Options, report: Report) -> Result:
 
 
 def _pairs(options: Options, table: Any, models: list[Any], report: Report) -> PairTable:
-    """The preferences between rows, whose names are those of the model's training preferences by default."""
-    ids = options.ids or ("docid" if options.id else None)
+    """The preferences between rows."""
     for stored in models:
         if stored.by_query:
             stored.check_queries(table)
-        ids = ids or stored.ids
     with report.working("reading", f"reading {options.pairs}"):
-        return read_pairs(options.pairs, table, ids, report.note)[0]
+        return read_pairs(options.pairs, table, options.ids, report.note)

@@ -8,7 +8,7 @@ from rankrls.cli._reading import load_model, read
 from rankrls.cli._report import Report, Result, Table
 from rankrls.inspection import explain
 from rankrls.io.data import read_names
-from rankrls.io.items import choose_ids, row_of
+from rankrls.io.items import item_names, row_of
 
 
 def run(options: Options, report: Report) -> Result:
@@ -20,8 +20,7 @@ def run(options: Options, report: Report) -> Result:
     if names is None and stored.names is None:
         names = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
-    ids = options.ids or ("docid" if options.id else stored.ids) or choose_ids(items, table, str(options.data))
-    rows = [row_of(item, table, ids, options.query) for item in items]
+    rows = [row_of(item, table, options.ids, options.query) for item in items]
     explained = explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
     try:
         pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
@@ -29,7 +28,7 @@ def run(options: Options, report: Report) -> Result:
         raise error.replace(file=str(options.data)) from error
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    called = (None, None) if ids == "row" else (options.first, options.second)
+    called = (None, None) if item_names(table, options.ids) is None else (options.first, options.second)
     top = options.top or None
     found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
     columns = ["", "contribution", called[0] or f"row {pair.a}"]

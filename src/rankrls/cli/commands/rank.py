@@ -47,8 +47,7 @@ def _rankings(options: Options, report: Report) -> Iterator[Any]:
             wide: Any = table
             (rows, _), scores = wide.by_item(stored.items), scores.reshape(-1, 1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
-        ids = options.ids or ("row" if rows.docids is None else "docid")
-        names = item_names(rows, ids) or [str(first + row) for row in range(rows.n_rows)]
+        names = item_names(rows, options.ids) or [str(first + row) for row in range(rows.n_rows)]
         if options.layout == "trec":
             found = trec_ranking(scores, rows.qid, names, options.top)
         else:

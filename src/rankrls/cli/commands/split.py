@@ -34,15 +34,12 @@ def run(options: Options, report: Report) -> Result:
     else:
         parts = dict(zip(_PARTS[len(shares)], query_parts(qid, shares, options.seed), strict=True))
     names = {part: f"{part}{records.ending}" for part in parts}
-    beside = {part: f"{name}{records.sizes}" for part, name in names.items()} if records.sizes else {}
     ids = np.unique([str(query) for query in qid], return_inverse=True)[1]
     found = {}
     with report.working("writing", f"writing to {folder}"), new_folder(folder, _OURS, force=options.force) as new:
         for part, rows in parts.items():
             (new / part).parent.mkdir(exist_ok=True)
             records.write(new / names[part], rows.tolist())
-            if beside:
-                records.write_sizes(new / beside[part], rows.tolist())
             counts = {"queries": len(np.unique(ids[rows])), "rows": len(rows)}
             found[part] = {"path": str(folder / names[part]), **counts}
     cells = [[str(value) for value in part.values()] for part in found.values()]

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io.datasets.files import File, Paths, expanded_paths, has_data_ending
-from rankrls.io.tables.arrays import Converted, Held, converted, read_arrays
-from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError
-from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.reading import ColumnTable, plan_of
-from rankrls.io.tables.typed import TypedTable
+from rankrls.io.tables.arrays import Arrays, converted, feature_type, read_arrays
+from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.tables.opened import Table, table_format
+from rankrls.io.tables.reading import ColumnTable
 
 _PART_BYTES = 1 << 26
 SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars, or write them by rankrls convert."
@@ -84,9 +83,7 @@ class Part:
         """
         plan = self.layout.plan
         with opened(self.file) as table:
-            rows = table.batches(plan.stored, range(self.first_group, self.last_group))
-            start = sum(table.rows_of(range(self.first_group)))
-            found = read_arrays(Held(table, rows), plan, self.layout.dtype, start=start)
+            found = read_arrays(table, plan, self.layout.dtype, groups=range(self.first_group, self.last_group))
         if len(found.X) != self.n_rows:
             raise self.file.changed()
         return ColumnTable(
@@ -94,7 +91,7 @@ class Part:
             y=np.full(self.n_rows, np.nan) if found.y is None else found.y,
             qid=found.texts["qid"],
             ids=found.texts.get("id"),
-            sample_weight=found.weight,
+            sample_weight=found.numbers.get("weight"),
             feature_names=plan.features,
             label=plan.labels[0] if plan.labels else None,
             qid_name=plan.texts["qid"],
@@ -257,21 +254,19 @@ def open_dataset(
 
 
 @contextmanager
-def opened(file: File) -> Iterator[TypedTable]:
+def opened(file: File) -> Iterator[Table]:
     """A Parquet file, if it is still the same."""
     with file.opened() as stream:
-        yield TypedTable(file.name, stream, "parquet", TableError, hashed=False)
+        yield Table(file.name, stream, "parquet", TableError, hashed=False)
 
 
 def _common_layout(files: Sequence[File], roles: ColumnRoles) -> Layout:
     """The columns of the first file, which all have to have."""
-    import pyarrow as pa
-
     first: ReadPlan | None = None
-    single = True
+    types = []
     for file in files:
         with opened(file) as table:
-            plan = plan_of(table, roles, None if first is None else first.lists)
+            plan = plan_columns(table, roles)
             if "qid" not in plan.texts:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
@@ -285,13 +280,9 @@ def _common_layout(files: Sequence[File], roles: ColumnRoles) -> Layout:
                     f"it {has} column {name!r}, unlike {files[0].name}: all files need the same columns (features)."
                 )
                 raise table.refuse(message, column=name)
-            for name in plan.features and plan.stored:
-                kind = table.schema.field(name).type
-                kind = kind.value_type if name in plan.lists else kind
-                is_feature = name in plan.features or name in plan.lists
-                single = single and (not is_feature or kind in (pa.float32(), pa.float16()))
+            types.append(feature_type(table, plan))
     assert first is not None
-    return Layout(first, np.dtype(np.float32 if single else np.float64))
+    return Layout(first, max(types))
 
 
 class _Index:
@@ -309,7 +300,7 @@ class _Index:
         last: int | None = None  # the key of the row before
         for file in self.files:
             with opened(file) as table:
-                sizes = table.rows_of()
+                sizes = table.group_sizes
                 begin, rows, queries = 0, 0, 0
                 for group, size in enumerate(sizes):
                     keys = self._runs(table, group) if size else np.zeros(0, np.int64)
@@ -333,21 +324,20 @@ class _Index:
             again = [place for keys, place in zip(self.keys, self.places, strict=True) if key in keys][-1]
             raise self._scattered(int(key), again)
 
-    def _runs(self, table: TypedTable, group: int) -> NDArray[np.int64]:
+    def _runs(self, table: Table, group: int) -> NDArray[np.int64]:
         """A key of each run of equal query ids in a row group."""
         keys = np.concatenate([_keys(rows) for rows in self._read(table, group)])
         return keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
 
-    def _read(self, table: TypedTable, group: int) -> Iterator[Converted]:
-        rows = table.batches(self.plan.stored, range(group, group + 1))
-        return converted(table, rows, self.plan, np.float64)
+    def _read(self, table: Table, group: int) -> Iterator[Arrays]:
+        return converted(table, self.plan, np.float64, groups=range(group, group + 1))
 
     def _scattered(self, key: int, place: tuple[File, int]) -> InputError:
         """An error about a query that begins twice, the second time here."""
         file, group = place
         name, row = "", 0
         with opened(file) as table:
-            row = sum(table.rows_of(range(group)))
+            row = sum(table.group_sizes[:group])
             for rows in self._read(table, group):
                 different, codes = rows.texts["qid"]
                 found = np.flatnonzero(_keys(rows) == key)
@@ -360,7 +350,7 @@ class _Index:
         return InputError(message, file=file.name, row=row, column=self.plan.texts["qid"], parameter="qid")
 
 
-def _keys(rows: Converted) -> NDArray[np.int64]:
+def _keys(rows: Arrays) -> NDArray[np.int64]:
     """A number for each row that is the same for equal query ids; others have the same with probability 2^-64."""
     different, codes = rows.texts["qid"]
     return codes if different is None else np.array([hash(text) for text in different], dtype=np.int64)[codes]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from rankrls._errors import InputError
-from rankrls.io.tables.formats import table_format
+from rankrls.io.tables.opened import table_format
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")

@@ -53,6 +53,6 @@ def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
 
 def _without_features(data: Dataset) -> Iterator[Any]:
     """The labels and query ids of each part."""
-    layout = replace(data.layout, plan=replace(data.layout.plan, features=(), lists={}, weight=None))
+    layout = replace(data.layout, plan=replace(data.layout.plan, features=(), numbers={}))
     for part in data.parts:
         yield replace(part, layout=layout).read()

@@ -20,10 +20,9 @@ from rankrls.io._letor import letor_shape, letor_tables
 from rankrls.io._rows import Ids, is_whole, objects
 from rankrls.io.datasets.dataset import SORTED_FIRST
 from rankrls.io.datasets.files import Paths, expanded_paths, one_format
-from rankrls.io.tables.arrays import converted
-from rankrls.io.tables.columns import ColumnRoles, TableError
-from rankrls.io.tables.formats import open_table
-from rankrls.io.tables.reading import plan_of
+from rankrls.io.tables.arrays import converted, feature_type
+from rankrls.io.tables.columns import ColumnRoles, TableError, plan_columns
+from rankrls.io.tables.opened import open_table
 from rankrls.io.tables.writing import check_names
 
 _GROUP_BYTES = 1 << 26
@@ -214,28 +213,24 @@ class _Source(NamedTuple):
 def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
     """Files of tables with the same columns."""
     with open_table(files[0], format, TableError) as table:
-        plan = plan_of(table, roles)
+        plan = plan_columns(table, roles)
         if "qid" not in plan.texts:
             message = "there is no column of query ids: name it (qid). One ranking of all rows needs one too."
             raise table.refuse(message, parameter="qid")
-        types = {} if table.textual else {field.name: field.type for field in table.schema}  # type: ignore[attr-defined]
-    kinds = {name: str(getattr(types.get(name), "value_type", types.get(name, "int"))) for name in plan.stored}
-    single = {kinds[name] for name in (*plan.lists, *plan.features) if name in kinds} == {"float"}
-    dtype = np.dtype(np.float32 if single else np.float64)
-    whole = frozenset(role for role, name in plan.texts.items() if "int" in kinds[name])
+        dtype = feature_type(table, plan)
+        whole = frozenset(role for role, name in plan.texts.items() if table.textual or "int" in str(table.types[name]))
     label = plan.labels[0] if plan.labels else None
     columns = _Columns([*plan.features], label, plan.texts["qid"], plan.texts.get("id"), dtype, whole)
 
     def blocks() -> Iterator[_Block]:
         for file in files:
             with open_table(file, format, TableError) as table:
-                for rows in converted(table, table.batches(plan.stored), plan, dtype):
+                for rows in converted(table, plan, dtype):
                     ids = {role: Ids() for role in rows.texts}
                     for role, held in ids.items():
                         held.append(*rows.texts[role])
                     found = {role: held.finish(numbers=False) for role, held in ids.items()}
-                    y = None if label is None else rows.labels[:, 0]
-                    yield _Block(rows.X, y, found["qid"], found.get("id"), file)
+                    yield _Block(rows.X, rows.y, found["qid"], found.get("id"), file)
 
     return _Source(columns, blocks)
 

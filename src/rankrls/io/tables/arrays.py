@@ -2,292 +2,189 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._cell_text import MISSING, number
-from rankrls.io._rows import SAVE_AS_UTF8, Growing, Ids, is_utf8, quoted
-from rankrls.io.tables.columns import ReadPlan, Refuse, expanded
-from rankrls.io.tables.typed import is_number, lengths
+from rankrls.io._rows import Growing, Ids, quoted
+from rankrls.io.tables.columns import ReadPlan
+from rankrls.io.tables.opened import Table, is_number
 
-_EXACT = 1 << 53
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_OTHERWISE = "leave the column out (ignore), or name the features (features)."
-
-
-class Opened(Protocol):
-    """A table whose columns are known, and whose rows have not been read."""
-
-    name: str
-    sha256: str
-    refuse: Refuse
-    textual: bool
-    columns: Sequence[str]
-
-    def lists(self, others: set[str | None]) -> Mapping[str, int]:
-        """How many numbers are in a list, of the columns that hold lists; others are not looked at."""
-        ...
-
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Some columns, some rows at a time; those of text as text."""
-        ...
-
-
-class Held:
-    """A table whose batches have been read, or are only some of its rows."""
-
-    def __init__(self, table: Opened, batches: Iterable[Any]) -> None:
-        self.name, self.sha256, self.refuse, self.textual = table.name, table.sha256, table.refuse, table.textual
-        self.columns, self.lists, self._batches = table.columns, table.lists, batches
-
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Those that are held, with further columns perhaps."""
-        return iter(self._batches)
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The columns of a plan: features, labels, weights and events as numbers, and ids by what they are."""
+    """The columns of a plan: features, labels, and further numbers and ids by what they are.
+
+    ``texts`` of some rows are the different texts and each row's number among them, or None and whole numbers; of all
+    rows they are arrays. ``y`` has two dimensions if a plan has several columns of labels.
+    """
 
     X: NDArray[Any]
     y: NDArray[np.float64] | None
-    weight: NDArray[np.float64] | None
-    event: NDArray[np.float64] | None
-    texts: dict[str, NDArray[Any]]
+    numbers: dict[str, NDArray[np.float64]]
+    texts: dict[str, Any]
 
 
-def read_arrays(table: Opened, plan: ReadPlan, dtype: DTypeLike = np.float64, *, start: int = 0) -> Arrays:
-    """Read the columns of a table; memory is that of the arrays and of a few batches."""
-    X, y = Growing((len(plan.features),), dtype), Growing((len(plan.labels),), np.float64)
-    alone = {name: Growing((), np.float64) for name in (plan.weight, plan.event) if name is not None}
+def read_arrays(
+    table: Table,
+    plan: ReadPlan,
+    dtype: DTypeLike = np.float64,
+    *,
+    groups: range | None = None,
+    batches: Iterable[tuple[int, Any]] | None = None,
+) -> Arrays:
+    """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
+
+    Parameters
+    ----------
+    table : Table
+    plan : ReadPlan
+    dtype : dtype
+        Of the features.
+    groups : range, optional
+        Row groups of Parquet; by default all.
+    batches : iterable, optional
+        What has been read, perhaps with further columns.
+    """
+    held: dict[str, Growing] = {}
     ids = {role: Ids() for role in plan.texts}
-    for batch in converted(table, table.batches(plan.stored or table.columns[:1]), plan, dtype, start):
-        X.append(batch.X)
-        y.append(batch.labels)
-        for name, column in alone.items():
-            column.append(batch.alone[name])
-        for role, (different, codes) in batch.texts.items():
+    for part in converted(table, plan, dtype, groups=groups, batches=batches):
+        for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
+            if values is not None:
+                held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
+        for role, (different, codes) in part.texts.items():
             ids[role].append(different, codes)
-    values = {name: column.finish() for name, column in alone.items()}
-    labels = y.finish()
-    return Arrays(
-        X=X.finish(),
-        y=None if not plan.labels else labels if len(plan.labels) > 1 else labels[:, 0].copy(),
-        weight=values.get(plan.weight or ""),
-        event=values.get(plan.event or ""),
-        texts={role: column.finish(numbers=table.textual) for role, column in ids.items()},
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Converted:
-    """Some rows of a plan; ids as different texts and each row's number among them, or as whole numbers."""
-
-    X: NDArray[Any]
-    labels: NDArray[np.float64]
-    alone: dict[str, NDArray[np.float64]]
-    texts: dict[str, tuple[list[str] | None, NDArray[Any]]]
+    texts = {role: column.finish(numbers=table.textual) for role, column in ids.items()}
+    numbers: dict[str, Any] = {name: column.finish() for name, column in held.items()}
+    return Arrays(numbers.pop("X"), numbers.pop("y", None), numbers, texts)
 
 
 def converted(
-    table: Opened, batches: Iterator[Any], plan: ReadPlan, dtype: DTypeLike, row: int = 0
-) -> Iterator[Converted]:
-    """Batches of a table as arrays; errors count rows from ``row``."""
-    for batch in batches:
-        yield _Batch(table, batch, row).converted(plan, np.dtype(dtype))
-        row += batch.num_rows
+    table: Table,
+    plan: ReadPlan,
+    dtype: DTypeLike,
+    *,
+    groups: range | None = None,
+    batches: Iterable[tuple[int, Any]] | None = None,
+) -> Iterator[Arrays]:
+    """Some rows after others, as :func:`read_arrays` reads all."""
+    for row, batch in table.batches(plan.stored, groups) if batches is None else batches:
+        part = _Batch(table, batch, row)
+        labels = [part.numbers(name, "label", may_miss=plan.may_miss) for name in plan.labels]
+        yield Arrays(
+            X=part.features(plan.features, np.dtype(dtype)),
+            y=None if not labels else labels[0] if len(labels) == 1 else np.stack(labels, axis=1),
+            numbers={what: part.numbers(name, what) for what, name in plan.numbers.items()},
+            texts={role: part.ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()},
+        )
 
 
+def feature_type(table: Table, plan: ReadPlan) -> np.dtype[Any]:
+    """float32 if all columns of features are single precision, else float64."""
+    kinds = {str(table.types[name]) for name in plan.features}
+    return np.dtype(np.float32 if kinds <= {"float", "halffloat"} else np.float64)
+
+
+@dataclass(frozen=True)
 class _Batch:
     """Columns of some rows, the first of which is row ``start`` of the table."""
 
-    def __init__(self, table: Opened, batch: Any, start: int) -> None:
-        self.table, self.batch, self.start = table, batch, start
+    table: Table
+    batch: Any
+    start: int
 
-    def converted(self, plan: ReadPlan, dtype: np.dtype[Any]) -> Converted:
-        """All columns of a plan."""
-        alone = {}
-        for name, what in ((plan.weight, "weight"), (plan.event, "event")):
-            if name is not None:
-                alone[name] = self._numbers(name, np.float64, what)
-        if plan.weight is not None and (alone[plan.weight] < 0).any():
-            k = int(np.argmax(alone[plan.weight] < 0))
-            self._fail(k, plan.weight, f"is {alone[plan.weight][k]:g}: a weight is not negative.")
-        labels = np.empty((self.batch.num_rows, len(plan.labels)))
-        for k, name in enumerate(plan.labels):
-            labels[:, k] = self._numbers(name, np.float64, "label", may_miss=plan.may_miss)
-        texts = {role: self._ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()}
-        return Converted(self._features(plan, dtype), labels, alone, texts)
-
-    def _features(self, plan: ReadPlan, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def features(self, names: tuple[str, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         import pyarrow as pa
 
-        if not plan.features:
+        if not names:
             return np.empty((self.batch.num_rows, 0), dtype)
-        columns: dict[str, NDArray[Any]] = {}
-        for column in plan.lists:
-            lists = self._list_column(column, plan.lists[column], dtype)
-            columns |= zip(expanded(column, plan.lists), lists.T, strict=True)
-        found = [columns[name] if name in columns else self._numbers(name, dtype, "feature") for name in plan.features]
         # pyarrow turns columns into rows several times faster than numpy
-        arrays = [pa.array(np.ascontiguousarray(values)) for values in found]
-        named = pa.RecordBatch.from_arrays(arrays, names=[*map(str, range(len(arrays)))])
-        rows: NDArray[Any] = named.to_tensor().to_numpy()
+        columns = [pa.array(self.numbers(name, "feature", dtype)) for name in names]
+        rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
         return rows
 
-    def _list_column(self, name: str, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """A column of lists as an array with a row for each."""
+    def numbers(self, name: str, what: str, dtype: DTypeLike = np.float64, *, may_miss: bool = False) -> NDArray[Any]:
+        """A column of finite numbers, weights not negative; NaN for a label that may be missing."""
         import pyarrow as pa
 
-        values = self.batch.column(name)
-        found = lengths(values)
-        if (found != size).any():
-            k = int(np.argmax(found != size))
-            if found[k] < 0:
-                self._fail(k, name, f"is missing: a list of {size} numbers is wanted.")
-            self._fail(k, name, f"holds a list of {found[k]}, and others hold {size}: all must be of one length.")
-        flat = _Batch(self.table, pa.RecordBatch.from_arrays([values.flatten()], [name]), self.start)
-        return flat._numbers(name, dtype, "feature", size=size).reshape(-1, size)
-
-    def _numbers(
-        self, name: str, dtype: DTypeLike, what: str, *, may_miss: bool = False, size: int | None = None
-    ) -> NDArray[Any]:
-        """A column of finite numbers; NaN for a label that may be missing."""
-        values = self.batch.column(name)
-        self._size = size
-        found = self._from_text(values, name, what, may_miss) if self.table.textual else None
-        found = self._from_typed(values, name, what, may_miss) if found is None else found
+        column = self.batch.column(name)
+        kind = column.type
+        remedy = " Fill it, or leave the column out (ignore)." if what == "feature" else ""
+        if self.table.textual:
+            found = _parsed(column)
+        elif not is_number(kind) and not pa.types.is_null(kind):
+            message = f"the column {name!r} holds {kind}, but {what}s are numbers.{remedy}"
+            raise self.table.refuse(message, column=name)
+        else:
+            if pa.types.is_decimal(kind):
+                column = column.cast(pa.string())  # rounds once; the direct cast rounds twice
+            if not pa.types.is_floating(kind):
+                column = column.cast(pa.float64(), safe=False)
+            found = column.to_numpy(zero_copy_only=False)
+            if pa.types.is_integer(kind):
+                found = np.where(np.abs(found) >= _EXACT, np.inf, found)
         with np.errstate(over="ignore"):
             out: NDArray[Any] = found.astype(dtype, copy=False)
         bad = np.isinf(out) if may_miss else ~np.isfinite(out)
+        if what == "weight":
+            bad |= out < 0
         if bad.any():
             k = int(np.argmax(bad))
-            too_large = np.isfinite(found[k])
-            why = f"is too large for {out.dtype}." if too_large else f"is not finite: a {what} is a finite number."
-            self._fail(k, name, why, f"the value {float(found[k])!r} of ")
+            cell = self.batch.column(name)[k].as_py()
+            shown = "nothing" if cell is None or cell == "" else quoted(str(cell).strip())
+            sign = ", not negative" * (what == "weight")
+            message = f"column {name!r} holds {shown}, but {what}s are finite numbers that {out.dtype} can hold{sign}."
+            raise self._refused(k, name, message + remedy)
         return out
 
-    def _from_text(self, cells: Any, name: str, what: str, may_miss: bool) -> NDArray[np.float64]:
-        import pyarrow as pa
-
-        try:
-            found: NDArray[np.float64] = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            if np.isfinite(found).all():
-                return found
-        except pa.ArrowInvalid:
-            pass
-        coded = cells.dictionary_encode()  # what is unusual, and what is wrong, is found in the different cells
-        raw = coded.dictionary.cast(pa.large_binary(), safe=False).to_pylist()
-        values = [number(cell) for cell in raw]
-        codes = coded.indices.to_numpy()
-        missing = [may_miss and _is_missing(cell) for cell in raw]
-        bad = np.array([v is None and not gone for v, gone in zip(values, missing, strict=True)])[codes]
-        if bad.any():
-            k = int(np.argmax(bad))
-            self._fail(k, name, *_why_no_number(raw[codes[k]], what))
-        return np.array([np.nan if v is None else v for v in values])[codes]
-
-    def _from_typed(self, values: Any, name: str, what: str, may_miss: bool) -> NDArray[Any]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if not is_number(values.type) and not pa.types.is_null(values.type):
-            remedy = _OTHERWISE if what == "feature" else f"a {what} is a number."
-            message = f"the column {name!r} holds {values.type}, no numbers: {remedy}"
-            raise self.table.refuse(message, column=name)
-        if values.null_count and not may_miss:
-            k = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
-            self._fail(k, name, f"is missing: a {what} is a number.")
-        if pa.types.is_integer(values.type):
-            whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-            for k in np.flatnonzero((whole > _EXACT) | (whole < -_EXACT)).tolist():
-                if int(float(whole[k])) != int(whole[k]):
-                    why = "is a whole number that no float64 is: store the column as floats, or leave it out (ignore)."
-                    self._fail(k, name, why, f"the value {whole[k]} of ")
-            values = values.cast(pa.float64(), safe=False)
-        elif pa.types.is_decimal(values.type):
-            values = values.cast(pa.string()).cast(pa.float64())  # rounds once; the direct cast rounds twice
-        elif not pa.types.is_floating(values.type):
-            values = values.cast(pa.float64())
-        found: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-        return found
-
-    def _ids(self, name: str, *, may_be_empty: bool) -> tuple[list[str] | None, NDArray[Any]]:
+    def ids(self, name: str, *, may_be_empty: bool) -> tuple[list[str] | None, NDArray[Any]]:
         """Ids as different texts and their numbers, or as whole numbers."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        values = self.batch.column(name)
-        if pa.types.is_dictionary(values.type) and values.dictionary.null_count:
-            values = values.dictionary_decode()
-        if values.null_count:
-            if not may_be_empty:
-                k = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
-                self._fail(k, name, "is missing: every row needs an id.")
-            values = pc.fill_null(values.cast(pa.string()), "")
-        if pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type):
-            return None, values.cast(pa.int64()).to_numpy()
-        if pa.types.is_floating(values.type):  # how pandas stores whole numbers beside a missing one
-            found = np.asarray(values, dtype=np.float64)
-            whole = (np.abs(found) < _EXACT) & (found == np.floor(found))
-            if not whole.all():
-                k = int(np.argmin(whole))
-                self._fail(k, name, f"is {found[k]}: an id is a whole number or a text.")
-            return None, found.astype(np.int64)
-        if not pa.types.is_dictionary(values.type):
-            values = values.dictionary_encode()
-        codes = values.indices.to_numpy()
-        return self._different(values.dictionary, codes, name, may_be_empty), codes
+        column = self.batch.column(name)
+        try:
+            if pa.types.is_floating(column.type):  # how pandas stores whole numbers beside a missing one
+                column = column.cast(pa.int64())
+            whole = pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)
+            if whole and not column.null_count:
+                return None, column.cast(pa.int64()).to_numpy()
+            coded = column.dictionary_encode()
+            different = pc.fill_null(coded.dictionary.cast(pa.string()), "").to_pylist()
+        except pa.ArrowException as error:
+            message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
+            raise self.table.refuse(message, column=name) from None
+        codes = pc.fill_null(coded.indices, len(different)).to_numpy(zero_copy_only=False)
+        different += [""] * bool(coded.indices.null_count)
+        empty = np.isin(codes, [code for code, text in enumerate(different) if not text])
+        if empty.any() and not may_be_empty:
+            raise self._refused(int(np.argmax(empty)), name, f"column {name!r} is empty: every row needs an id.")
+        return different, codes
 
-    def _different(self, values: Any, codes: NDArray[Any], name: str, may_be_empty: bool) -> list[str]:
-        import pyarrow as pa
-
-        text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-        if not any(check(values.type) for check in text):
-            return [str(value) for value in values.to_pylist()]
-        raw = values.view(pa.binary()) if pa.types.is_string(values.type) else values.cast(pa.large_binary())
-        cells = [cell.strip() for cell in raw.to_pylist()] if self.table.textual else raw.to_pylist()
-        joined = b"".join(cells)
-        if is_utf8(joined) and b"\0" not in joined and (may_be_empty or b"" not in cells):
-            return [cell.decode() for cell in cells]
-        for code, cell in enumerate(cells):
-            why = ""
-            if not cell and not may_be_empty:
-                why = "is empty: every row needs an id."
-            elif not is_utf8(cell):
-                why = f"is not UTF-8 text: {SAVE_AS_UTF8}"
-            elif b"\0" in cell:
-                why = "holds a NUL byte: the file is damaged, or no UTF-8 text."
-            if why and (codes == code).any():
-                self._fail(int(np.argmax(codes == code)), name, why, f"the cell {quoted(cell)} of ")
-        return [cell.decode("utf-8", "replace") for cell in cells]  # those that are wrong are in no row
-
-    def _fail(self, k: int, name: str, why: str, before: str = "") -> NoReturn:
-        size = getattr(self, "_size", None)
-        row = self.start + (k if size is None else k // size)
-        name = name if size is None else f"{name}[{k % size}]"
-        message = f"row {row}, counted from 0: {before}column {name!r} {why}"
-        raise self.table.refuse(message, row=row, column=name)
+    def _refused(self, k: int, name: str, message: str) -> Exception:
+        row = self.start + k
+        return self.table.refuse(f"row {row}, counted from 0: {message}", row=row, column=name)
 
 
-def _is_missing(raw: bytes) -> bool:
-    return raw.strip().decode("latin-1").lower() in MISSING
+def _parsed(cells: Any) -> NDArray[np.float64]:
+    """Numbers of cells: NaN where nothing stands, infinity for what is no number."""
+    import pyarrow as pa
 
-
-def _why_no_number(raw: bytes, what: str) -> tuple[str, str]:
-    """What is wrong with a cell, and what stands before the name of its column."""
-    text = raw.decode("utf-8", "replace").strip()
-    before = f"the value {quoted(text)} of "
-    if not text:
-        remedy = "every row needs one" if what != "feature" else f"fill it, or {_OTHERWISE.rstrip('.')}"
-        return f"is empty: {remedy}.", "the cell of "
-    if _is_missing(raw):
-        return "is missing: every row needs a number.", before
-    if _DECIMAL_COMMA.fullmatch(text):
-        return "is not a number: write decimals with a point, and thousands without a sign.", before
-    return f"is not a finite number: {_OTHERWISE if what == 'feature' else f'a {what} is one.'}", before
+    try:
+        found: NDArray[np.float64] = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if np.isfinite(found).all():
+            return found
+    except pa.ArrowInvalid:
+        pass
+    coded = cells.dictionary_encode()
+    values = []
+    for text in coded.dictionary.to_pylist():
+        value = number(text.encode())
+        values.append(value if value is not None else np.nan if text.strip().lower() in MISSING else np.inf)
+    return np.array(values)[coded.indices.to_numpy()]

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
 from rankrls.io._rows import few
+from rankrls.io.tables.opened import Table
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_WORDS = {"label": "label", "qid": "query id", "id": "item's id", "event": "event", "weight": "weight"}
+_WORDS = {
+    "label": "the label",
+    "qid": "the query id",
+    "id": "the item's id",
+    "event": "the event",
+    "weight": "the weight",
+}
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
@@ -25,10 +33,6 @@ class TableError(InputError):
     """A table holds something that a learner cannot use; the attributes say where."""
 
     __module__ = "rankrls.io"
-
-
-Refuse = Callable[..., InputError]
-"""Makes an error about a file out of a message and further facts."""
 
 
 @dataclass(frozen=True)
@@ -105,14 +109,13 @@ class ReadPlan:
     Attributes
     ----------
     features : tuple of str
-        Columns of X in their order; a number of a column of lists is called as :func:`expanded` says.
+        Columns of X in their order.
     labels : tuple of str
         The column of labels, or those of the utilities.
-    weight, event : str or None
+    numbers : mapping of str to str
+        Columns of numbers by what they are: "weight", "event", "strength".
     texts : mapping of str to str
         Columns of ids by what they are: "qid", "id", "winner", and so on.
-    lists : mapping of str to int
-        The columns of lists among the features, and how long their lists are.
     may_miss : bool
         Whether a label may be missing.
     may_be_empty : tuple of str
@@ -121,44 +124,19 @@ class ReadPlan:
 
     features: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    weight: str | None = None
-    event: str | None = None
+    numbers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
-    lists: Mapping[str, int] = field(default_factory=dict)
     may_miss: bool = False
     may_be_empty: tuple[str, ...] = ()
 
     @property
-    def numbers(self) -> list[str]:
-        """The columns of numbers, without those of lists."""
-        of_lists = {name for column in self.lists for name in expanded(column, self.lists)}
-        alone = [name for name in (self.weight, self.event) if name is not None]
-        return [*dict.fromkeys([*(n for n in self.features if n not in of_lists), *self.labels, *alone])]
-
-    @property
     def stored(self) -> list[str]:
-        """The columns of the file that are read."""
-        return [*dict.fromkeys([*self.numbers, *self.lists, *self.texts.values()])]
+        """The columns that are read, each once."""
+        return [*dict.fromkeys([*self.features, *self.labels, *self.numbers.values(), *self.texts.values()])]
 
 
-def expanded(column: str, lists: Mapping[str, int]) -> list[str]:
-    """Names of the features that a column is: its own, or ``column[0]``, ``column[1]``, ... where it holds lists."""
-    size = lists.get(column)
-    return [column] if size is None else [f"{column}[{k}]" for k in range(size)]
-
-
-def plan_columns(refuse: Refuse, columns: Sequence[str], roles: ColumnRoles, lists: Mapping[str, int]) -> ReadPlan:
+def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     """Find the columns of each role.
-
-    Parameters
-    ----------
-    refuse : callable
-        Makes the errors.
-    columns : sequence of str
-        Names of all columns.
-    roles : ColumnRoles
-    lists : mapping of str to int
-        How many numbers are in a list, of the columns that hold lists. Each number is a feature; all are, or none.
 
     Raises
     ------
@@ -166,114 +144,83 @@ def plan_columns(refuse: Refuse, columns: Sequence[str], roles: ColumnRoles, lis
         For a name that is there twice, a column that is asked for and not there, or that has two roles, and where no
         feature is left.
     """
-    header = _Header(refuse, columns, lists)
-    ignored = header.all_matching(roles.ignore, "ignore")
-    ranked = [n for n in header.all_matching(roles.utilities or (), "labels") if n not in ignored and n != roles.id]
-    found = _single_columns(header, roles, ranked)
+    for name, count in Counter(table.columns).items():
+        if count > 1:
+            called = f"called {name!r}" if name else "without a name"
+            raise table.refuse(f"two columns are {called}; names must differ.", column=name)
+    ignored = {*_all_matching(table, roles.ignore, "ignore")}
+    ranked = [n for n in _all_matching(table, roles.utilities or (), "labels") if n not in ignored and n != roles.id]
+    found = _single_columns(table, roles, ranked)
     if roles.labels in ("required", "partly") and "label" not in found and not ranked:
         usual = roles.usual_names["label"]
-        message = f"there is no column {usual!r}{header.listed()} Say which one holds the labels (label)."
-        raise refuse(message, column=usual, parameter="label")
-    taken = {name: role for role, name in found.items()} | dict.fromkeys(ranked, "label")
-    if roles.labels == "ignored":
-        found.pop("label", None)
-    if roles.features is None:
-        chosen = [n for n in header.names if n not in taken and n not in ignored and not _INDEX.fullmatch(n)]
-        if "" in chosen:
-            at = columns.index("")
-            message = (
-                f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so unless told not to."
-            )
-            raise refuse(message, column=at)
-    else:
-        twice = next((name for name in roles.features if name in taken), None)
-        if twice is not None:
-            message = f"the column {twice!r} cannot be both the {_WORDS[taken[twice]]} and a feature."
-            raise refuse(message, column=twice, parameter="features")
-        named = header.all_matching(roles.features, "features")
-        chosen = [n for n in named if n not in taken and n not in ignored]
+        message = f"there is no column {usual!r}{_listed(table)} Say which one holds the labels (label)."
+        raise table.refuse(message, column=usual, parameter="label")
+    named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
+    taken = {*found.values(), *ranked} | ignored
+    chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
+    if "" in chosen and roles.features is None:
+        at = table.columns.index("")
+        message = (
+            f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so unless told not to."
+        )
+        raise table.refuse(message, column=at)
     if not chosen and roles.features != ():
-        message = f"no column is left for the features{header.listed()} See features and ignore."
-        raise refuse(message, parameter="features")
-    held = {column: size for column, size in lists.items() if not set(chosen).isdisjoint(expanded(column, lists))}
-    for column in held:
-        missing = [name for name in expanded(column, lists) if name not in chosen]
-        if missing:
-            message = f"column {column!r} holds lists, and {missing[0]!r} is not asked for: a list is taken whole."
-            raise refuse(message, column=column, parameter="features")
+        message = f"no column is left for the features{_listed(table)} See features and ignore."
+        raise table.refuse(message, parameter="features")
+    labels = ranked or [found[role] for role in ("label",) if role in found]
     return ReadPlan(
         features=tuple(chosen),
-        labels=(*ranked, *(found[role] for role in ("label",) if role in found)),
-        weight=found.get("weight"),
-        event=found.get("event"),
+        labels=() if roles.labels == "ignored" else tuple(labels),
+        numbers={role: found[role] for role in ("weight", "event") if role in found},
         texts={role: found[role] for role in ("qid", "id") if role in found},
-        lists=held,
         may_miss=roles.labels in ("partly", "optional"),
     )
 
 
-def _single_columns(header: _Header, roles: ColumnRoles, ranked: Sequence[str]) -> dict[str, str]:
-    """The column of each role that has one."""
-    found: dict[str, str] = {}
+def _single_columns(table: Table, roles: ColumnRoles, ranked: Sequence[str]) -> dict[str, str]:
+    """The column of each role that has one; the usual name of a role if it has no other."""
+    asked = dict.fromkeys(roles.features or (), "a feature")
+    for role, words in _WORDS.items():
+        name = getattr(roles, role)
+        if name is None:
+            continue
+        if name not in table.columns:
+            message = f"there is no column {name!r} for {words}{_hint(table, name)}"
+            raise table.refuse(message, column=name, parameter=role)
+        if name in asked:
+            message = f"the column {name!r} cannot be both {asked[name]} and {words}."
+            raise table.refuse(message, column=name, parameter=role)
+        asked[name] = words
+    found = {}
     for role in _WORDS:
-        given, usual = getattr(roles, role), roles.usual_names.get(role)
-        if given is None and (usual in ranked or (ranked and role == "label") or usual in (roles.features or ())):
-            continue
-        name = usual if given is None else given
-        if name is None or name not in header.column_of:
-            if given is not None:
-                message = f"there is no column {given!r} for the {_WORDS[role]}{header.hint(given)}"
-                raise header.refuse(message, column=given, parameter=role)
-            continue
-        if name in found.values():
-            if given is None:
-                continue  # the usual name of one role, given to another
-            other = next(r for r, n in found.items() if n == name)
-            message = f"the column {name!r} cannot be both the {_WORDS[other]} and the {_WORDS[role]}."
-            raise header.refuse(message, column=name, parameter=role)
-        found[role] = name
+        name = getattr(roles, role)
+        usual = roles.usual_names.get(role)
+        if name is None and usual in table.columns and usual not in asked and not (ranked and role == "label"):
+            name = None if usual in ranked else usual
+        if name is not None:
+            found[role] = name
     return found
 
 
-class _Header:
-    """Names of columns, and of the features that a column of lists is."""
+def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
+    """The columns that names and patterns stand for, each once."""
+    found = {word: matching(word, table.columns) for word in words}
+    missing = [word for word, names in found.items() if not names]
+    if missing:
+        like = "called like " * _is_pattern(missing[0])
+        message = f"there is no column {like}{few([*map(repr, missing)], _SHOWN)}{_hint(table, missing[0])}"
+        raise table.refuse(message, column=missing[0], parameter=parameter)
+    return [*dict.fromkeys(name for names in found.values() for name in names)]
 
-    def __init__(self, refuse: Refuse, columns: Sequence[str], lists: Mapping[str, int]) -> None:
-        self.refuse, self.columns, self.lists = refuse, columns, lists
-        self.column_of: dict[str, str] = {}
-        for column in columns:
-            for name in expanded(column, lists):
-                if name in self.column_of:
-                    called = f"called {name!r}" if name else "without a name"
-                    raise refuse(f"two columns are {called}; names must differ.", column=name)
-                self.column_of[name] = column
-        self.names = [*self.column_of]
 
-    def all_matching(self, words: Sequence[str], parameter: str) -> list[str]:
-        """What names and patterns stand for, each once."""
-        missing = [
-            word for word in words if not _is_pattern(word) and word not in self.column_of and word not in self.lists
-        ]
-        if missing:
-            shown = few([*map(repr, missing)], _SHOWN)
-            are = "is no column" if len(missing) == 1 else "are no columns"
-            message = f"there {are} {shown}{self.hint(missing[0])}"
-            raise self.refuse(message, column=missing[0], parameter=parameter)
-        found = {word: [word] if word in self.column_of else matching(word, self.names) for word in words}
-        for word, names in found.items():
-            if not names:
-                message = f"no column is called like {word!r}{self.listed()}"
-                raise self.refuse(message, column=word, parameter=parameter)
-        return [*dict.fromkeys(name for names in found.values() for name in names)]
+def _hint(table: Table, name: str) -> str:
+    """The end of a message about a column that is not there."""
+    near = did_you_mean(name, table.columns[:_COMPARED])
+    return f".{near}" if near else _listed(table)
 
-    def hint(self, name: str) -> str:
-        """The end of a message about a column that is not there."""
-        near = did_you_mean(name, self.columns[:_COMPARED])
-        return f".{near}" if near else self.listed()
 
-    def listed(self) -> str:
-        """Likewise, with the columns that are there."""
-        return f" (columns: {few(self.columns, _SHOWN)})."
+def _listed(table: Table) -> str:
+    return f" (columns: {few(table.columns, _SHOWN)})."
 
 
 def _is_pattern(name: str) -> bool:
@@ -281,7 +228,7 @@ def _is_pattern(name: str) -> bool:
 
 
 def matching(word: str, names: Sequence[str]) -> list[str]:
-    """Features that a name, a pattern or a column of lists stands for.
+    """Columns that a name, a pattern or a column of lists stands for.
 
     ``*`` is any text and ``?`` one sign; brackets are themselves, since features are often called bm25[title].
     """

@@ -12,10 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._checks import check_word
 from rankrls.io._rows import few, float_type, objects
 from rankrls.io._table import FileTable
-from rankrls.io.tables.arrays import Arrays, Held, Opened, read_arrays
+from rankrls.io.tables.arrays import Arrays, read_arrays
 from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.tables.formats import FORMATS, Source, open_table
-from rankrls.io.tables.text import DELIMITERS
+from rankrls.io.tables.opened import FORMATS, Source, Table, open_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,10 +90,6 @@ class ColumnTable(FileTable):
         return replace(self, **held, utility_names=()), kept
 
 
-class RawTable(ColumnTable):
-    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file."""
-
-
 def load_table(
     path: Source,
     *,
@@ -105,7 +100,6 @@ def load_table(
     ignore: str | Sequence[str] = (),
     labels: Literal["required", "optional", "ignored"] = "required",
     format: Literal["auto", "csv", "parquet", "arrow"] = "auto",
-    delimiter: str = "auto",
     dtype: DTypeLike = np.float64,
 ) -> ColumnTable:
     r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
@@ -116,21 +110,21 @@ def load_table(
     ``false`` are 1 and 0.
 
     A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each place in
-    the lists is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on. A list is taken
-    whole.
+    the lists is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on.
 
     Parameters
     ----------
     path : path, binary file object or data frame
-        Read to its end. Text is UTF-8, plain or gzip (known by its first bytes). A data frame is that of pandas,
-        polars, pyarrow or any other library with ``__arrow_c_stream__``.
+        Read to its end. Text is UTF-8, plain or gzip (known by its first bytes). Between its cells stand commas,
+        semicolons, tabs or bars: what the first line uses most, or tabs if the file's name ends in ``.tsv``. A data
+        frame is that of pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", where there are such columns. The rows of a query may
         lie anywhere.
     features : sequence of str, optional
         Names of the feature columns, in the order that ``X`` shall have. ``*`` stands for any text in a name and ``?``
         for one sign, and such a pattern for all columns it fits, in the file's order. A column of lists is named by its
-        own name or those of all its features. Other columns are not looked at.
+        own name or those of its features. Other columns are not looked at.
     ignore : sequence of str, default=()
         Columns that are no features, by names or patterns.
     labels : {"required", "optional", "ignored"}, default="required"
@@ -138,9 +132,7 @@ def load_table(
         :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
     format : {"auto", "csv", "parquet", "arrow"}, default="auto"
         "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
-        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first and last bytes say.
-    delimiter : {"auto", ",", ";", "\\t", "|"}, default="auto"
-        Of text. "auto": the one that the first line uses most; a tab where the file's name ends in ``.tsv``.
+        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first bytes say.
     dtype : dtype, default=float64
         Of ``X``: float64 or float32. Labels are float64.
 
@@ -153,9 +145,9 @@ def load_table(
     ------
     TableError
         A ValueError: a column that is not there, with a similar name; a name that is there twice; a cell that is
-        missing or no number; an id that is empty, holds a NUL or is not UTF-8; a whole number that no float64 is; a row
-        or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
-        ``column`` say where; of quotes that do not match, ``line``.
+        missing or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of
+        numbers; a row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of
+        names) and ``column`` say where; of quotes that do not match, ``line``.
     OSError
         If the file cannot be read.
 
@@ -181,74 +173,59 @@ def load_table(
     >>> table.y, table.qid
     (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
     """
-    return read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, delimiter, dtype)
+    return read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
 
 
-def read_table(source: Source, roles: ColumnRoles, format: str, delimiter: str, dtype: DTypeLike) -> ColumnTable:
+def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> ColumnTable:
     """:func:`load_table`, its arguments about columns checked."""
     check_word("format", format, ("auto", *FORMATS))
-    check_word("delimiter", delimiter, ("auto", *DELIMITERS))
-    with open_table(source, format, TableError, delimiter=delimiter) as table:
-        plan = plan_of(table, roles)
-        found = read_arrays(table, plan, float_type(dtype))
-        return ColumnTable(**described(table, plan, found, roles))
+    with open_table(source, format, TableError) as table:
+        plan = plan_columns(table, roles)
+        return _column_table(table, plan, read_arrays(table, plan, float_type(dtype)), roles)
 
 
-def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> RawTable:
-    """A table whose columns stay as they are; the column of query ids is one of them.
+def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> ColumnTable:
+    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
 
     Parameters
     ----------
     source, roles, format : as for :func:`read_table`
     names : sequence of str or None
-        The columns that are wanted of those that are there; None for all that ``roles`` makes features.
+        The columns that are wanted of those that are there; None for all that ``roles`` makes features. The column of
+        query ids is held too.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     with open_table(source, format, TableError) as table:
-        there = [*table.columns]
-        asked = roles if names is None else replace(roles, features=(), ignore=())
-        plan = plan_columns(table.refuse, there, asked, {})
-        chosen = plan.features if names is None else tuple(name for name in names if name in there)
-        if names and not chosen:
+        plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
+        chosen = plan.features if names is None else tuple(name for name in names if name in table.columns)
+        if not chosen and names:
             known = ", ".join(map(repr, names))
-            message = f"there is none of the columns of the model, {known} (columns: {few(there, 8)})."
+            message = f"there is none of the columns of the model, {known} (columns: {few(table.columns, 8)})."
             raise table.refuse(message, column=names[0], parameter="features")
-        rest = replace(plan, features=(), lists={})
-        held = [*dict.fromkeys([*chosen, *([plan.texts["qid"]] if "qid" in plan.texts else [])])]
-        batches = [*table.batches([*dict.fromkeys([*rest.stored, *held])] or there[:1])]
-        found = read_arrays(Held(table, batches), rest)
-        X = pa.Table.from_batches(batches).select(held)
-        if table.textual:
-            X = pa.table([pc.ascii_trim_whitespace(column) for column in X.columns], names=X.column_names)
-        return RawTable(**described(table, plan, found, roles) | {"X": X, "feature_names": chosen})
+        plan = replace(plan, features=chosen)
+        batches = [*table.batches(plan.stored)]
+        found = read_arrays(table, replace(plan, features=()), batches=batches)
+        held = [*dict.fromkeys([*chosen, *(name for role, name in plan.texts.items() if role == "qid")])]
+        X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
+        return _column_table(table, plan, replace(found, X=X), roles)
 
 
-def plan_of(table: Opened, roles: ColumnRoles, lists: Any = None) -> ReadPlan:
-    """The columns of a table that are read."""
-    known = {roles.label, roles.qid, roles.id, roles.weight, *roles.usual_names.values()}
-    return plan_columns(table.refuse, table.columns, roles, table.lists(known) if lists is None else lists)
-
-
-def described(table: Opened, plan: ReadPlan, found: Arrays, roles: ColumnRoles) -> dict[str, Any]:
-    """The fields of a :class:`ColumnTable`."""
+def _column_table(table: Table, plan: ReadPlan, found: Arrays, roles: ColumnRoles) -> ColumnTable:
     several = roles.utilities is not None
     y = found.y
-    if several and y is not None and y.ndim == 1:
-        y = y[:, None]
-    return {
-        "X": found.X,
-        "y": y,
-        "qid": found.texts.get("qid"),
-        "ids": found.texts.get("id"),
-        "feature_names": plan.features,
-        "label": None if several or not plan.labels else plan.labels[0],
-        "qid_name": plan.texts.get("qid"),
-        "id_name": plan.texts.get("id"),
-        "path": table.name,
-        "sha256": table.sha256,
-        "event": found.event,
-        "utility_names": plan.labels if several else (),
-        "sample_weight": found.weight,
-    }
+    return ColumnTable(
+        X=found.X,
+        y=y[:, None] if several and y is not None and y.ndim == 1 else y,
+        qid=found.texts.get("qid"),
+        ids=found.texts.get("id"),
+        feature_names=plan.features,
+        label=None if several or not plan.labels else plan.labels[0],
+        qid_name=plan.texts.get("qid"),
+        id_name=plan.texts.get("id"),
+        path=table.name,
+        sha256=table.sha256,
+        event=found.numbers.get("event"),
+        utility_names=plan.labels if several else (),
+        sample_weight=found.numbers.get("weight"),
+    )

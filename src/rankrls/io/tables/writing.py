@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import BLANKS, coded, is_utf8, objects
 from rankrls.io._writer import as_features, check_shape, packed
-from rankrls.io.tables.formats import table_format
-from rankrls.io.tables.text import DELIMITERS
+from rankrls.io.tables.opened import table_format
 
 _BLOCK_CELLS = 1 << 18
-_UNUSUAL = re.compile(rf'["\r\n{re.escape("".join(DELIMITERS))}]|^[ \t\v\f\ufeff]|[ \t\v\f]$|^$')
+_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
+"""The cells that stand in quotes."""
 
 
 def save_table(
@@ -105,16 +105,12 @@ def save_table(
             raise InputError(message, parameter="X", row=at, column=name)
         return [*(column[part] for _, column in leading), *values.T]
 
-    everything = [*(name for name, _ in leading), *names]
-    blocks = map(block, _steps(rows, len(everything)))
-    write_blocks(path, everything, blocks)
+    step = max(_BLOCK_CELLS // (len(leading) + n), 1)
+    blocks = map(block, (slice(start, min(start + step, rows)) for start in range(0, rows, step)))
+    write_blocks(path, [*(name for name, _ in leading), *names], blocks)
 
 
-def write_blocks(
-    path: str | os.PathLike[str],
-    names: Sequence[str],
-    blocks: Iterable[Sequence[NDArray[Any]]],
-) -> None:
+def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
     """Write columns that come some rows at a time as the table that the path's ending says.
 
     Parameters
@@ -124,27 +120,67 @@ def write_blocks(
     blocks : iterable
         The columns of the first rows, of the next ones, and so on.
     """
-    path = os.fspath(path)
+    import pyarrow as pa
+
     check_names(names)
-    kind = table_format(path)
+
+    def tables() -> Iterator[Any]:
+        row = 0
+        for block in blocks:
+            columns = [_column(name, values, row) for name, values in zip(names, block, strict=True)]
+            yield pa.Table.from_arrays(columns, names=[*names])
+            row += len(block[0])
+
+    write_tables(path, tables())
+
+
+def write_tables(path: str | os.PathLike[str], tables: Iterable[Any], format: str = "auto") -> None:
+    """Write tables of pyarrow, one behind the other, in a format, or that which the path's ending says."""
+    from pyarrow import ipc, parquet
+
+    path = os.fspath(path)
+    kind = table_format(path) if format == "auto" else format
     if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
         message = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
         raise InputError(message, file=path)
-    if kind == "csv" and all(number(name.encode()) is not None for name in names):
-        message = "the names of the columns are all numbers, which text does not keep. Write Parquet instead."
-        raise InputError(message, file=path)
-    opened, first = _text(path, names) if kind == "csv" else _typed(path, names, kind), 0
-    with opened as sink:
-        for block in blocks:
-            for part in _steps(len(block[0]), len(names)):
-                sink([_column(name, column[part], first) for name, column in zip(names, block, strict=True)])
-                first += part.stop - part.start
+    with atomic_write(path) as file:
+        if kind == "csv":
+            with packed(file, path) as sink:
+                _write_text(path, sink, tables)
+            return
+        tables = iter(tables)
+        first = next(tables)
+        open_writer: Any = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
+        with open_writer(file, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
 
 
-def _steps(rows: int, columns: int) -> Iterator[slice]:
-    """Rows a few at a time; none at all are one step."""
-    step = max(_BLOCK_CELLS // columns, 1)
-    return (slice(start, min(start + step, rows)) for start in range(0, max(rows, 1), step))
+def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
+    """Delimited text in the shortest decimals, with quotes if there are cells that need them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    header: list[str] = []
+    for table in tables:
+        if not header:
+            header = table.column_names
+            if all(number(name.encode()) is not None for name in header):
+                message = "the names of the columns are all numbers, which text does not keep. Write Parquet instead."
+                raise InputError(message, file=path)
+            sink.write((delimiter.join(map(cell, header)) + "\n").encode())
+        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
+        for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
+            if text != text.strip(BLANKS):
+                message = f"{text!r} begins or ends with a blank, which text does not keep. Write Parquet instead."
+                raise InputError(message)
+        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
+        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
+        single = {pa.float32(): pa.float64()}  # whose shortest decimals are those of other float64
+        schema = pa.schema([(f.name, single.get(f.type, f.type)) for f in table.schema])
+        csv.write_csv(table.cast(schema), sink, how)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -156,89 +192,20 @@ def check_names(names: Sequence[str]) -> None:
             raise InputError(f"the name of column {name!r} is not UTF-8 text.", column=name)
 
 
-Sink = Callable[[list[Any]], object]
-
-
-@contextmanager
-def _text(path: str, names: Sequence[str]) -> Iterator[Sink]:
-    """Delimited text, quoted where it has to be, in the shortest decimals."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
-
-    def cells(column: Any) -> Any:
-        if pa.types.is_floating(column.type):
-            column = column.cast(pa.float64())
-        if not pa.types.is_dictionary(column.type):
-            return pc.fill_null(column.cast(pa.large_string()), "")
-        texts = column.dictionary.to_pylist()
-        return pa.array([*map(cell, map(_unlike_blanks, texts))], pa.large_string()).take(column.indices)
-
-    with atomic_write(path) as file, packed(file, path) as sink:
-        sink.write((delimiter.join(cell(_unlike_blanks(name)) for name in names) + "\n").encode())
-
-        def write(columns: list[Any]) -> None:
-            lines = pc.binary_join_element_wise(*map(cells, columns), pa.scalar(delimiter, pa.large_string()))
-            sink.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
-
-        yield write
-
-
-@contextmanager
-def _typed(path: str, names: Sequence[str], kind: str) -> Iterator[Sink]:
-    """A format that has types; its schema is that of the first block."""
-    import pyarrow as pa
-
-    opened: list[Any] = []
-    with atomic_write(path) as file:
-
-        def write(columns: list[Any]) -> None:
-            plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
-            table = pa.Table.from_arrays(plain, names=[*names])
-            if not opened:
-                opened.append(_writer(file, table.schema, kind))
-            opened[0].write_table(table)
-
-        try:
-            yield write
-        finally:
-            for one in opened:
-                one.close()
-
-
-def write_arrow(path: str | os.PathLike[str], table: Any, kind: str) -> None:
-    """Write a table of pyarrow as a file of some format; as delimited text its cells are texts."""
-    import pyarrow.compute as pc
-
-    if kind == "csv":
-        with _text(os.fspath(path), table.column_names) as write:
-            for batch in table.to_batches():
-                write([pc.ascii_trim_whitespace(column).dictionary_encode() for column in batch.columns])
-        return
-    with atomic_write(path) as file, _writer(file, table.schema, kind) as writer:
-        writer.write_table(table)
-
-
-def _writer(file: Any, schema: Any, kind: str) -> Any:
-    from pyarrow import ipc, parquet
-
-    return parquet.ParquetWriter(file, schema) if kind == "parquet" else ipc.new_file(file, schema)
-
-
 def _column(name: str, values: NDArray[Any], start: int) -> Any:
-    """Some rows of a column for pyarrow; ids that are texts as codes of their different ones."""
+    """Some rows of a column for pyarrow."""
     import pyarrow as pa
 
     if values.dtype.kind not in "UTO":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
     texts, codes = coded(map(str, values.tolist()))
-    for code, text in enumerate(texts):
-        if "\0" in text or not is_utf8(text):
-            row = start + int(np.argmax(codes == code))
-            message = f"the text {text!r} in row {row}, column {name!r}, holds a NUL, or is not UTF-8."
-            raise InputError(message, row=row, column=name)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
+    wrong = next((code for code, text in enumerate(texts) if not is_utf8(text)), None)
+    if wrong is not None:
+        row = start + int(np.argmax(codes == wrong))
+        raise InputError(
+            f"the text {texts[wrong]!r} in row {row}, column {name!r}, is not UTF-8.", row=row, column=name
+        )
+    return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
 def _ids(what: str, values: Any) -> NDArray[Any]:
@@ -246,21 +213,12 @@ def _ids(what: str, values: Any) -> NDArray[Any]:
     items = values if isinstance(values, list | tuple) else np.asarray(values).tolist()
     if not any(isinstance(item, str) for item in items):
         return np.asarray(items)
-    texts = objects(map(str, items))
     if "" in items:
         row = items.index("")
         raise InputError(f"{what} is empty in row {row}: every row needs an id.", parameter=what, row=row)
-    return texts
-
-
-def _unlike_blanks(text: str) -> str:
-    """Refuse a text that would be read back as another one."""
-    if text != text.strip(BLANKS):
-        message = f"{text!r} begins or ends with a blank, which text does not keep. Write Parquet instead."
-        raise InputError(message)
-    return text
+    return objects(map(str, items))
 
 
 def cell(text: str) -> str:
     """A text as a cell: in quotes if it would be read otherwise without."""
-    return '"' + text.replace('"', '""') + '"' if _UNUSUAL.search(text) else text
+    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
