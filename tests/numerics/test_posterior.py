@@ -7,7 +7,7 @@ import pytest
 
 from rankrls._errors import InputError
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.posterior import Evidence, feature_posterior, kernel_posterior
+from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
 from rankrls.numerics.smoother import DualEquations, ItemSmoother, normal_equations
 
 
@@ -34,15 +34,13 @@ def test_covariances_of_differences_are_those_of_a_gaussian_process(which):
     dual = (
         ItemSmoother.of_kernel(K.copy(), graph) if which == 3 else DualEquations.of_kernel(K.copy(), graph).smoother()
     )
-    found = [
-        feature_posterior(primal, alpha, new),
-        kernel_posterior(dual, alpha, new @ X.T, lambda a, b: new[a] @ new[b].T, 7),
-    ]
-    for scores in found:
-        np.testing.assert_allclose(D @ scores.mean, D @ mean, atol=1e-9)
-        np.testing.assert_allclose(scores.covariance(slice(None), slice(None)), cov, atol=1e-9)
-        pairs = scores.centred(np.arange(7)).pair_variances(np.arange(6), np.arange(1, 7))
-        np.testing.assert_allclose(pairs, np.diag(D @ cov @ D.T), atol=1e-9)
+    across = new @ X.T
+    for got, variance in (
+        feature_differences(primal, alpha, D @ new),
+        kernel_differences(dual, alpha, D @ across, np.diag(D @ new @ new.T @ D.T)),
+    ):
+        np.testing.assert_allclose(got, D @ mean, atol=1e-9)
+        np.testing.assert_allclose(variance, np.diag(D @ cov @ D.T), atol=1e-9)
 
 
 @pytest.mark.parametrize("which", range(3))
@@ -74,5 +72,5 @@ def test_what_has_no_posterior_is_refused():
     assert refused.value.parameter == "X"
     smoother = normal_equations(graph, np.column_stack((X, X[:, 0]))).smoother()
     with pytest.raises(InputError) as refused:
-        feature_posterior(smoother, 1e-18, np.ones((1, 5)))
+        feature_differences(smoother, 1e-18, np.ones((1, 5)))
     assert refused.value.parameter == "alpha"

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtr
+from sklearn.utils.validation import _num_samples
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown
-from rankrls._sparse import offset_columns, shift_columns
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.fitting import check_features, preferred
-from rankrls.models.inputs.parameters import check_alpha
+from rankrls.models.inputs.parameters import check_alpha, number
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.posterior import Evidence, ItemScores, feature_posterior, kernel_posterior
-from rankrls.selection.least_squares import BasisForm, DualForm, Form, LeastSquares
+from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
+from rankrls.selection.least_squares import BasisForm, DualForm, Form, ItemForm, LeastSquares
 
-_PAIRS = 512
+_PAIRS, _BLOCK = 512, 64
 Array = NDArray[np.float64]
 
 
@@ -173,8 +172,6 @@ class Posterior(Shown):
     degrees_of_freedom: float
     _model: Any = field(repr=False)
     _form: Form = field(repr=False)
-    _offset: Any = field(repr=False)
-    _seen: Any = field(repr=False)
 
     def __str__(self) -> str:
         return (
@@ -199,19 +196,33 @@ class Posterior(Shown):
         -----
         Primal O(n^2) a pair, dual O(m (m + n)).
         """
-        X_a, X_b = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
-        p = _n_rows(X_a)
-        if _n_rows(X_b) != p:
-            problem = f"X_a has {p} rows and X_b {_n_rows(X_b)}: each row of one is compared with one of the other."
+        A, B = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
+        p = _num_samples(A)
+        if _num_samples(B) != p:
+            problem = f"X_a has {p} rows and X_b {_num_samples(B)}: each row of one is compared with one of the other."
             raise InputError(problem, parameter="X_b")
-        mean, variance = np.empty(p), np.empty(p)
-        for k in range(0, p, _PAIRS):
-            rows = slice(k, min(k + _PAIRS, p))
-            a = np.arange(rows.stop - rows.start)
-            found = self._scores(_stacked(X_a[rows], X_b[rows])).centred(np.arange(2 * len(a)))
-            mean[rows] = found.mean[: len(a)] - found.mean[len(a) :]
-            variance[rows] = found.pair_variances(a, a + len(a))
+        found = [self._differences(A[k : k + _PAIRS], B[k : k + _PAIRS]) for k in range(0, p, _PAIRS)]
+        mean, variance = (np.concatenate(part) for part in zip(*found, strict=True))
         return mean, np.sqrt(self.noise_variance * variance)
+
+    def _differences(self, A: Any, B: Any) -> tuple[Array, Array]:
+        """Means of score differences, and their variances in units of the noise's."""
+        form = self._form
+        if isinstance(form, BasisForm):
+            of_items = lambda X: form.basis.features(X)[:]
+            return feature_differences(form.smoother, self.alpha, of_items(A) - of_items(B))
+        if not isinstance(form, DualForm) or form.kernel.is_linear:
+            D = A.astype(np.float64) - B  # an offset that both share is gone before it is squared
+        if not isinstance(form, DualForm):
+            return feature_differences(form.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
+        kernel, seen = form.kernel, form.moved if isinstance(form, ItemForm) else form.X
+        if kernel.is_linear:
+            across, own = kernel(D, seen), np.ravel((D * D).sum(axis=1))
+        else:
+            blocks = [slice(k, k + _BLOCK) for k in range(0, _num_samples(A), _BLOCK)]
+            pairs = lambda U, V: np.concatenate([np.diagonal(kernel(U[rows], V[rows])) for rows in blocks])
+            across, own = kernel(A, seen) - kernel(B, seen), pairs(A, A) + pairs(B, B) - 2.0 * pairs(A, B)
+        return kernel_differences(form.smoother, self.alpha, across, own)
 
     def probability(self, X_a: Any, X_b: Any, *, of: str = "scores") -> Array:
         """P(A above B) for rows of two tables.
@@ -230,18 +241,6 @@ class Posterior(Shown):
         check_word("of", of, ("scores", "labels"))
         mean, std = self.difference(X_a, X_b)
         return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
-
-    def _scores(self, X: Any) -> ItemScores:
-        """Means and covariances of items' scores."""
-        form = self._form
-        if isinstance(form, BasisForm):
-            return feature_posterior(form.smoother, self.alpha, form.basis.features(X)[slice(None)])
-        X = _without_offset(X, self._offset)
-        if not isinstance(form, DualForm):
-            return feature_posterior(form.smoother, self.alpha, X.toarray() if sparse.issparse(X) else X)
-        seen = form.kernel(X, self._seen)
-        prior = lambda a, b: form.kernel(_rows(X, a), _rows(X, b))
-        return kernel_posterior(form.smoother, self.alpha, seen, prior, len(seen))
 
 
 def normal_above_zero(mean: Array, variance: Array | float) -> Array:
@@ -262,14 +261,12 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
         raise InputError(
             f"{what} is Gaussian, and weights of given signs are not. Leave positive out.", parameter="positive"
         )
-    known = isinstance(noise, Real) and not isinstance(noise, bool) and 0.0 < float(noise) < np.inf
-    if not known and not (isinstance(noise, str) and noise in ("marginal", "residual")):
-        raise InputError(
-            f"noise must be 'marginal', 'residual' or a positive variance; got {noise!r}.", parameter="noise"
-        )
+    if isinstance(noise, str):
+        check_word("noise", noise, ("marginal", "residual"))
+    else:
+        number(above=0.0)("noise", noise)
     if isinstance(alpha, str):
-        if alpha != "evidence":
-            raise InputError(f"alpha must be 'evidence' or a positive number; got {alpha!r}.", parameter="alpha")
+        check_word("alpha", alpha, ("evidence",))
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
@@ -284,21 +281,9 @@ def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Poster
     evidence = Evidence.of(form.smoother, form.graph)
     alpha = evidence.best_alpha() if alpha is None else alpha
     variance = _noise_variance(evidence, alpha, noise)
-    graph = form.graph
-    labels = isinstance(graph, LabelledGraph)
-    kernel, X, moved = candidate.kernel, data.X, not labels or float(model.regression_weight) == 0.0
-    offset = None if isinstance(form, BasisForm) or not kernel.is_linear else _offset_of(X)
-    return Posterior(
-        alpha,
-        variance,
-        variance * (_label_noise(graph) if isinstance(graph, LabelledGraph) else 1.0),
-        evidence.observations,
-        evidence.degrees_of_freedom(alpha),
-        model,
-        form,
-        offset,
-        _without_offset(X, offset) if moved else X,
-    )
+    answer = _label_noise(form.graph) if isinstance(form.graph, LabelledGraph) else 1.0
+    freedom = evidence.degrees_of_freedom(alpha)
+    return Posterior(alpha, variance, variance * answer, evidence.observations, freedom, model, form)
 
 
 def _noise_variance(evidence: Evidence, alpha: float, noise: Any) -> float:
@@ -317,34 +302,3 @@ def _label_noise(graph: LabelledGraph) -> float:
     """The noise of the difference of two labels in units of ``s^2``: that of both items."""
     seen = graph.e2 > 0.0
     return float(2.0 * np.average(1.0 / graph.e2[seen], weights=np.diff(graph.starts)[seen]))
-
-
-def _without_offset(X: Any, offset: Any) -> Any:
-    """X less an offset of ``_offset_of``: differences of rows do not change."""
-    if offset is None:
-        return X
-    columns, means = offset
-    if columns is None:
-        return (X.toarray() if sparse.issparse(X) else X) - means
-    return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), columns, means)
-
-
-def _offset_of(X: Any) -> tuple[Any, Any]:
-    """Columns that lie far from zero, and the columns' means; None is all columns."""
-    return offset_columns(X) if sparse.issparse(X) else (None, X.mean(axis=0, dtype=np.float64))
-
-
-def _n_rows(X: Any) -> int:
-    return len(X) if isinstance(X, list) else int(X.shape[0])
-
-
-def _rows(X: Any, rows: Any) -> Any:
-    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
-
-
-def _stacked(A: Any, B: Any) -> Any:
-    if isinstance(A, list):
-        return A + B
-    if sparse.issparse(A) or sparse.issparse(B):
-        return sparse.csr_array(sparse.vstack([sparse.csr_array(A), sparse.csr_array(B)]))
-    return np.concatenate((A, B))

@@ -18,20 +18,13 @@ observations ``F y``. Covariances here are in units of ``s^2``; there is one tar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rankrls._cached import cached_property
 from rankrls._errors import InputError
-from rankrls.numerics.graph import Array, Graph, Index
+from rankrls.numerics.graph import Array, Graph
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
-
-Block = Callable[[Any, Any], Array]
-_DIAGONAL = 64
-_NOISE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,110 +91,39 @@ class Evidence:
         return float(np.exp(found.x if -found.fun >= densities[k] else grid[k]))
 
 
-@dataclass(frozen=True, eq=False)
-class ItemScores:
-    """Means and covariances of items' scores; only differences mean anything.
-
-    ``cov(i, j) = plus_i'plus_j - minus_i'minus_j + prior(i, j)``, in units of ``s^2``.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (m,)
-    plus, minus : ndarray of shape (m, any)
-    prior : callable or None
-        The prior covariance between some rows and others, as a matrix.
-    prior_diagonal : ndarray of shape (m,)
-    """
-
-    mean: Array
-    plus: Array
-    minus: Array
-    prior: Block | None
-    prior_diagonal: Array
-
-    @cached_property
-    def diagonal(self) -> Array:
-        """The variance of each score, and thereby of what differences do not see."""
-        squares = np.einsum("ij,ij->i", self.plus, self.plus) - np.einsum("ij,ij->i", self.minus, self.minus)
-        return np.asarray(squares + self.prior_diagonal)
-
-    def centred(self, rows: Index) -> ItemScores:
-        """Some items alone, their common part taken off: what is large in all of them is not rounded."""
-        prior = self.prior
-        return ItemScores(
-            self.mean[rows],
-            self.plus[rows] - self.plus[rows].mean(axis=0),
-            self.minus[rows] - self.minus[rows].mean(axis=0),
-            None if prior is None else (lambda a, b: prior(rows[a], rows[b])),
-            self.prior_diagonal[rows],
-        )
-
-    def covariance(self, a: Any, b: Any) -> Array:
-        """Between some rows and others, a matrix."""
-        out = self.plus[a] @ self.plus[b].T - self.minus[a] @ self.minus[b].T
-        if self.prior is not None:
-            out += self.prior(a, b)
-        return np.asarray(out)
-
-    def pair_variances(self, a: Index, b: Index) -> Array:
-        """Of the difference of each pair ``a[e], b[e]``, (pairs,)."""
-        out = np.empty(len(a))
-        for k in range(0, len(a), _DIAGONAL):
-            i, j = a[k : k + _DIAGONAL], b[k : k + _DIAGONAL]
-            plus, minus = self.plus[i] - self.plus[j], self.minus[i] - self.minus[j]
-            own = np.einsum("ij,ij->i", plus, plus) - np.einsum("ij,ij->i", minus, minus)
-            if self.prior is not None:
-                own += self.prior_diagonal[i] + self.prior_diagonal[j] - 2.0 * np.diagonal(self.prior(i, j))
-            out[k : k + _DIAGONAL] = own
-        out[out <= _NOISE * np.abs(self.diagonal[a] + self.diagonal[b])] = 0.0
-        return out
+def feature_differences(smoother: Smoother, alpha: float, D: Array) -> tuple[Array, Array]:
+    """Means and variances of score differences, from the differences (pairs, n) of the features that are weighed."""
+    mean = D @ smoother.path(np.array([alpha]))[0, :, 0]
+    return mean, _squares((D @ smoother.directions) * np.sqrt(_inverse(smoother, alpha)))
 
 
-def feature_posterior(smoother: Smoother, alpha: float, features: Array) -> ItemScores:
-    """Of items with these features, those that the smoother's coefficients weigh. O(m n k)."""
-    m = len(features)
-    plus = (features @ smoother.directions) * np.sqrt(_inverse(smoother, alpha))
-    mean = features @ smoother.path(np.array([alpha]))[0, :, 0]
-    return ItemScores(mean, plus, np.empty((m, 0)), None, np.zeros(m))
-
-
-def kernel_posterior(
-    smoother: DualSmoother | ItemSmoother, alpha: float, seen: Array, kernel: Block, n_items: int
-) -> ItemScores:
-    """Of new items in the dual.
+def kernel_differences(
+    smoother: DualSmoother | ItemSmoother, alpha: float, across: Array, own: Array
+) -> tuple[Array, Array]:
+    """Means and variances of score differences in the dual.
 
     Parameters
     ----------
     smoother : DualSmoother or ItemSmoother
     alpha : float
-    seen : ndarray of shape (new items, training items)
-        The kernel between them.
-    kernel : callable
-        The kernel between new items of some numbers and others.
-    n_items : int
-        New items.
-
-    Notes
-    -----
-    O(m t k) for m new items and t training items.
+    across : ndarray of shape (pairs, training items)
+        ``k_d``, the kernel between a and the training items less that between b and them.
+    own : ndarray of shape (pairs,)
+        ``k(d, d)``.
     """
     inverse = np.sqrt(_inverse(smoother, alpha))
-    mean = seen @ smoother.path(np.array([alpha]))[0, :, 0]
+    mean = across @ smoother.path(np.array([alpha]))[0, :, 0]
     if isinstance(smoother, ItemSmoother):
         # in features of which the kernel is the inner product; of a new item they hold what lies in their span
-        features = seen @ (smoother.basis / np.sqrt(np.einsum("ij,ij->j", smoother.features, smoother.features)))
-        plus, minus = (features @ smoother.directions) * inverse, features / np.sqrt(alpha)
-    else:
-        factored = smoother.graph.factor_rows(np.ascontiguousarray(seen.T)).T
-        plus, minus = np.empty((n_items, 0)), (factored @ smoother.directions) * (inverse / np.sqrt(alpha))
+        features = across @ (smoother.basis / np.sqrt(np.einsum("ij,ij->j", smoother.features, smoother.features)))
+        known = _squares((features @ smoother.directions) * inverse)
+        return mean, np.maximum(known + (own - _squares(features)) / alpha, 0.0)
+    factored = smoother.graph.factor_rows(np.ascontiguousarray(across.T)).T
+    return mean, np.maximum(own - _squares((factored @ smoother.directions) * inverse), 0.0) / alpha
 
-    def prior(a: Any, b: Any) -> Array:
-        return kernel(a, b) / alpha
 
-    numbers = np.arange(n_items)
-    blocks = [numbers[k : k + _DIAGONAL] for k in range(0, n_items, _DIAGONAL)]
-    diagonal = np.concatenate([np.zeros(0), *(np.diagonal(prior(rows, rows)) for rows in blocks)])
-    return ItemScores(mean, plus, minus, prior, diagonal)
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _inverse(smoother: Smoother, alpha: float) -> Array:

@@ -252,10 +252,10 @@ class ItemForm(DualForm):
     @cached_property
     def smoother(self) -> ItemSmoother:
         assert isinstance(self.graph, PreferenceGraph)
-        return ItemSmoother.of_kernel(self.kernel(self._moved), self.graph)
+        return ItemSmoother.of_kernel(self.kernel(self.moved), self.graph)
 
     @cached_property
-    def _moved(self) -> Any:
+    def moved(self) -> Any:
         """The items without a common offset, which changes no difference and is not squared then."""
         X = self.X
         if not self.kernel.is_linear:
@@ -264,7 +264,7 @@ class ItemForm(DualForm):
 
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
-            return Scorer(np.asarray(self._moved.T @ coefficients, dtype=np.float64), coefficients)
+            return Scorer(np.asarray(self.moved.T @ coefficients, dtype=np.float64), coefficients)
         return super().read(coefficients)
 
     @property
