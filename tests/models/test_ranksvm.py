@@ -200,7 +200,7 @@ def test_says_where_it_did_not_converge():
     ("parameters", "refusal"),
     [
         ({"C": 0.0}, Refusal("number", "above 0", parameter="C")),
-        ({"tol": 0.0}, Refusal("between 0 and 1", parameter="tol")),
+        ({"tol": 0.0}, Refusal("above 0, below 1", parameter="tol")),
         ({"kernel": "rbf", "n_basis": 0}, Refusal("whole number", parameter="n_basis")),
     ],
 )

@@ -220,7 +220,7 @@ def with_nan(*rows):
         ({"basis_indices": [0, 3], "solver": "primal"}, {}, Refusal("With a basis", parameter="solver")),
         ({"n_basis": 0}, {}, Refusal(parameter="n_basis")),
         ({"n_basis": 9, "basis": "pursuit"}, {}, Refusal(parameter="basis")),
-        ({"basis_indices": [999]}, {}, Refusal("row 999", "names", parameter="basis_indices")),
+        ({"basis_indices": [999]}, {}, Refusal("got [999]", parameter="basis_indices")),
         ({}, {"y": with_nan(3)}, Refusal("which has labels", parameter="y", row=3)),
         ({}, {"y": with_nan(3), "qid": None}, Refusal("NaN", parameter="y", row=3, remedy="or pass qid")),
         ({}, {"y": np.full(len(Y), np.nan)}, Refusal("needs labels", parameter="y")),

@@ -66,16 +66,11 @@ def _given_numbers(model: Any, data: Comparisons) -> NDArray[np.intp] | None:
     kept = data.kept
     rows = data.n_rows if kept is None else len(kept)
     numbers = np.asarray(model.basis_indices)
-    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers) or not _inside(numbers, rows):
         raise InputError(
-            "basis_indices must be a sequence of at least one whole row number of X; got "
-            f"{numbers.dtype} of shape {numbers.shape}.",
+            f"basis_indices must be a sequence of at least one row number of X, 0 to {rows - 1}; got "
+            f"{model.basis_indices!r}.",
             parameter="basis_indices",
-        )
-    outside = (numbers < 0) | (numbers >= rows)
-    if outside.any():
-        raise InputError(
-            f"basis_indices names row {numbers[outside][0]}, but X has rows 0 to {rows - 1}.", parameter="basis_indices"
         )
     if kept is None:
         return numbers.astype(np.intp)
@@ -83,6 +78,10 @@ def _given_numbers(model: Any, data: Comparisons) -> NDArray[np.intp] | None:
     if len(dropped):
         raise InputError(f"basis_indices names row {dropped[0]}, whose weight is zero.", parameter="basis_indices")
     return (np.cumsum(kept) - 1)[numbers].astype(np.intp)
+
+
+def _inside(numbers: NDArray[Any], rows: int) -> bool:
+    return bool(numbers.min() >= 0 and numbers.max() < rows)
 
 
 def generator(random_state: Any) -> np.random.Generator:

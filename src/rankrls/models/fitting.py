@@ -209,7 +209,7 @@ def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[n
     good = np.isfinite(Y) | (np.isnan(Y) & partly)
     if not good.all():
         row, *target = np.argwhere(~good)[0].tolist()
-        value = "NaN" if np.isnan(Y[row, *target]) else f"{Y[row, *target]}"
+        value = "NaN" if np.isnan(Y[row, *target]) else "infinity"
         raise InputError(
             f"Input y contains {value} in row {row}{f', target {target[0]}' if target else ''}: "
             "every row needs a finite label.",

@@ -37,12 +37,6 @@ def encoder_fitted(encoder: TableEncoder, table: Any) -> Rows:
             reason = "query ids" if encoder.query_text is not None else "query ids do not read like text"
         out = _features(encoder.fit_transform, encoder, table)
         encoder.columns_ = [replace(use, reason=reason) if use.name == asked else use for use in encoder.columns_]
-    if (
-        encoder.columns == "named"
-        and encoder.impute is not None
-        and not any(use.kind in ("number", "date", "list") for use in encoder.columns_)
-    ):
-        raise InputError("impute is about numbers, and no column holds any.", parameter="impute", file=table.path)
     return out
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from itertools import product
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -87,29 +88,17 @@ def number(
     none: bool = False,
 ) -> Check:
     """A finite number inside some bounds; ``none`` allows None, ``whole`` whole numbers only."""
-    if least is not None and most is not None:
-        words = f"from {least:g} to {most:g}"
-    elif above is not None and below is not None:
-        words = f"between {above:g} and {below:g}"
-    else:
-        bounds = [("of at least", least), ("above", above), ("up to", most), ("below", below)]
-        words = ", ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    given = {"of at least": (least, ge), "above": (above, gt), "up to": (most, le), "below": (below, lt)}
+    bounds = {word: (bound, holds) for word, (bound, holds) in given.items() if bound is not None}
+    words = ", ".join(f"{word} {bound:g}" for word, (bound, _) in bounds.items())
     what = f"a {'whole ' if whole else ''}number{' ' + words if words else ''}"
-
     kind: Any = Integral if whole else Real
 
     def check(name: str, value: Any) -> None:
         if none and value is None:
             return
-        if (
-            isinstance(value, (bool, np.bool_))
-            or not isinstance(value, kind)
-            or not np.isfinite(float(value))
-            or (least is not None and value < least)
-            or (above is not None and value <= above)
-            or (most is not None and value > most)
-            or (below is not None and value >= below)
-        ):
+        known = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(value))
+        if not known or not all(holds(value, bound) for bound, holds in bounds.values()):
             raise InputError(f"{name} must be {what}; got {value!r}.", parameter=name)
 
     return check
@@ -123,8 +112,6 @@ def flag(name: str, value: Any) -> None:
 
 def check_alpha(alpha: Any, name: str = "alpha") -> float:
     """One regularization value."""
-    if isinstance(alpha, str):
-        raise InputError(f"{name} must be a number; got {alpha!r}. RankRLSCV chooses it.", parameter=name)
     number(least=0.0)(name, alpha)
     return float(alpha)
 

@@ -61,7 +61,7 @@ def _plan(
         check_kernel(**settings)
     except InputError as error:
         raise InputError(f"{where}: {error}", parameter="views") from None
-    features = _numbers(f"{where}['features']", view.get("features"), n_features, "features", names)
+    features = _numbers(f"{where}['features']", view.get("features"), n_features, names)
     rows = {key: _mask(f"{where}[{key!r}]", view.get(key), n_rows) for key in _ROWS}
     shape = np.empty((0, n_features if features is None else len(features)))
     kernel = resolve_kernel(
@@ -73,7 +73,7 @@ def _plan(
 
 def _mask(where: str, given: Any, n_rows: int) -> NDArray[np.bool_] | None:
     """Some rows as a mask over all."""
-    numbers = _numbers(where, given, n_rows, "rows", None)
+    numbers = _numbers(where, given, n_rows, None)
     if numbers is None:
         return None
     mask = np.zeros(n_rows, dtype=bool)
@@ -81,33 +81,22 @@ def _mask(where: str, given: Any, n_rows: int) -> NDArray[np.bool_] | None:
     return mask
 
 
-def _numbers(where: str, given: Any, n: int, what: str, names: NDArray[Any] | None) -> NDArray[np.intp] | None:
-    """Numbers from a slice, a mask, numbers, or names."""
+def _numbers(where: str, given: Any, n: int, names: NDArray[Any] | None) -> NDArray[np.intp] | None:
+    """Numbers from whatever indexes an array of numpy, or from names."""
     if given is None:
         return None
-    if isinstance(given, slice):
-        numbers = np.arange(n, dtype=np.intp)[given]
-    else:
-        values = np.asarray(given)
-        if values.dtype.kind in "UO" and names is not None:
-            known = {name: k for k, name in enumerate(names)}
-            missing = [name for name in values.tolist() if name not in known]
-            if missing:
-                raise InputError(f"{where} names {missing[0]!r}, which X has not.", parameter="views")
-            values = np.array([known[name] for name in values.tolist()], dtype=np.intp)
-        if values.dtype == bool and values.shape == (n,):
-            values = np.flatnonzero(values)
-        if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
-            raise InputError(
-                f"{where} must be a slice, a list of numbers, or a mask of length {n}; got {given!r}.",
-                parameter="views",
-            )
-        numbers = values.astype(np.intp)
-        outside = (numbers < 0) | (numbers >= n)
-        if outside.any():
-            raise InputError(
-                f"{where} names {numbers[outside][0]}, but there are {what} 0 to {n - 1}.", parameter="views"
-            )
-    if not len(numbers):
-        raise InputError(f"{where} is empty.", parameter="views")
+    index = given if isinstance(given, slice) else np.asarray(given)
+    if isinstance(index, np.ndarray) and index.dtype.kind in "UO" and names is not None:
+        known = {name: k for k, name in enumerate(names)}
+        index = np.array([known.get(name, n) for name in index.tolist()])
+    try:
+        numbers = np.arange(n, dtype=np.intp)[index]
+    except IndexError:
+        numbers = np.empty(0, dtype=np.intp)
+    if numbers.ndim != 1 or not len(numbers):
+        raise InputError(
+            f"{where} must be a slice, a mask of length {n}, or a list of numbers below {n} or of names that X has; "
+            f"got {given!r}.",
+            parameter="views",
+        )
     return numbers
